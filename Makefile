@@ -1,0 +1,66 @@
+# Everything sets itself up: a fresh machine needs Python 3.11 or newer, pip and make. A second run starts at once.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+TOUR ?=
+
+.PHONY: tour test nightly bench lint types contracts unit doctest docs format clean
+
+tour: $(VENV)/.tour
+	$(BIN)/posenc tour $(TOUR)
+
+test: lint types contracts unit doctest docs
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	MYPYPATH=src $(BIN)/mypy -p posenc
+
+contracts: $(VENV)/.test
+	$(BIN)/lint-imports
+
+# One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers.
+unit: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m "not nightly" --durations=10
+
+doctest: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-modules src/posenc
+	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-glob='*.md' README.md docs
+
+docs: $(VENV)/.test
+	$(BIN)/mkdocs build --strict --quiet
+
+# Everything, however long it takes: inductor for every row, every life-cycle event on every row.
+nightly: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+
+bench: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) site tour.html
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "posenc needs Python 3.11 or newer; set PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+
+# torch comes first and alone: asked for by another package it would be the newest build, with gigabytes of CUDA.
+$(VENV)/.torch: constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	touch $@
+
+$(VENV)/.tour: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[lab,plot]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev,peers]'
+	touch $@ $(VENV)/.tour

@@ -1,0 +1,88 @@
+"""The rules of arguments: one form of message, and a type or value error for each kind of mistake.
+
+Every message begins with the argument's name, then says the rule, the value received and what to do.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+#: The widest embedding or head that is accepted; real models stay far below it.
+LARGEST_WIDTH = 1 << 20
+#: The most bytes a table asked for by its sizes alone may take, checked before anything is allocated.
+LARGEST_BYTES = 1 << 33
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: short, and with its type where the value alone would mislead."""
+    text = repr(value)
+    if len(text) > 80:
+        text = text[:77] + "..."
+    return f"{text} ({type(value).__name__})"
+
+
+def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, even: bool = False) -> int:
+    """A whole number in a range, as a plain int."""
+    rule = f"{name} must be an {'even ' if even else ''}integer from {least} to {most}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{rule}; got {shown(value)}. Give a whole number.")
+    number = int(value)
+    if not least <= number <= most or (even and number % 2):
+        raise ValueError(f"{rule}; got {number}. Give a number that fits the rule.")
+    return number
+
+
+def real(name: str, value: Any, least: float, most: float, *, above: bool = False) -> float:
+    """A finite number in a range, as a plain float; with `above`, strictly above its lower end."""
+    rule = f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} {most:g}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{rule}; got {shown(value)}. Give a plain number.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or not least <= number <= most or (above and number == least):
+        raise ValueError(f"{rule}; got {number!r}. Give a number that fits the rule.")
+    return number
+
+
+def choice(name: str, value: Any, options: Sequence[str]) -> str:
+    """One of a few words."""
+    rule = f"{name} must be one of {', '.join(map(repr, options))}"
+    if not isinstance(value, str):
+        raise TypeError(f"{rule}; got {shown(value)}. Give one of these words.")
+    if value not in options:
+        raise ValueError(f"{rule}; got {value!r}. Give one of these words.")
+    return value
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or False, nothing that merely counts as one of them."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False; got {shown(value)}. Give one of the two.")
+    return value
+
+
+def instance(name: str, value: Any, kind: type, what: str) -> Any:
+    """An object of a kind, described in words."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {what}; got {shown(value)}. Give {what}.")
+    return value
+
+
+def size(name: str, count: int, itemsize: int = 8) -> None:
+    """Refuse, before it exists, an array that could not be meant."""
+    if count * itemsize > LARGEST_BYTES:
+        raise ValueError(
+            f"{name} must ask for at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. "
+            "Ask for fewer positions at a time."
+        )
+
+
+def settle(record: object, **fields: Any) -> None:
+    """Store checked fields in a frozen record, as plain numbers, so that equal records are equal and print alike."""
+    for name, value in fields.items():
+        object.__setattr__(record, name, value)

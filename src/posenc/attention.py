@@ -1,0 +1,208 @@
+"""The readable reference attention, with every door open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.turn import LAYOUTS, Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """What attention gives: output in the layout of q, weights and logits as (batch, heads, n, m)."""
+
+    output: Array
+    weights: Array
+    logits: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Cache:
+    """Keys and values of earlier steps with their positions, in one layout; keys are kept as they are before any turn."""
+
+    k: Array
+    v: Array
+    key: Array
+    layout: Layout
+
+    def extended(self, k: Array, v: Array, key: Array) -> Cache:
+        """With the keys, values and positions of new tokens behind the old ones."""
+        xp = _array.namespace(self.k, k)
+        key = _array.as_array("key", key, like=self.k)
+        axis = 2 if self.layout == "bhtd" else 1
+        return Cache(
+            xp.concatenate([self.k, k], axis),
+            xp.concatenate([self.v, v], axis),
+            xp.concatenate([_array.as_array("key", self.key, like=self.k), key], -1),
+            self.layout,
+        )
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    query: Array,
+    key: Array,
+    layout: Layout,
+    encodings: Sequence[Encoding] = (),
+    params: Sequence[Params | None] = (),
+    causal: bool = False,
+    mask: Array | None = None,
+    scale: float | None = None,
+    hidden: Array | None = None,
+) -> Attended:
+    """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v, with every positional encoding written out.
+
+    Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
+    `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
+
+    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate.
+    encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An encoding
+    that is added belongs before attention: `encoding.attach(x, positions, params)`.
+    causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
+    mask: true where a query may see a key, broadcasting to (batch, heads, n, m). A query that sees nothing gives zeros.
+    scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
+
+    Logits are formed in float32 at least; the output has the dtype of q.
+
+    >>> import numpy as np
+    >>> x = np.eye(4)[None, None]
+    >>> attention(x, x, x, query=range(4), key=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
+    array([0.38, 0.62, 0.  , 0.  ])
+    """
+    encodings, params = _paired(encodings, params)
+    q, k, v = _by_heads(q, k, v, layout)
+    query, key = (_array.as_array(name, value, like=q) for name, value in (("query", query), ("key", key)))
+    _array.namespace(q, query, key)
+    logits = _logits(q, k, query, key, encodings, params, scale, hidden)
+    weights = _softmax(logits, _visible(logits, causal, mask))
+    output = weights @ _array.astype(v, weights.dtype)
+    for encoding, values in zip(encodings, params, strict=True):
+        if isinstance(encoding, Scores):
+            extra = encoding.values(weights, query, key, values)
+            output = output if extra is None else output + extra
+    output = _array.astype(output, q.dtype)
+    return Attended(output if layout == "bhtd" else output.swapaxes(1, 2), weights, logits)
+
+
+def _paired(
+    encodings: Sequence[Encoding], params: Sequence[Params | None]
+) -> tuple[tuple[Encoding, ...], tuple[Params | None, ...]]:
+    if not isinstance(encodings, tuple | list):
+        raise TypeError(f"encodings must be a list of records; got {_check.shown(encodings)}. Put it in a list.")
+    for encoding in encodings:
+        _check.instance("encodings", encoding, Encoding, "a list of records of encodings")
+        if isinstance(encoding, Adds):
+            raise TypeError(
+                f"encodings must act inside attention; got {type(encoding).__name__}, which adds to its input. "
+                "Call its attach(x, positions, params) before attention."
+            )
+    if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):
+        raise ValueError(
+            f"params must be a list with one entry for each of {len(encodings)} encodings; got {_check.shown(params)}. "
+            "Give None where nothing is learned."
+        )
+    return tuple(encodings), tuple(params) if params else (None,) * len(encodings)
+
+
+def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
+    """q, k and v as (batch, heads, time, d), with each key head repeated for its group of queries."""
+    _check.choice("layout", layout, LAYOUTS)
+    _array.namespace(q, k, v)
+    for name, value in (("q", q), ("k", k), ("v", v)):
+        if value.ndim != 4 or _array.kind(value) not in ("float", "narrow"):
+            raise ValueError(
+                f"{name} must hold floats with four axes, {layout!r}; got {_array.dtype_name(value.dtype)} of shape "
+                f"{tuple(value.shape)}. Add the missing axes."
+            )
+    if layout == "bthd":
+        q, k, v = (value.swapaxes(1, 2) for value in (q, k, v))
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise ValueError(
+            f"k must have the batch and head width of q and the length of v; got {tuple(k.shape)} for q {tuple(q.shape)} "
+            f"and v {tuple(v.shape)} (bhtd). Check the layout."
+        )
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"k must have a number of heads that divides that of q, {q.shape[1]}; got {k.shape[1]}. Check the layout."
+        )
+    return q, _grouped(k, q.shape[1]), _grouped(v, q.shape[1])
+
+
+def _grouped(x: Array, heads: int) -> Array:
+    batch, own, length, width = x.shape
+    if own == heads:
+        return x
+    shape = (batch, own, heads // own, length, width)
+    return _array.namespace(x).broadcast_to(x[:, :, None], shape).reshape((batch, heads, length, width))
+
+
+def _logits(
+    q: Array,
+    k: Array,
+    query: Array,
+    key: Array,
+    encodings: tuple[Encoding, ...],
+    params: tuple[Params | None, ...],
+    scale: float | None,
+    hidden: Array | None,
+) -> Array:
+    dtype = _array.wide(q).dtype
+    turned_q, turned_k = _array.astype(q, dtype), _array.astype(k, dtype)
+    for encoding, values in zip(encodings, params, strict=True):
+        if isinstance(encoding, Rotates):
+            turned_q = encoding.turn(query, values, role="query", dtype=dtype)(turned_q, layout="bhtd")
+            turned_k = encoding.turn(key, values, role="key", dtype=dtype)(turned_k, layout="bhtd")
+    scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
+    logits = (turned_q @ turned_k.swapaxes(-1, -2)) * scale
+    for encoding, values in zip(encodings, params, strict=True):
+        if isinstance(encoding, Biases):
+            if encoding.heads != q.shape[1]:
+                raise ValueError(
+                    f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the record for these heads."
+                )
+            logits = logits + _array.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
+        elif isinstance(encoding, Scores):
+            logits = logits + encoding.score(q, k, query, key, values, hidden=hidden)
+    if tuple(logits.shape) != (*q.shape[:3], k.shape[2]):
+        raise ValueError(
+            f"query and key must have one position for each place of q and k, {q.shape[2]} and {k.shape[2]}; got shapes "
+            f"{tuple(query.shape)} and {tuple(key.shape)}. Give a position for each."
+        )
+    return logits
+
+
+def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
+    """True where a query may see a key; None when all may be seen."""
+    queries, keys = logits.shape[-2:]
+    visible = None
+    if _check.truth("causal", causal):
+        if keys < queries:
+            raise ValueError(
+                f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
+            )
+        visible = _array.arange(keys, logits)[None, :] <= _array.arange(queries, logits)[:, None] + (keys - queries)
+    if mask is None:
+        return visible
+    mask = _array.as_mask("mask", mask, like=logits)
+    return mask if visible is None else mask & visible
+
+
+def _softmax(logits: Array, visible: Array | None) -> Array:
+    xp = _array.namespace(logits)
+    if logits.shape[-1] == 0:
+        return logits
+    if visible is None:
+        visible = xp.ones_like(logits) > 0
+    hidden = xp.full_like(logits, float("-inf"))
+    logits = xp.where(visible, logits, hidden)
+    top = xp.amax(logits, -1)[..., None]
+    powers = xp.exp(logits - xp.where(top > float("-inf"), top, xp.zeros_like(top)))
+    total = powers.sum(-1)[..., None]
+    return powers / xp.where(total > 0, total, xp.ones_like(total))

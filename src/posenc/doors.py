@@ -1,0 +1,166 @@
+"""The four doors through which a position enters a transformer.
+
+An encoding is a frozen record of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases* the
+logits or *scores* content against position: one abstract method a door, from which everything else is derived once.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.turn import Turn
+
+Params = Mapping[str, Array]
+Role = Literal["both", "query", "key", "value", "output"]
+ROLES = ("both", "query", "key", "value", "output")
+
+#: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
+#: relative: its effect on attention depends on differences of positions alone.
+#: isometry: vectors keep their length.       streaming: a row computed alone is that row of the whole.
+#: bounded: no value grows with position.      unlimited: defined at every position.
+#: fractional: takes positions between whole ones.   learned: has parameters.
+#: symmetric: the same for (m, n) and (n, m).   shift-linear: the row at t+k is a matrix M(k) times the row at t.
+Claim = Literal[
+    "relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric", "shift-linear"
+]
+
+
+@dataclass(frozen=True)
+class Encoding(abc.ABC):
+    """A positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it."""
+
+    door: ClassVar[str]
+    claims: ClassVar[frozenset[Claim]] = frozenset()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what is learned; empty when nothing is."""
+        return {}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Fresh parameters, drawn as the source draws them; empty when nothing is learned."""
+        return {}
+
+    @final
+    def checked(self, params: Params | None) -> Params:
+        """The parameters, or the error that names what is missing, unknown or of the wrong shape."""
+        shapes, name = self.shapes, type(self).__name__
+        if params is None:
+            params = {}
+            if shapes:
+                raise ValueError(
+                    f"params must hold what {name} learns, {sorted(shapes)}; got None. Make them with init(numpy.random.default_rng(seed))."
+                )
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params must map names to arrays; got {_check.shown(params)}. Give what init returns.")
+        if set(params) != set(shapes):
+            raise ValueError(
+                f"params must hold exactly {sorted(shapes)} for {name}; got {sorted(params)}. Give what init returns."
+            )
+        for key, shape in shapes.items():
+            if tuple(params[key].shape) != shape:
+                raise ValueError(
+                    f"params[{key!r}] must have shape {shape} for {name}; got {tuple(params[key].shape)}. Give what init returns."
+                )
+        return params
+
+
+@dataclass(frozen=True)
+class Adds(Encoding):
+    """The door at the input: a vector for every position, added to the token's embedding."""
+
+    door: ClassVar[str] = "adds"
+
+    @property
+    @abc.abstractmethod
+    def width(self) -> int:
+        """Channels of the vector."""
+
+    @abc.abstractmethod
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """Vectors for positions (*batch, n); shape (*batch, n, width)."""
+
+    def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
+        """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
+        table = _table_for(self, x, positions, params)
+        if x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
+            raise ValueError(
+                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. One place for each position."
+            )
+        return _array.astype(_array.wide(x) + table, x.dtype)
+
+
+@dataclass(frozen=True)
+class Rotates(Encoding):
+    """The door at queries and keys: a rotation for every position."""
+
+    door: ClassVar[str] = "rotates"
+
+    @property
+    @abc.abstractmethod
+    def head_dim(self) -> int:
+        """Channels of a head."""
+
+    @abc.abstractmethod
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        """The rotation for positions (*batch, n); "both" is an error where queries and keys turn differently."""
+
+
+@dataclass(frozen=True)
+class Biases(Encoding):
+    """The door at the logits: one number for one (head, query position, key position)."""
+
+    door: ClassVar[str] = "biases"
+    heads: int
+
+    @abc.abstractmethod
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """What is added to the scaled logit; head, query and key broadcast against each other."""
+
+    @final
+    def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """The dense bias for query positions (*batch, n) and key positions (*batch, m); shape (*batch, heads, n, m)."""
+        query, key = _array.as_arrays(query=query, key=key, like=_first(params))
+        _check.size("query and key", self.heads * _count(query) * _count(key) // max(1, _count(query[..., :1])))
+        head = _array.arange(self.heads, query)[:, None, None]
+        return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Scores(Encoding):
+    """The door between content and position: a term of the logits that reads queries, keys or both."""
+
+    door: ClassVar[str] = "scores"
+
+    @abc.abstractmethod
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
+
+    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
+        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m); None when nothing is."""
+        return None
+
+
+def _first(params: Params | None) -> Array | None:
+    return next(iter(params.values()), None) if params else None
+
+
+def _count(array: Array) -> int:
+    count = 1
+    for length in array.shape:
+        count *= int(length)
+    return count
+
+
+def _table_for(encoding: Adds, x: Array, positions: Array, params: Params | None) -> Array:
+    positions = _array.as_array("positions", positions, like=x)
+    return encoding.embed(positions, params, dtype=_array.wide(x).dtype)

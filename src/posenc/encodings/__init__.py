@@ -1,0 +1,1 @@
+"""Every encoding, a file each; `posenc.catalog` lists them."""

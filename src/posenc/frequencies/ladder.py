@@ -1,0 +1,101 @@
+"""Ladders of frequencies: the geometric one of 2017 in its published exponents, and plain divisors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.phase.frequencies import EXACT, Frequencies
+
+Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
+EXPONENTS = ("2i/d", "i/d", "i/(d/2-1)")
+
+
+@dataclass(frozen=True)
+class Geometric(Frequencies):
+    """ω_i = base^-e(i) for the pairs i = 0 … ⌈dim/2⌉-1 of `dim` channels.
+
+    exponent: "2i/d" (Vaswani et al. 2017, arXiv:1706.03762, §3.5), "i/d" (half the exponent, as many tutorials write
+    it), "i/(d/2-1)" (tensor2tensor: the last pair has exactly 1/base).
+    released: how released models compute it in float32, as a "power" (1 / base^e, rotary code) or an "exponential"
+    (exp(-e·ln base), sinusoidal code); it matters for `numerics="float32"` alone.
+    """
+
+    dim: int
+    base: float = 10_000.0
+    exponent: Exponent = "2i/d"
+    released: Literal["power", "exponential"] = "power"
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            exponent=_check.choice("exponent", self.exponent, EXPONENTS),
+            released=_check.choice("released", self.released, ("power", "exponential")),
+        )
+        if self.exponent == "i/(d/2-1)" and self.dim // 2 < 2:
+            raise ValueError(
+                f"dim must be at least 4 for the exponent i/(d/2-1), which divides by d/2-1; got {self.dim}. Widen it."
+            )
+
+    @property
+    def pairs(self) -> int:
+        # tensor2tensor leaves the last channel of an odd width empty; the other rules have a sine for it.
+        return self.dim // 2 if self.exponent == "i/(d/2-1)" else (self.dim + 1) // 2
+
+    def exponents(self) -> tuple[tuple[int, int], ...]:
+        """Each pair's exponent as a fraction (numerator, denominator)."""
+        if self.exponent == "i/(d/2-1)":
+            return tuple((i, self.dim // 2 - 1) for i in range(self.pairs))
+        step = 2 if self.exponent == "2i/d" else 1
+        return tuple((step * i, self.dim) for i in range(self.pairs))
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return _powers(self.base, self.exponents())
+
+    def float32(self, like: Array) -> Array:
+        xp, single = _array.namespace(like), _array.dtype_of("float32", like)
+        if self.released == "exponential":
+            steps = _array.constant(np.array([float(top) for top, _ in self.exponents()], np.float32), like, single)
+            return xp.exp(steps * (-math.log(self.base) / self.exponents()[0][1]))
+        tops, bottom = [float(top) for top, _ in self.exponents()], float(self.exponents()[0][1])
+        fractions = _array.constant(np.array(tops, np.float32), like, single) / bottom
+        return 1.0 / (self.base**fractions)
+
+
+@dataclass(frozen=True)
+class Divisors(Frequencies):
+    """ω_i = 1 / divisors[i]: the notes' first attempt at more than one pair."""
+
+    divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.divisors, tuple | list) or not self.divisors:
+            raise TypeError(
+                f"divisors must be a tuple of numbers, at least one; got {_check.shown(self.divisors)}. Give (1, 2, 3), say."
+            )
+        _check.settle(self, divisors=tuple(_check.real("divisors", value, 1e-9, 1e12) for value in self.divisors))
+
+    @property
+    def pairs(self) -> int:
+        return len(self.divisors)
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return tuple(EXACT.divide(Decimal(1), Decimal(value)) for value in self.divisors)
+
+
+@lru_cache(maxsize=256)
+def _powers(base: float, exponents: tuple[tuple[int, int], ...]) -> tuple[Decimal, ...]:
+    """base^-(top/bottom), each to 100 digits."""
+    logarithm = EXACT.ln(Decimal(base))
+    return tuple(
+        EXACT.exp(EXACT.divide(EXACT.multiply(logarithm, Decimal(-top)), Decimal(bottom))) for top, bottom in exponents
+    )

@@ -1,0 +1,11 @@
+"""The one place where a position meets a frequency.
+
+Everything that turns, waves or decays with position passes through here, so that exactness is settled once:
+`phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
+"""
+
+from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, phase
+from posenc.phase.frequencies import Frequencies
+from posenc.phase.waves import Numerics, cosine_sine
+
+__all__ = ["LARGEST_POSITION", "Frequencies", "Numerics", "Phase", "checked", "cosine_sine", "phase"]

@@ -1,0 +1,45 @@
+"""What a set of frequencies must be able to say of itself."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from decimal import Context, Decimal
+
+import numpy as np
+
+from posenc._array import Array, constant, dtype_of
+
+#: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a turn are left at any rate in use.
+EXACT = Context(prec=100)
+
+#: Twice pi to 120 digits.
+TWO_PI = Decimal(
+    "6.28318530717958647692528676655900576839433879875021164194988918461563281257241799725606965068423413596429617302656"
+)
+
+
+@dataclass(frozen=True)
+class Frequencies(abc.ABC):
+    """How fast each pair of channels turns, in radians for one step of position: a record of plain numbers."""
+
+    @abc.abstractmethod
+    def exact(self) -> tuple[Decimal, ...]:
+        """The frequencies to 100 digits, in radians a step, one for each pair."""
+
+    @property
+    @abc.abstractmethod
+    def pairs(self) -> int:
+        """How many frequencies there are."""
+
+    def radians(self) -> np.ndarray:
+        """The frequencies as float64, correctly rounded; shape (pairs,)."""
+        return np.array([float(frequency) for frequency in self.exact()])
+
+    def wavelengths(self) -> np.ndarray:
+        """Positions for one whole turn, 2π/ω, as float64; infinite for a pair that stands still; shape (pairs,)."""
+        return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
+
+    def float32(self, like: Array) -> Array:
+        """The frequencies as released models hold them: float32, by their own arithmetic, beside `like`."""
+        return constant(self.radians(), like, dtype_of("float32", like))

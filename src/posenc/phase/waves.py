@@ -1,0 +1,61 @@
+"""Cosine and sine of position × frequency: exact by default, or what released models compute."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.phase.fixed import checked, phase, turn_rates
+from posenc.phase.frequencies import Frequencies
+
+Numerics = Literal["exact", "float32"]
+
+
+def cosine_sine(
+    positions: Array, frequencies: Frequencies, *, numerics: str = "exact", dtype: Any = None
+) -> tuple[Array, Array]:
+    """cos(p·ω) and sin(p·ω) for every position p and frequency ω.
+
+    Shapes: positions (*batch, n), results (*batch, n, pairs). With `numerics="exact"` a float32 result is the correctly
+    rounded cosine and sine of the exact product, for every |p| ≤ 2^53, and float64 is good to 2 ulp. With `"float32"`
+    frequencies, angle and function are float32, as in released models, and bit-equal to them under PyTorch.
+    """
+    _check.choice("numerics", numerics, ("exact", "float32"))
+    positions = checked(positions)
+    dtype = _array.result_dtype(dtype, positions)
+    if numerics == "float32":
+        single = _array.dtype_of("float32", positions)
+        angle = _array.astype(positions, single)[..., None] * frequencies.float32(positions)
+        xp = _array.namespace(angle)
+        return _array.astype(xp.cos(angle), dtype), _array.astype(xp.sin(angle), dtype)
+    quarter, turns = phase(positions, frequencies).quarters()
+    cosine, sine = _turned(quarter, _angle(turns, positions, frequencies))
+    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+
+
+def _angle(turns: Array, positions: Array, frequencies: Frequencies) -> Array:
+    """Radians of a fraction of a turn, with the derivative that fixed point does not carry."""
+    if _array.dtype_name(turns.dtype) == "float64":
+        angle = turns * (2 * math.pi)
+    else:  # 2π in two parts, the first of 8 bits, times the first 12 bits of the turn: nothing is lost in float32
+        first = _array.namespace(turns).round(turns * 4096.0) / 4096.0
+        angle = first * 6.28125 + (first * (2 * math.pi - 6.28125) + (turns - first) * (2 * math.pi))
+    if _array.kind(positions) != "float" or _array.library(positions) == "numpy":
+        return angle
+    rates = _array.constant(turn_rates(frequencies) * (2 * math.pi), turns, turns.dtype)
+    still = _array.astype(positions - _array.detach(positions), turns.dtype)
+    return angle + still[..., None] * rates
+
+
+def _turned(quarter: Array, angle: Array) -> tuple[Array, Array]:
+    """Cosine and sine of a small angle and a number of quarter turns: each keeps its relative precision at its zeros."""
+    xp = _array.namespace(angle)
+    cosine, sine = xp.cos(angle), xp.sin(angle)
+    odd = (quarter & 1) == 1
+    turned_cosine = xp.where(odd, sine, cosine)
+    turned_sine = xp.where(odd, cosine, sine)
+    cosine_sign = _array.astype(1 - ((quarter + 1) & 2), angle.dtype)
+    sine_sign = _array.astype(1 - (quarter & 2), angle.dtype)
+    return turned_cosine * cosine_sign, turned_sine * sine_sign

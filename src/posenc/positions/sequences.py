@@ -1,0 +1,73 @@
+"""Positions of tokens in a sequence, a padded batch, a pack of documents and a decoding step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+
+LONGEST = 1 << 30
+
+
+def span(length: int, *, start: int = 0) -> np.ndarray:
+    """start, start+1, …, start+length-1; shape (length,), int64.
+
+    >>> span(3, start=5).tolist()
+    [5, 6, 7]
+    """
+    length = _check.integer("length", length, 0, LONGEST)
+    start = _check.integer("start", start, -(2**53), 2**53 - LONGEST)
+    return np.arange(start, start + length, dtype=np.int64)
+
+
+def from_mask(mask: Array) -> Array:
+    """Positions of a padded batch: real tokens count from 0 in each row, wherever the padding stands; padding gets 0.
+
+    mask: (*batch, n), true or 1 for real tokens; result the same shape, integers.
+
+    >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
+    [[0, 0, 0, 1], [0, 1, 2, 0]]
+    """
+    return _counted(_array.as_mask("mask", mask))
+
+
+def _counted(real: Array) -> Array:
+    xp = _array.namespace(real)
+    counted = xp.cumsum(_array.signed(_array.astype(real, _array.dtype_of("int32", real))), -1) - 1
+    return xp.where(real, counted, xp.zeros_like(counted))
+
+
+def packed(lengths: Sequence[int]) -> np.ndarray:
+    """Positions of documents packed into one row: each starts again at 0; shape (sum of lengths,), int64.
+
+    >>> packed([3, 2]).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    if not isinstance(lengths, list | tuple | np.ndarray):
+        raise TypeError(f"lengths must be a list of whole numbers; got {_check.shown(lengths)}. Give [3, 2], say.")
+    counts = np.array([_check.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
+    _check.size("lengths", int(counts.sum()))
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    return np.arange(counts.sum(), dtype=np.int64) - starts
+
+
+def decoding(cached: Array, steps: int = 1) -> Any:
+    """Positions of the next tokens when `cached` tokens a row are already there.
+
+    cached: a number or (batch,); result (steps,) or (batch, steps).
+
+    >>> decoding([7, 3], steps=2).tolist()
+    [[7, 8], [3, 4]]
+    """
+    cached = _array.as_array("cached", cached)
+    if _array.kind(cached) != "integer":
+        raise TypeError(f"cached must hold whole numbers; got {_array.dtype_name(cached.dtype)}. Count tokens.")
+    steps = _check.integer("steps", steps, 0, LONGEST)
+    ends = _array.extremes(cached)
+    if ends is not None and ends[0] < 0:
+        raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")
+    return cached[..., None] + _array.arange(steps, cached)

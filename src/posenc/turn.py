@@ -1,0 +1,130 @@
+"""A rotation, ready to be applied: made once for a step's positions, used by every layer and head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+
+Layout = Literal["bhtd", "bthd"]
+LAYOUTS = ("bhtd", "bthd")
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which channels of a head form the pairs that turn.
+
+    layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
+    dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
+    """
+
+    layout: Literal["adjacent", "halves"]
+    dim: int
+    width: int
+    start: int = 0
+    blocks: int = 1
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            layout=_check.choice("layout", self.layout, ("adjacent", "halves")),
+            dim=_check.integer("dim", self.dim, 2),
+            width=_check.integer("width", self.width, 2, even=True),
+            start=_check.integer("start", self.start, 0),
+            blocks=_check.integer("blocks", self.blocks, 1),
+        )
+        if self.start + self.width > self.dim:
+            raise ValueError(
+                f"width must fit in the head: start + width at most dim={self.dim}; got start={self.start}, "
+                f"width={self.width}. Turn fewer channels."
+            )
+        if self.width % (2 * self.blocks):
+            raise ValueError(
+                f"blocks must cut width={self.width} into even parts; got {self.blocks}. Use another number of blocks."
+            )
+
+    def split(self, x: Array) -> tuple[Array, Array]:
+        """First and second channels of every pair; x: (..., dim), each result (..., width/2)."""
+        part = x[..., self.start : self.start + self.width]
+        if self.layout == "adjacent":
+            return part[..., 0::2], part[..., 1::2]
+        shape = part.shape[:-1]
+        halves = part.reshape((*shape, self.blocks, 2, self.width // (2 * self.blocks)))
+        pairs = (*shape, self.width // 2)
+        return halves[..., 0, :].reshape(pairs), halves[..., 1, :].reshape(pairs)
+
+    def join(self, first: Array, second: Array, x: Array) -> Array:
+        """The inverse of `split`, with the channels that do not turn taken from x."""
+        xp, shape = _array.namespace(x), x.shape[:-1]
+        if self.layout == "adjacent":
+            turned = xp.stack([first, second], -1).reshape((*shape, self.width))
+        else:
+            cut = (*shape, self.blocks, 1, self.width // (2 * self.blocks))
+            turned = xp.concatenate([first.reshape(cut), second.reshape(cut)], -2).reshape((*shape, self.width))
+        if self.width == self.dim:
+            return turned
+        return xp.concatenate([x[..., : self.start], turned, x[..., self.start + self.width :]], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
+
+    Shapes: cos and sin (*batch, n, pairs). The product is formed in float32 at least and rounded once.
+    """
+
+    cos: Array
+    sin: Array
+    pairing: Pairing
+
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        """Turn x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
+        _array.namespace(x, self.cos)  # refuses a mixture of libraries
+        if _array.kind(x) not in ("float", "narrow"):
+            raise TypeError(f"x must hold floats; got {_array.dtype_name(x.dtype)}. Convert it.")
+        y = _array.wide(x)
+        if _array.dtype_name(y.dtype) == "float64" and _array.dtype_name(self.cos.dtype) == "float32":
+            raise TypeError(
+                "x must not be more precise than the turn; got float64 for a float32 turn. Make the turn with dtype=float64."
+            )
+        cos, sin = (_with_heads(part, x, layout, self.pairing.dim) for part in (self.cos, self.sin))
+        first, second = self.pairing.split(y)
+        cos, sin = _array.astype(cos, y.dtype), _array.astype(sin, y.dtype)
+        turned = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
+        return _array.astype(turned, x.dtype)
+
+    def inverse(self) -> Turn:
+        """The turn back."""
+        return Turn(self.cos, -self.sin, self.pairing)
+
+
+def _with_heads(part: Array, x: Array, layout: Layout | None, dim: int) -> Array:
+    """cos or sin with an axis for the heads where x has one; refuses shapes that do not belong together."""
+    if x.ndim < 2 or x.shape[-1] != dim:
+        raise ValueError(
+            f"x must have {dim} channels in its last axis; got shape {tuple(x.shape)}. Give the whole head."
+        )
+    if layout is None:
+        if x.ndim > 3:
+            raise ValueError(
+                f"layout must be 'bhtd' or 'bthd' for x with heads; got None for shape {tuple(x.shape)}. Say which axis is which."
+            )
+        length = x.shape[-2]
+    else:
+        _check.choice("layout", layout, LAYOUTS)
+        if x.ndim != 4:
+            raise ValueError(
+                f"x must have four axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without heads."
+            )
+        length = x.shape[2 if layout == "bhtd" else 1]
+    fits = part.ndim == 2 or (layout is None and part.ndim == x.ndim) or (layout is not None and part.ndim == 3)
+    if not fits or length != part.shape[-2] or (part.ndim == 3 and part.shape[0] not in (1, x.shape[0])):
+        raise ValueError(
+            f"x must have as many places as the turn has positions, {tuple(part.shape[:-1])}; got shape {tuple(x.shape)}"
+            f"{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
+        )
+    if layout is None:
+        return part
+    return part[..., None, :, :] if layout == "bhtd" else part[..., None, :]
