@@ -6,6 +6,7 @@ einops' backends.) NumPy alone is a dependency.
 
 from __future__ import annotations
 
+import math
 import sys
 from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
@@ -211,6 +212,11 @@ def detach(array: Array) -> Array:
     return sys.modules["jax"].lax.stop_gradient(array) if which == "jax" else array
 
 
+def tracing(array: Array) -> bool:
+    """Whether PyTorch is compiling or exporting, so that a length may be a symbol; JAX's lengths are always numbers."""
+    return library(array) == "torch" and bool(sys.modules["torch"].compiler.is_compiling())
+
+
 def concrete(array: Array) -> bool:
     """Whether the values can be looked at now, at no cost: not while tracing, not on an accelerator."""
     which = library(array)
@@ -230,7 +236,31 @@ def extremes(array: Array) -> tuple[Any, Any] | None:
     """The least and the greatest value as Python numbers; None where there are none, or none to be seen."""
     if not concrete(array) or 0 in array.shape:
         return None
-    return array.min().item(), array.max().item()
+    least, greatest = array.min(), array.max()
+    return (least.item(), greatest.item()) if concrete(least) else None  # jit traces even what it was handed whole
+
+
+def take_along(array: Array, index: Array) -> Array:
+    """array[..., index[..., j]] for every j: index has the leading axes of array and picks along the last one."""
+    xp = namespace(array, index)
+    if library(array) == "torch":  # take_along_dim fixes lengths while exporting; gather leaves them free
+        return xp.gather(array, -1, index)
+    return xp.take_along_axis(array, index, -1)
+
+
+def sum_along(array: Array, index: Array, count: int) -> Array:
+    """The inverse: numbers of the last axis that share an index are added; shapes (..., m), (..., m) to (..., count)."""
+    xp = namespace(array, index)
+    if library(array) == "torch":
+        return xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device).scatter_add(-1, index, array)
+    rows, places = math.prod(array.shape[:-1]), array.shape[-1]
+    where = (xp.arange(rows)[:, None], index.reshape((rows, places)))
+    total, numbers = xp.zeros((rows, count), array.dtype), array.reshape((rows, places))
+    if library(array) == "jax":
+        total = total.at[where].add(numbers)
+    else:
+        np.add.at(total, where, numbers)
+    return total.reshape((*array.shape[:-1], count))
 
 
 def host(function: Host) -> Host:

@@ -78,8 +78,7 @@ def attention(
     """
     encodings, params = _paired(encodings, params)
     q, k, v = _by_heads(q, k, v, layout)
-    query, key = (_array.as_array(name, value, like=q) for name, value in (("query", query), ("key", key)))
-    _array.namespace(q, query, key)
+    query, key = _placed("query", query, q), _placed("key", key, k)
     logits = _logits(q, k, query, key, encodings, params, scale, hidden)
     weights = _softmax(logits, _visible(logits, causal, mask))
     output = weights @ _array.astype(v, weights.dtype)
@@ -109,6 +108,18 @@ def _paired(
             "Give None where nothing is learned."
         )
     return tuple(encodings), tuple(params) if params else (None,) * len(encodings)
+
+
+def _placed(name: str, positions: Array, x: Array) -> Array:
+    """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time)."""
+    positions = _array.as_array(name, positions, like=x)
+    _array.namespace(x, positions)
+    if tuple(positions.shape) not in ((x.shape[2],), (x.shape[0], x.shape[2]), (1, x.shape[2])):
+        raise ValueError(
+            f"{name} must hold a position for each of {x.shape[2]} places, with or without a batch of {x.shape[0]}; got shape "
+            f"{tuple(positions.shape)}. Give a position for each."
+        )
+    return positions
 
 
 def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
@@ -170,11 +181,6 @@ def _logits(
             logits = logits + _array.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
             logits = logits + encoding.score(q, k, query, key, values, hidden=hidden)
-    if tuple(logits.shape) != (*q.shape[:3], k.shape[2]):
-        raise ValueError(
-            f"query and key must have one position for each place of q and k, {q.shape[2]} and {k.shape[2]}; got shapes "
-            f"{tuple(query.shape)} and {tuple(key.shape)}. Give a position for each."
-        )
     return logits
 
 

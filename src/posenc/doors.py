@@ -7,6 +7,7 @@ logits or *scores* content against position: one abstract method a door, from wh
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
@@ -125,10 +126,23 @@ class Biases(Encoding):
         """What is added to the scaled logit; head, query and key broadcast against each other."""
 
     @final
+    def head_index(self, head: Array, like: Array) -> Array:
+        """Numbers of heads as an array beside `like`; a negative one would count from the end, so it is refused."""
+        head = _array.as_array("head", head, like=like)
+        if _array.kind(head) != "integer":
+            raise TypeError(f"head must hold whole numbers; got {_array.dtype_name(head.dtype)}. Count heads from 0.")
+        ends = _array.extremes(head)
+        if ends is not None and not (ends[0] >= 0 and ends[1] < self.heads):
+            raise ValueError(f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0.")
+        return head
+
+    @final
     def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         """The dense bias for query positions (*batch, n) and key positions (*batch, m); shape (*batch, heads, n, m)."""
         query, key = _array.as_arrays(query=query, key=key, like=_first(params))
-        _check.size("query and key", self.heads * _count(query) * _count(key) // max(1, _count(query[..., :1])))
+        if not _array.tracing(query):  # a bound on a length still unknown would become part of the program
+            batch = np.broadcast_shapes(tuple(query.shape[:-1]), tuple(key.shape[:-1]))
+            _check.size("query and key", self.heads * math.prod((*batch, query.shape[-1], key.shape[-1])))
         head = _array.arange(self.heads, query)[:, None, None]
         return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
 
@@ -151,14 +165,7 @@ class Scores(Encoding):
 
 
 def _first(params: Params | None) -> Array | None:
-    return next(iter(params.values()), None) if params else None
-
-
-def _count(array: Array) -> int:
-    count = 1
-    for length in array.shape:
-        count *= int(length)
-    return count
+    return next(iter(params.values()), None) if isinstance(params, Mapping) else None
 
 
 def _table_for(encoding: Adds, x: Array, positions: Array, params: Params | None) -> Array:

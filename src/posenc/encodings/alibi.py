@@ -11,6 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
+from posenc.phase import guard
 from posenc.positions.distance import difference
 
 
@@ -50,10 +51,15 @@ class ALiBi(Biases):
         self.checked(params)
         distance = difference(query, key)
         dtype = _array.result_dtype(dtype, distance)
-        head = _array.as_array("head", head, like=distance)
         slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
         steps = _array.astype(_array.namespace(distance).abs(distance), slopes.dtype)
-        return _array.astype(-slopes[head] * steps, dtype)
+        steps = steps + _array.astype(_unseen(query, distance) + _unseen(key, distance), slopes.dtype)
+        # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
+        return _array.astype(0.0 - slopes[self.head_index(head, distance)] * steps, dtype)
+
+
+def _unseen(positions: Array, like: Array) -> Array:
+    return guard(_array.as_array("positions", positions, like=like))
 
 
 @_array.host

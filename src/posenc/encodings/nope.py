@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
-from posenc.phase import checked
+from posenc.phase import checked, guard
 
 
 @dataclass(frozen=True)
@@ -39,5 +39,5 @@ class NoPE(Adds):
         self.checked(params)
         positions = checked(positions)
         dtype = _array.result_dtype(dtype, positions)
-        zero = _array.astype(_array.namespace(positions).zeros_like(positions), dtype)
+        zero = _array.astype(guard(positions), dtype)
         return zero[..., None] + _array.constant([0.0] * self.dim, zero, dtype)

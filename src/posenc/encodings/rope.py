@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from posenc import _array, _check
@@ -50,13 +51,13 @@ class RoPE(Rotates):
             pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
             numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
         )
+        self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:
         return self.dim
 
-    @property
-    @_array.host
+    @cached_property
     def frequencies(self) -> Geometric:
         """How fast each pair turns."""
         return Geometric(self.dim, self.base)

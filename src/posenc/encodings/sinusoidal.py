@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from posenc import _array, _check
@@ -65,14 +66,17 @@ class Sinusoidal(Adds):
                 f"dim must be even, or odd must say what to do; got dim={self.dim}. "
                 "Choose odd='truncate' (the last cosine is dropped) or odd='zero' (the last channel is 0)."
             )
-        _check.instance("dim", self.frequencies, Geometric, "wide enough for the exponent")  # its own check refuses others
+        _check.instance(
+            "dim", self.frequencies, Geometric, "wide enough for the exponent"
+        )  # its own check refuses others
+        if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
+            _check.settle(self, claims=type(self).claims - {"shift-linear"})
 
     @property
     def width(self) -> int:
         return self.dim
 
-    @property
-    @_array.host
+    @cached_property
     def frequencies(self) -> Geometric:
         """The ladder of this record; with odd="zero" that of the even width below."""
         even = self.dim - (self.dim % 2 if self.odd == "zero" else 0)
@@ -97,11 +101,14 @@ class Sinusoidal(Adds):
         """Both waves of every pair in this record's layout, cut or filled to its width."""
         xp = _array.namespace(first)
         even = self.dim if self.odd != "zero" else self.dim - self.dim % 2
-        missing = self.dim - 2 * first.shape[-1]
+        pairs = self.frequencies.pairs
+        # The same shape, with a width that torch.compile knows: it takes that of a host constant for an open one.
+        first, second = (wave.reshape((*wave.shape[:-1], pairs)) for wave in (first, second))
+        missing = self.dim - 2 * pairs
         if self.layout == "interleaved":
-            table = xp.stack([first, second], -1).reshape((*first.shape[:-1], 2 * first.shape[-1]))[..., :even]
+            table = xp.stack([first, second], -1).reshape((*first.shape[:-1], 2 * pairs))[..., :even]
         else:
-            table = xp.concatenate([first, second[..., : even - first.shape[-1]]], -1)
+            table = xp.concatenate([first, second[..., : even - pairs]], -1)
         if missing > 0:
             table = xp.concatenate([table, xp.zeros_like(table[..., :missing])], -1)
         return table

@@ -4,8 +4,8 @@ Everything that turns, waves or decays with position passes through here, so tha
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
 """
 
-from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, phase
+from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.waves import Numerics, cosine_sine
 
-__all__ = ["LARGEST_POSITION", "Frequencies", "Numerics", "Phase", "checked", "cosine_sine", "phase"]
+__all__ = ["LARGEST_POSITION", "Frequencies", "Numerics", "Phase", "checked", "cosine_sine", "guard", "phase"]

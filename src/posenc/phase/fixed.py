@@ -77,10 +77,9 @@ def phase(positions: Array, frequencies: Frequencies) -> Phase:
     word = WIDE if _array.has_float64(positions) else NARROW
     whole, fraction = _split(positions, word)
     integer = _array.dtype_of(word.integer, positions)
-    pieces = [whole & ((1 << word.low_bits) - 1), whole >> word.low_bits]
-    weights = [0, word.low_bits]
+    pieces, weights = _pieces(whole, word)
     real = _array.dtype_of(word.real, positions)
-    tail = _range_guard(positions, real)[..., None]
+    tail = guard(positions, real)[..., None]
     if fraction is not None:
         step = 2.0**word.fraction_bits
         trunc = _array.namespace(fraction).trunc
@@ -91,36 +90,38 @@ def phase(positions: Array, frequencies: Frequencies) -> Phase:
         rest = fraction - first / step - second / step**2
         turns = _array.constant(turn_rates(frequencies), positions, real)
         tail = tail + rest[..., None] * turns
-    columns: list[Array] = [0] * word.limbs
+    columns: list[Array] = []
     for piece, weight in zip(pieces, weights, strict=True):
         limbs = _array.constant(_limbs(frequencies, word, weight), positions, integer)
-        for index in range(word.limbs):
-            columns[index] = columns[index] + piece[..., None] * limbs[index]
+        products = [piece[..., None] * limbs[index] for index in range(word.limbs)]
+        columns = [column + product for column, product in zip(columns, products, strict=True)] if columns else products
     return Phase(_carried(columns, word), tail, word)
 
 
-def checked(positions: Array) -> Array:
-    """Positions as an array that phase can take, or the error that says why not."""
-    positions = _array.as_array("positions", positions)
+def checked(positions: Array, name: str = "positions") -> Array:
+    """Positions as an array that phase can take, or the error that says why not, under the argument's name."""
+    positions = _array.as_array(name, positions)
     kind = _array.kind(positions)
     if kind == "narrow":
         raise TypeError(
-            f"positions must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}, which does not "
+            f"{name} must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}, which does not "
             "hold every whole number. Build positions as integers; they never take the model's dtype."
         )
-    if kind == "other":
+    if kind == "other" or str(positions.dtype) == "torch.uint64":
         raise TypeError(
-            f"positions must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}. Convert them."
+            f"{name} must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}. Convert them."
         )
+    if _array.library(positions) == "torch" and _array.dtype_name(positions.dtype) in ("uint16", "uint32"):
+        positions = _array.signed(positions)  # PyTorch stores these and compares none of them
     ends = _array.extremes(positions)
     if ends is not None and not (ends[0] >= -LARGEST_POSITION and ends[1] <= LARGEST_POSITION):
         raise ValueError(
-            f"positions must be finite and of magnitude at most 2^53; got values from {ends[0]} to {ends[1]}. "
+            f"{name} must be finite and of magnitude at most 2^53; got values from {ends[0]} to {ends[1]}. "
             "Give smaller positions."
         )
-    if ends is not None and not _array.has_float64(positions) and kind == "float" and max(-ends[0], ends[1]) >= 2**31:
+    if ends is not None and not _array.has_float64(positions) and max(-ends[0], ends[1]) >= 2**31:
         raise ValueError(
-            f"positions must be below 2^31 in magnitude where there are no 64-bit numbers; got values from {ends[0]} to "
+            f"{name} must be below 2^31 in magnitude where there are no 64-bit numbers; got values from {ends[0]} to "
             f"{ends[1]}. Enable 64-bit numbers (jax_enable_x64)."
         )
     return positions
@@ -138,14 +139,29 @@ def _split(positions: Array, word: Word) -> tuple[Array, Array | None]:
     return _array.astype(whole, integer), exact - whole
 
 
-def _range_guard(positions: Array, real: object) -> Array:
-    """Zero, or NaN for a position out of range that could not be looked at."""
-    xp = _array.namespace(positions)
+def _pieces(whole: Array, word: Word) -> tuple[list[Array], list[int]]:
+    """Whole positions in pieces short enough to be multiplied by a limb, and the power of two that each stands for."""
+    ends = _array.extremes(whole)
+    if ends is not None and -(1 << word.low_bits) <= ends[0] and ends[1] <= 1 << word.low_bits:
+        return [whole], [0]
+    return [whole & ((1 << word.low_bits) - 1), whole >> word.low_bits], [0, word.low_bits]
+
+
+def guard(positions: Array, real: object = None) -> Array:
+    """0.0, or NaN for a position out of range that could not be looked at, in the widest float unless `real` is given."""
+    xp, real = _array.namespace(positions), real or _array.widest_dtype(positions)
     zero = _array.astype(xp.zeros_like(positions), real)
-    if _array.concrete(positions) or _array.dtype_name(positions.dtype) in ("int8", "uint8", "int16", "int32"):
+    name, wide = _array.dtype_name(positions.dtype), _array.has_float64(positions)
+    if (
+        _array.concrete(positions)
+        or name in ("int8", "uint8", "int16", "uint16", "int32")
+        or (wide and name == "uint32")
+    ):
         return zero
-    limit = LARGEST_POSITION if _array.has_float64(positions) else 2**31 - 128
-    inside = (positions >= -limit) & (positions <= limit)
+    limit = LARGEST_POSITION if wide else 2**31 - 128
+    inside = positions <= limit
+    if not name.startswith("uint"):  # -limit is no unsigned number
+        inside = inside & (positions >= -limit)
     return xp.where(inside, zero, xp.full_like(zero, float("nan")))
 
 
@@ -179,9 +195,12 @@ def _turns(frequencies: Frequencies) -> list[Decimal]:
 @lru_cache(maxsize=256)
 def _remembered_limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
     bits, count = word.limb_bits, word.limbs
-    scale = Decimal(1 << (bits * count + weight))
+    # A heavier piece is the rounded number shifted, not one rounded by itself: only so is phase(m) - phase(n) the phase
+    # of m - n to the last bit.
+    scale = Decimal(1 << (bits * count + min(weight, 0)))
     wholes = [
-        int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)
+        int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) << max(weight, 0)
+        for turn in _turns(frequencies)
     ]
     limbs = np.empty((count, len(wholes)), dtype=word.integer)
     for index in range(count):

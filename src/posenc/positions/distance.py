@@ -15,4 +15,4 @@ def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     """
     query, key = _array.as_arrays(query=query, key=key, like=like)
     _array.namespace(query, key)
-    return _array.signed(checked(key)) - _array.signed(checked(query))
+    return _array.signed(checked(key, "key")) - _array.signed(checked(query, "query"))

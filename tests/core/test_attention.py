@@ -1,0 +1,159 @@
+"""The reference attention against one written in plain Python numbers, and its refusals."""
+
+import math
+
+import numpy as np
+import pytest
+
+import posenc
+from posenc.attention import Cache, attention
+
+# A float64 logit of width d is off by at most about d roundings, the output by as many again.
+FLOAT64 = 1e-13
+
+
+def by_hand(q, k, v, bias, visible):
+    """softmax(q·k/√d + bias)·v for one batch row, with lists and loops: q (h, n, d), k and v (g, m, d)."""
+    out = []
+    for h, rows in enumerate(q):
+        keys, values = k[h * len(k) // len(q)], v[h * len(v) // len(q)]
+        head = []
+        for i, row in enumerate(rows):
+            logits = [
+                sum(a * b for a, b in zip(row, key, strict=True)) / math.sqrt(len(row)) + bias(h, i, j)
+                for j, key in enumerate(keys)
+            ]
+            seen = [j for j in range(len(keys)) if visible(i, j)]
+            top = max((logits[j] for j in seen), default=0.0)
+            powers = {j: math.exp(logits[j] - top) for j in seen}
+            total = sum(powers.values()) or 1.0
+            head.append([sum(powers[j] * values[j][c] for j in seen) / total for c in range(len(values[0]))])
+        out.append(head)
+    return np.array(out)
+
+
+def draw(heads=12, key_heads=4, n=5, m=7, d=8, batch=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return (
+        rng.normal(size=(batch, heads, n, d)),
+        rng.normal(size=(batch, key_heads, m, d)),
+        rng.normal(size=(batch, key_heads, m, d)),
+    )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+def test_grouped_heads_cross_attention_and_bias(causal, layout):
+    q, k, v = draw()
+    query, key = [11, 12, 13, 14, 15], [3, 1, 4, 1, 5, 9, 2]
+    slopes = posenc.ALiBi(heads=12).slopes()
+    turned = (lambda x: x) if layout == "bhtd" else (lambda x: x.swapaxes(1, 2))
+    got = attention(
+        *(turned(x) for x in (q, k, v)),
+        query=query,
+        key=key,
+        layout=layout,
+        encodings=[posenc.ALiBi(heads=12)],
+        causal=causal,
+    )
+    for row in range(2):
+        want = by_hand(
+            q[row].tolist(),
+            k[row].tolist(),
+            v[row].tolist(),
+            lambda h, i, j: -slopes[h] * abs(query[i] - key[j]),
+            lambda i, j: not causal or j <= i + 2,
+        )
+        assert np.abs(turned(got.output)[row] - want).max() < FLOAT64
+
+
+def test_rotation_enters_through_the_angle_of_each_pair():
+    q, k, v = draw(heads=1, key_heads=1, n=1, m=1, d=2, batch=1)
+    got = attention(q, k, v, query=[9], key=[4], layout="bhtd", encodings=[posenc.RoPE(dim=2)])
+    a, b = complex(*q[0, 0, 0]), complex(*k[0, 0, 0])
+    want = (a * complex(math.cos(5), math.sin(5)) * b.conjugate()).real / math.sqrt(2)
+    assert abs(got.logits[0, 0, 0, 0] - want) < FLOAT64
+
+
+def test_a_cache_gives_what_the_whole_gives():
+    q, k, v = draw(heads=4, key_heads=2, n=6, m=6)
+    encodings = [posenc.RoPE(dim=8), posenc.ALiBi(heads=4)]
+    whole = attention(
+        q, k, v, query=range(6), key=range(6), layout="bhtd", encodings=encodings, causal=True
+    ).output
+    cache = Cache(k[:, :, :2], v[:, :, :2], np.arange(2), "bhtd")
+    for i in range(2, 6):
+        cache = cache.extended(k[:, :, i : i + 1], v[:, :, i : i + 1], [i])
+        step = attention(
+            q[:, :, i : i + 1], cache.k, cache.v, query=[i], key=cache.key, layout="bhtd", encodings=encodings, causal=True
+        )
+        assert np.abs(step.output - whole[:, :, i : i + 1]).max() < FLOAT64
+
+
+def test_positions_of_each_row_of_a_batch_are_its_own():
+    q, k, v = draw(heads=2, key_heads=2, n=3, m=3, d=8)
+    both = attention(
+        q, k, v, query=[[0, 1, 2], [5, 7, 9]], key=[[0, 1, 2], [5, 7, 9]], layout="bhtd", encodings=[posenc.RoPE(dim=8)]
+    ).output
+    second = attention(
+        q[1:], k[1:], v[1:], query=[5, 7, 9], key=[5, 7, 9], layout="bhtd", encodings=[posenc.RoPE(dim=8)]
+    ).output
+    assert np.abs(both[1:] - second).max() < FLOAT64
+
+
+def test_a_mask_hides_and_a_query_that_sees_nothing_gives_zeros():
+    q, k, v = draw(heads=2, key_heads=1, n=2, m=3)
+    mask = np.array([[True, False, True], [False, False, False]])
+    got = attention(q, k, v, query=[0, 1], key=[0, 1, 2], layout="bhtd", mask=mask)
+    assert np.all(got.weights[..., 0, 1] == 0)
+    assert np.all(got.output[:, :, 1] == 0)
+    assert np.allclose(got.weights[..., 0, :].sum(-1), 1)
+
+
+def test_no_queries_and_no_keys_work():
+    q, k, v = draw(n=0)
+    assert attention(q, k, v, query=[], key=range(7), layout="bhtd").output.shape == (2, 12, 0, 8)
+    q, k, v = draw(m=0)
+    got = attention(q, k, v, query=range(5), key=[], layout="bhtd").output
+    assert got.shape == (2, 12, 5, 8)
+    assert np.all(got == 0)
+
+
+REFUSED = [
+    ({"layout": "bhdt"}, ValueError, r"^layout must be one of 'bhtd', 'bthd'; got 'bhdt'"),
+    ({"encodings": [posenc.NoPE(dim=8)]}, TypeError, r"^encodings must act inside attention; got NoPE"),
+    ({"encodings": posenc.RoPE(dim=8)}, TypeError, r"^encodings must be a list"),
+    ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of records"),
+    ({"encodings": [posenc.ALiBi(heads=3)]}, ValueError, r"^encodings must have as many heads as q, 12; got ALiBi"),
+    ({"params": [None]}, ValueError, r"^params must be a list with one entry for each of 0"),
+    ({"query": [0]}, ValueError, r"^query must hold a position for each of 5 places, with or without a batch of 2; got shape \(1,\)"),
+    ({"causal": 1}, TypeError, r"^causal must be True or False; got 1"),
+    ({"scale": 0.0}, ValueError, r"^scale must be a finite number above 0"),
+    ({"mask": "yes"}, TypeError, r"^mask must be an array of truth values; got 'yes'"),
+    ({"mask": [[0.5] * 7] * 5}, ValueError, r"^mask must hold 0 and 1"),
+    ({"q": np.zeros((5, 8))}, ValueError, r"^q must hold floats with four axes, 'bhtd'; got float64 of shape \(5, 8\)"),
+    ({"q": np.zeros((2, 12, 5, 8), int)}, ValueError, r"^q must hold floats with four axes, 'bhtd'; got int64"),
+    ({"k": np.zeros((2, 5, 7, 8)), "v": np.zeros((2, 5, 7, 8))}, ValueError, r"^k must have a number of heads that divides"),
+    ({"k": np.zeros((2, 4, 7, 6))}, ValueError, r"^k must have the batch and head width of q"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), REFUSED, ids=lambda value: str(value)[:40])
+def test_refusals_name_the_argument(change, error, message):
+    q, k, v = draw()
+    arguments = {"q": q, "k": k, "v": v, "query": range(5), "key": range(7), "layout": "bhtd"} | change
+    with pytest.raises(error, match=message):
+        attention(**arguments)
+
+
+def test_causal_needs_the_keys_of_the_cache():
+    q, k, v = draw(n=7, m=5)
+    with pytest.raises(ValueError, match=r"^causal needs at least as many keys as queries, 7; got 5"):
+        attention(q, k, v, query=range(7), key=range(5), layout="bhtd", causal=True)
+
+
+def test_libraries_are_not_mixed():
+    torch = pytest.importorskip("torch")
+    q, k, v = draw()
+    with pytest.raises(TypeError, match=r"^arrays must come from one library; got torch and numpy"):
+        attention(torch.as_tensor(q), k, v, query=range(5), key=range(7), layout="bhtd")

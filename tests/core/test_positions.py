@@ -1,0 +1,65 @@
+"""Positions of sequences, and the distance between two of them."""
+
+import numpy as np
+import pytest
+
+from posenc.positions import decoding, difference, from_mask, packed, span
+
+
+def test_a_span_starts_where_it_is_told():
+    assert span(3, start=2**52).tolist() == [2**52, 2**52 + 1, 2**52 + 2]
+    assert span(0).shape == (0,)
+
+
+def test_padding_on_either_side_does_not_move_a_token():
+    assert from_mask([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]]).tolist() == [[0, 0, 0, 1, 2], [0, 1, 2, 0, 0]]
+    assert from_mask(np.zeros((2, 0), bool)).shape == (2, 0)
+
+
+def test_a_mask_of_each_library_gives_the_same():
+    torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
+    mask = np.array([[False, True, True], [True, False, True]])
+    want = from_mask(mask).tolist()
+    assert want == [[0, 0, 1], [0, 0, 1]]
+    assert from_mask(torch.as_tensor(mask)).tolist() == want
+    assert from_mask(jnp.asarray(mask)).tolist() == want
+
+
+def test_packed_documents_start_again():
+    assert packed([3, 0, 1, 2]).tolist() == [0, 1, 2, 0, 0, 1]
+    assert packed([]).tolist() == []
+
+
+def test_decoding_goes_on_where_each_row_stopped():
+    assert decoding(4).tolist() == [4]
+    assert decoding([4, 0, 9], steps=2).tolist() == [[4, 5], [0, 1], [9, 10]]
+
+
+def test_difference_does_not_wrap_for_unsigned_positions():
+    assert difference(np.array([5], np.uint8), np.array([3], np.uint8)).tolist() == [-2]
+    assert difference([2**53], [-(2**53)]).tolist() == [-(2**54)]
+
+
+REFUSED = [
+    (lambda: span(-1), ValueError, r"^length must be an integer from 0 to \d+; got -1"),
+    (lambda: span(10**30), ValueError, r"^length must be an integer"),
+    (lambda: span(1.0), TypeError, r"^length must be an integer from 0 to \d+; got 1.0 \(float\)"),
+    (lambda: span(1, start=2**60), ValueError, r"^start must be an integer"),
+    (lambda: from_mask([0.5]), ValueError, r"^mask must hold 0 and 1"),
+    (lambda: from_mask([0, 2]), ValueError, r"^mask must hold 0 and 1"),
+    (lambda: from_mask("0110"), TypeError, r"^mask must be an array of truth values; got '0110'"),
+    (lambda: packed(3), TypeError, r"^lengths must be a list of whole numbers; got 3"),
+    (lambda: packed([2, -1]), ValueError, r"^lengths must be an integer from 0"),
+    (lambda: packed([2**30] * 64), ValueError, r"^lengths must ask for at most \d+ bytes"),
+    (lambda: decoding(-1), ValueError, r"^cached must not be negative; got -1"),
+    (lambda: decoding(1.5), TypeError, r"^cached must hold whole numbers; got float64"),
+    (lambda: decoding(1, steps=-1), ValueError, r"^steps must be an integer from 0"),
+    (lambda: difference([0], ["a"]), TypeError, r"^key must hold numbers"),
+    (lambda: difference([2**53 + 1], [0]), ValueError, r"^positions must be finite and of magnitude at most 2\^53"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED, ids=[m[1:40] for _, _, m in REFUSED])
+def test_refusals_name_the_argument(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
