@@ -1,0 +1,1 @@
+"""How exact the phase is, counted against mpmath."""

@@ -1,0 +1,136 @@
+"""Tables against mpmath: every float32 entry correctly rounded, for every position up to 2^53."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from exactness import truth
+from exactness.backends import WAVES
+from posenc.frequencies import Geometric
+from posenc.phase import fixed, phase
+
+LADDERS = ((1e4, 128), (5e5, 96), (1e6, 64), (1e12, 50))
+RANGES = (
+    (0, 2**17), (2**23, 2**24), (2**30, 2**31), (2**40, 2**41), (2**52, 2**53), (-(2**31), -(2**30)), (-(2**53), -(2**52)),
+)  # fmt: skip
+EDGES = [0, 1, -1, 2**24 + 1, 2**31 - 1, 2**31, 2**53 - 1, 2**53, -(2**53)]
+A_RANGE = 90
+
+#: The angle is rounded three times (the sum of the limbs, 2π, their product) to 2^-53 of itself, which is 1.5 to 3
+#: units of the last place of the result, and the library's own cosine and sine are good to 1: below 4; measured 2.3.
+#: Between two libraries only the last of these differs.
+ULPS_OF_TRUTH, ULPS_BETWEEN = 3.5, 2.0
+
+
+def positions(seed: int, a_range: int = A_RANGE) -> list[int]:
+    rng = random.Random(seed)
+    return EDGES + [rng.randrange(*ends) for ends in RANGES for _ in range(a_range)]
+
+
+@pytest.fixture(scope="module")
+def sampled() -> dict:
+    places = positions(1)
+    return {ladder: (places, truth.waves(places, *ladder)) for ladder in LADDERS}
+
+
+def wrong_entries(sampled: dict, backend: str) -> tuple[int, int]:
+    """How many float32 entries were compared, and how many are not the correctly rounded ones."""
+    seen = wrong = 0
+    for (base, dim), (places, values) in sampled.items():
+        expected = truth.tables(values)
+        wrong += truth.differing(WAVES[backend](places, Geometric(dim, base), "float32"), expected)
+        seen += 2 * expected[0].size
+    return seen, wrong
+
+
+@pytest.mark.parametrize("backend", WAVES)
+def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> None:
+    seen, wrong = wrong_entries(sampled, backend)
+    assert seen >= 200_000
+    assert wrong == 0
+
+
+def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = fixed._turns
+    monkeypatch.setattr(fixed, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
+    monkeypatch.setattr(fixed, "_remembered_limbs", fixed._remembered_limbs.__wrapped__)
+    assert wrong_entries(sampled, "numpy")[1] > 50_000
+
+
+@pytest.mark.parametrize("backend", WAVES)
+def test_float64_entries_are_within_their_bound(sampled: dict, backend: str) -> None:
+    for (base, dim), (places, values) in sampled.items():
+        expected = truth.tables(values, truth.FLOAT64)
+        for got, true in zip(WAVES[backend](places, Geometric(dim, base), "float64"), expected, strict=True):
+            assert truth.ulps(got, true) <= ULPS_OF_TRUTH
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_libraries_give_the_same_bits_in_float32(backend: str) -> None:
+    places, record = np.array(positions(2, 250)).reshape(1, -1), Geometric(128)
+    seen = 0
+    for mine, theirs in zip(
+        WAVES["numpy"](places, record, "float32"), WAVES[backend](places, record, "float32"), strict=True
+    ):
+        assert mine.dtype == theirs.dtype == np.float32
+        assert mine.tobytes() == theirs.tobytes()
+        seen += mine.size
+    assert seen >= 200_000
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_libraries_agree_in_float64(backend: str) -> None:
+    places, record = np.array(positions(3, 100)), Geometric(128)
+    for mine, theirs in zip(
+        WAVES["numpy"](places, record, "float64"), WAVES[backend](places, record, "float64"), strict=True
+    ):
+        assert truth.ulps(mine, theirs) <= ULPS_BETWEEN
+
+
+def _pairs(limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions m, n up to ±limit whose difference stays within it; shape (4, 500) each."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(-limit, limit + 1, (4, 500))
+    second = rng.integers(np.maximum(-limit, first - limit), np.minimum(limit, first + limit) + 1)
+    return first, second
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_phases_subtract_to_the_last_bit(make: object) -> None:
+    first, second = (make(part) for part in _pairs(2**53))
+    assert _difference_is_exact(first, second)
+
+
+@pytest.mark.parametrize(("wide", "limit"), [(True, 2**53), (False, 2**31 - 1)])
+def test_phases_subtract_to_the_last_bit_in_jax(wide: bool, limit: int) -> None:
+    first, second = _pairs(limit)
+    with jax.enable_x64(wide):
+        assert _difference_is_exact(jnp.asarray(first), jnp.asarray(second))
+
+
+def _difference_is_exact(first: object, second: object) -> bool:
+    for record in (Geometric(128), Geometric(64, 1e12)):
+        mine, theirs = phase(first, record) - phase(second, record), phase(first - second, record)
+        limbs = [np.asarray(limb) for limb in theirs.limbs]
+        if not all(np.array_equal(np.asarray(a), b) for a, b in zip(mine.limbs, limbs, strict=True)):
+            return False
+        if not np.ptp(limbs[0]) > 0:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("backend", WAVES)
+@pytest.mark.parametrize("around", [2**24, 2**31, 2**52])
+def test_neighbours_have_rows_of_their_own(backend: str, around: int) -> None:
+    places = np.arange(around - 500, around + 500)
+    for base, dim in LADDERS:
+        rows = np.concatenate(WAVES[backend](places, Geometric(dim, base), "float32"), -1)
+        assert (rows[1:] != rows[:-1]).any(-1).all()
+        assert len(np.unique(rows, axis=0)) == len(places)

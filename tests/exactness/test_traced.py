@@ -1,0 +1,156 @@
+"""Compiled, exported, jitted and mapped programs give the bits of the eager ones, and NaN out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine, fixed
+
+RECORD = Geometric(24)
+WHOLE = np.array([0, 1, -1, 3, 131_071, 2**27 + 5, 2**31, -(2**40) - 3, 2**53])
+REAL = np.array([0.0, 0.5, -7.25, 1e-30, 1023.7, 2.0**31 + 0.25, 2.0**53])
+OUTSIDE = [
+    np.array([2**53 + 2, 1]), np.array([1, -(2**53) - 2]), np.array([2.0**53 + 2, 1.0]),
+    np.array([np.inf, 1.0]), np.array([1.0, -np.inf]), np.array([np.nan, 1.0]),
+]  # fmt: skip
+
+KINDS = ["int64", "float64", "float32", "int32"]
+OUTSIDE_NAMES = ["above", "below", "float above", "inf", "-inf", "nan"]
+
+
+class Waves(torch.nn.Module):
+    def forward(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return cosine_sine(positions, RECORD)
+
+
+def compiled(backend: str) -> Callable:
+    torch.compiler.reset()
+    return torch.compile(Waves(), fullgraph=True, backend=backend, dynamic=True)
+
+
+def exported(like: torch.Tensor) -> Callable:
+    shapes = ({0: torch.export.Dim("n", min=2, max=1 << 16)},)
+    return torch.export.export(Waves(), (like,), dynamic_shapes=shapes).module()
+
+
+def same_bits(mine: tuple, theirs: tuple) -> bool:
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(mine, theirs, strict=True))
+
+
+def eager(places: np.ndarray) -> tuple:
+    return Waves()(torch.from_numpy(places))
+
+
+@pytest.mark.parametrize("places", [WHOLE, REAL, REAL.astype(np.float32), WHOLE[:5].astype(np.int32)], ids=KINDS)
+def test_compiled_bits(places: np.ndarray) -> None:
+    program = compiled("aot_eager")
+    for cut in (places, places[:3]):
+        assert same_bits(program(torch.from_numpy(cut)), eager(cut))
+
+
+def test_inductor_bits() -> None:
+    places = np.concatenate([WHOLE, np.arange(-300, 5000)])
+    assert same_bits(compiled("inductor")(torch.from_numpy(places)), eager(places))
+
+
+@pytest.mark.parametrize("places", [WHOLE, REAL], ids=KINDS[:2])
+def test_exported_bits_at_any_length(places: np.ndarray) -> None:
+    program = exported(torch.from_numpy(places[:4]))
+    for cut in (places, places[:2], np.tile(places, 50)):
+        assert same_bits(program(torch.from_numpy(cut)), eager(cut))
+
+
+@pytest.mark.parametrize("places", [WHOLE, REAL], ids=KINDS[:2])
+def test_mapped_bits(places: np.ndarray) -> None:
+    given = torch.from_numpy(places)
+    assert same_bits(
+        torch.vmap(lambda p: cosine_sine(p[None], RECORD))(given), (part[:, None] for part in eager(places))
+    )
+    rows = given[None].repeat(3, 1)
+    assert same_bits(torch.vmap(lambda p: cosine_sine(p, RECORD))(rows), cosine_sine(rows, RECORD))
+
+
+@pytest.mark.parametrize("places", [WHOLE, REAL], ids=KINDS[:2])
+@pytest.mark.parametrize("form", [jax.jit, jax.vmap, lambda f: jax.jit(jax.vmap(f))], ids=["jit", "vmap", "both"])
+def test_jax_bits(form: Callable, places: np.ndarray) -> None:
+    with jax.enable_x64(True):
+        given = jnp.asarray(places)[None].repeat(2, 0)
+        assert same_bits(form(lambda p: cosine_sine(p, RECORD))(given), cosine_sine(given, RECORD))
+        assert same_bits(cosine_sine(given[0], RECORD), eager(places))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"])
+def test_every_integer_dtype(dtype: str) -> None:
+    places = np.array([0, 3, 100], dtype)
+    expected = cosine_sine(np.array([0, 3, 100]), RECORD, dtype=np.float32)
+    assert same_bits(cosine_sine(places, RECORD, dtype=np.float32), expected)
+    with jax.enable_x64(True):
+        given = jnp.asarray(places)
+        assert same_bits(cosine_sine(given, RECORD), expected)
+        assert same_bits(jax.jit(lambda p: cosine_sine(p, RECORD))(given), expected)
+    if dtype == "uint64":
+        with pytest.raises(TypeError, match="positions must be integers"):
+            cosine_sine(torch.from_numpy(places), RECORD)
+    else:
+        assert same_bits(eager(places), expected)
+        assert same_bits(compiled("aot_eager")(torch.from_numpy(places)), expected)
+
+
+@pytest.mark.parametrize("places", OUTSIDE, ids=OUTSIDE_NAMES)
+def test_out_of_range_is_refused_where_it_can_be_seen(places: np.ndarray) -> None:
+    with jax.enable_x64(True):
+        for given in (places, torch.from_numpy(places), jnp.asarray(places)):
+            with pytest.raises(
+                ValueError, match=r"^positions must be finite and of magnitude at most 2\^53; got values from"
+            ):
+                cosine_sine(given, RECORD)
+
+
+@pytest.mark.parametrize("places", OUTSIDE, ids=OUTSIDE_NAMES)
+def test_out_of_range_is_nan_where_it_cannot(places: np.ndarray) -> None:
+    bad = ~(np.abs(places) <= 2**53)
+    given = torch.from_numpy(places)
+    with jax.enable_x64(True):
+        answers = [
+            compiled("aot_eager")(given),
+            exported(torch.zeros(3, dtype=given.dtype))(given),
+            torch.vmap(lambda p: cosine_sine(p, RECORD))(given[None].repeat(2, 1)),
+            jax.jit(lambda p: cosine_sine(p, RECORD))(jnp.asarray(places)),
+        ]
+    for waves in answers:
+        for part in waves:
+            assert np.isnan(np.asarray(part)[..., bad, :]).all()
+            assert np.isfinite(np.asarray(part)[..., ~bad, :]).all()
+
+
+def test_a_guard_that_is_missing_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixed, "guard", lambda positions, real=None: positions * 0.0)
+    with pytest.raises(AssertionError):
+        test_out_of_range_is_nan_where_it_cannot(OUTSIDE[0])
+
+
+def test_long_tables_are_the_rows_of_short_ones() -> None:
+    # A long table is made in blocks; 11 rows here are not a divisor of any block.
+    places = np.arange(6 * 1111).reshape(6, 1111) * 1_000_003 - 7
+    long = Geometric(128)
+    for make in (np.asarray, torch.from_numpy):
+        whole = cosine_sine(make(places), long)
+        assert tuple(whole[0].shape) == (6, 1111, 64)
+        for row in range(6):
+            for start in range(0, 1111, 101):
+                cut = cosine_sine(make(places[row, start : start + 101]), long)
+                assert same_bits([part[row, start : start + 101] for part in whole], cut)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), ()])
+def test_empty_and_scalar_shapes(shape: tuple[int, ...]) -> None:
+    with jax.enable_x64(True):
+        for given in (np.zeros(shape, np.int64), torch.zeros(shape, dtype=torch.int64), jnp.zeros(shape, jnp.int64)):
+            assert [tuple(part.shape) for part in cosine_sine(given, RECORD)] == [(*shape, 12)] * 2

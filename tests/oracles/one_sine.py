@@ -1,0 +1,8 @@
+"""The sine of the position in radians."""
+
+import mpmath
+
+
+def row(record, position, params=None):
+    with mpmath.workprec(240):
+        return [mpmath.sin(mpmath.mpf(position))]

@@ -1,0 +1,87 @@
+"""The three libraries, and comparison with exact values; what test_oracles.py asks its questions with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import torch
+
+from posenc.doors import Encoding
+
+#: 2^53 is the last position; some records add a start of 1, so it is approached from below.
+FAR = (2**31 - 200, 2**31 + 1, 2**40 + 3, 2**53 - 2, -(2**53) + 5)
+NEAR = (0, 1, 2, 7, 23, 1_000, 4_097, 131_071)
+NEGATIVE = (-1, -2, -4_098)
+BETWEEN = (0.5, 3.25, 1e-3, 1e-9, 1023.7, -7.125, -1e-20)
+LIBRARIES = ("numpy", "torch", "jax")
+
+
+def whole_places(record: Encoding) -> list[int]:
+    """Positions the record takes: all kinds where it is unlimited, else those of its table."""
+    if "unlimited" in record.claims:
+        return [*NEAR, *NEGATIVE, *FAR]
+    last = (getattr(record, "extent", None) or record.length) - 1  # type: ignore[attr-defined]
+    return sorted({0, 1, 3, last // 2, last - 1, last})
+
+
+def fractions(record: Encoding) -> list[float]:
+    if "fractional" not in record.claims:
+        return []
+    if "unlimited" in record.claims:
+        return [*BETWEEN]
+    return [place for place in (0.5, 1.25, 6.999, 1e-9) if place <= record.extent - 1]  # type: ignore[attr-defined]
+
+
+def array(library: str, values: Any) -> Any:
+    values = np.asarray(values)
+    return {
+        "numpy": lambda: values,
+        "torch": lambda: torch.from_numpy(values.copy()),
+        "jax": lambda: jnp.asarray(values),
+    }[library]()
+
+
+def dtype(library: str, name: str) -> Any:
+    return getattr(torch, name) if library == "torch" else np.dtype(name)
+
+
+def wide(library: str) -> Any:
+    """JAX with 64-bit numbers for the length of a test; the others have them."""
+    return jax.enable_x64(library == "jax")
+
+
+def numbers(values: Any) -> np.ndarray:
+    """An answer of any library as NumPy numbers."""
+    return np.asarray(values)
+
+
+def errors(got: np.ndarray, exact: Iterable, kind: str) -> list[float]:
+    """The distance of every number from the exact one, in units of the last place of a dtype there."""
+    with mpmath.workprec(300):
+        return [_error(value, _number(true), kind) for value, true in zip(got.reshape(-1).tolist(), exact, strict=True)]
+
+
+def _number(true: Any) -> mpmath.mpf:
+    if hasattr(true, "numerator") and not isinstance(true, mpmath.mpf):
+        return mpmath.mpf(true.numerator) / true.denominator
+    return mpmath.mpf(true)
+
+
+def _error(value: float, true: mpmath.mpf, kind: str) -> float:
+    if value != value:
+        return float("inf")
+    unit = mpmath.mpf(float(np.spacing(np.abs(np.dtype(kind).type(true)))))
+    return float(abs(mpmath.mpf(value) - true) / unit)
+
+
+def nearest32(true: Any) -> float:
+    """The float32 number nearest to an exact one, by way of 24 bits; the cases here are no subnormals."""
+    with mpmath.workprec(300):
+        number = _number(true)
+    with mpmath.workprec(24):
+        return float(+number)
