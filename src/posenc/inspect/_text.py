@@ -1,0 +1,88 @@
+"""Numbers as the plain text of a terminal, a notebook and a page: one way to write them, so that all three agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+
+
+def number(value: float, places: int = 6) -> str:
+    """Up to six decimals without empty zeros; six significant digits where that says more.
+
+    >>> number(0.03), number(0.0299955002), number(1.0), number(2.5e-7), number(62831.853)
+    ('0.03', '0.029996', '1', '2.5e-07', '62831.853')
+    """
+    value = float(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e9:
+        text = f"{value:.{places}f}".rstrip("0").rstrip(".")
+        return "0" if text in ("-0", "") else text
+    return f"{value:.6g}"
+
+
+def fixed(value: float, places: int = 4) -> str:
+    """Always so many decimals, and no minus before zero.
+
+    >>> fixed(0.03), fixed(-1e-9)
+    ('0.0300', '0.0000')
+    """
+    text = f"{float(value):.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def vector(values: Iterable[float], places: int = 4, most: int = 16) -> str:
+    """A row of numbers in brackets, with its middle left out where it is long.
+
+    >>> vector([0.84147, 0.03])
+    '[0.8415, 0.0300]'
+    """
+    texts = [fixed(value, places) for value in values]
+    if len(texts) > most:
+        texts = [*texts[: most // 2], "…", *texts[-most // 2 :]]
+    return f"[{', '.join(texts)}]"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Columns of text, aligned to the right under their names.
+
+    >>> table(["pair", "value"], [["0", "1.5"], ["10", "2"]])
+    ['pair  value', '   0    1.5', '  10      2']
+    """
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+
+
+def added(values: Iterable[float]) -> str:
+    """Terms with their signs between them.
+
+    >>> added([1.5, -0.25])
+    '1.5 - 0.25'
+    """
+    return " + ".join(number(value) for value in values).replace("+ -", "- ")
+
+
+def short(record: object) -> str:
+    """A record's repr without the fields that have their defaults.
+
+    >>> from posenc.encodings.rope import RoPE
+    >>> short(RoPE(dim=8, pairing="halves"))
+    "RoPE(dim=8, pairing='halves')"
+    """
+    if isinstance(record, tuple) and any(map(is_dataclass, record)):
+        return f"({', '.join(map(short, record))},)"
+    if not is_dataclass(record) or isinstance(record, type):
+        return repr(record)
+    values = ((field, getattr(record, field.name)) for field in fields(record) if field.repr and field.init)
+    said = [
+        f"{field.name}={short(value)}" for field, value in values if field.default is MISSING or value != field.default
+    ]
+    return f"{type(record).__name__}({', '.join(said)})"
+
+
+def yes(answer: bool) -> str:
+    return "yes" if answer else "no"
+
+
+def count(amount: int, what: str) -> str:
+    """1 fit, 2 fits."""
+    return f"{amount:,} {what}{'' if amount == 1 else 's'}"

@@ -1,0 +1,148 @@
+"""Counting in bits beside the encoding, and what the comparison gets wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _check
+from posenc.doors import Adds, Encoding
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.inspect import _text
+from posenc.inspect.spectrum import frequencies_of, spectrum
+from posenc.inspect.waves import waves
+from posenc.phase import phase
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryCounting:
+    """Numbers 0 … count-1 in bits, most significant first, beside the rows of an encoding.
+
+    table: (count, bits) of 0 and 1.   flips: after how many numbers each bit changes; period: twice that; (bits,) each.
+    rows: the encoding of the same numbers.   wavelengths: of its pairs, from the fastest.
+    """
+
+    table: np.ndarray
+    flips: np.ndarray
+    periods: np.ndarray
+    record: Adds
+    rows: np.ndarray
+    wavelengths: np.ndarray
+
+    def lines(self) -> list[str]:
+        bits = self.table.shape[1]
+        width = len(str(len(self.table) - 1))
+        rows = [
+            f"{index:>{width}}:  {' '.join(map(str, line))}   {_text.vector(row, 2)}"
+            for index, (line, row) in enumerate(zip(self.table, self.rows, strict=True))
+        ]
+        flips = ", ".join(str(flip) for flip in self.flips[::-1])
+        return [
+            f"{_text.count(bits, 'bit')}, most significant first, beside {_text.short(self.record)}",
+            *rows,
+            f"From the right, the bits flip every {flips} numbers: periods {', '.join(map(str, self.periods[::-1]))}.",
+            *self.corrections(),
+        ]
+
+    def corrections(self) -> list[str]:
+        """What the analogy with bits gets wrong."""
+        fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
+        ratio = spectrum(self.record).ratio
+        growth = "no fixed multiple of" if math.isnan(ratio) else f"{_text.number(ratio, 4)} times"
+        turns = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
+        return [
+            "What the comparison gets wrong:",
+            f"- The fastest pair has period {turns}, not 2 like the rightmost bit: it does not flip with every number.",
+            f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, up to {last:,.1f}.",
+            "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell where "
+            "in its period a position stands.",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) -> BinaryCounting:
+    """Counting in bits beside an encoding (by default Sinusoidal(dim=2·bits)).
+
+    >>> binary_counting(4, 2).table.tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    bits = _check.integer("bits", bits, 1, 30)
+    count = _check.integer("count", count, 1, 1 << 20)
+    if count > 1 << bits:
+        raise ValueError(f"count must be at most {1 << bits} for {bits} bits; got {count}. Give more bits.")
+    record = (
+        Sinusoidal(dim=2 * bits) if record is None else _check.instance("record", record, Adds, "a record that adds")
+    )
+    numbers = np.arange(count)
+    weights = np.arange(bits)[::-1]
+    return BinaryCounting(
+        (numbers[:, None] >> weights) & 1,
+        1 << weights,
+        2 << weights,
+        record,
+        np.asarray(record.embed(numbers)),
+        frequencies_of(record).wavelengths(),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Dials:
+    """Each pair of channels as the hand of a dial: how far it has turned at one position.
+
+    turns: part of a whole turn, from 0 up to 1.   degrees, radians: the same angle.   completed: whole turns before it.
+    x, y: cosine and sine of it, where the hand points; shape (pairs,) each.
+    """
+
+    record: Encoding
+    position: int
+    turns: np.ndarray
+    completed: np.ndarray
+    wavelengths: np.ndarray
+
+    @property
+    def degrees(self) -> np.ndarray:
+        return 360.0 * self.turns
+
+    @property
+    def radians(self) -> np.ndarray:
+        return 2 * math.pi * self.turns
+
+    @property
+    def x(self) -> np.ndarray:
+        return np.asarray(np.cos(self.radians))
+
+    @property
+    def y(self) -> np.ndarray:
+        return np.asarray(np.sin(self.radians))
+
+    def lines(self) -> list[str]:
+        rows = [
+            [str(pair), f"{length:,.2f}", str(whole), f"{turn:.4f}", f"{360 * turn:.1f}°"]
+            for pair, (length, whole, turn) in enumerate(zip(self.wavelengths, self.completed, self.turns, strict=True))
+        ]
+        head = ["dial", "period", "whole turns", "turn", "angle"]
+        binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
+        return [f"position {self.position}{binary}, {_text.short(self.record)}", *_text.table(head, rows)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def dials(record: Encoding, position: int) -> Dials:
+    """The angle of every pair at a whole position, modulo one turn, from the exact phase.
+
+    >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
+    [314.4, 139.4, 85.9, 8.6]
+    """
+    position = _check.integer("position", position, -(2**53), 2**53)
+    frequencies = frequencies_of(record)
+    made = waves(record)
+    place = position + (made.start if made else 0)
+    quarter, rest = phase(place, frequencies).quarters()
+    turns = (np.asarray(quarter) / 4 + np.asarray(rest)) % 1.0
+    lengths = frequencies.wavelengths()
+    return Dials(record, position, turns, np.round(place / lengths - turns).astype(np.int64), lengths)

@@ -1,0 +1,210 @@
+"""What self-attention can tell of the order of words: the same words in two orders, with and without an encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.attention import attention
+from posenc.compose import Concatenated
+from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.inspect import _text
+
+#: A vector narrower than this is appended to the embedding, as the notes do, and not added to it.
+NARROW = 4
+#: Channels of the embedding, and heads, where the encoding leaves them open.
+DIM, HEADS, HEAD_DIM = 16, 2, 8
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """One word in both orders: where it stands (from 0), and the largest difference of its output."""
+
+    word: str
+    here: int
+    there: int
+    amount: float
+    same: bool
+
+    @property
+    def shown(self) -> str:
+        """The amount, with rounding written as what it is: nothing."""
+        return "0.0" if self.same else f"{self.amount:.3g}"
+
+
+@dataclass(frozen=True)
+class OrderBlindness:
+    """Every word that stands in both sentences. rounding: differences up to here are rounding of float64."""
+
+    sentence: str
+    other: str
+    encoding: Encoding | None
+    causal: bool
+    words: tuple[WordChange, ...]
+    alone: tuple[str, ...]
+    rounding: float
+
+    @property
+    def blind(self) -> bool:
+        """Whether no word's output differs by more than rounding."""
+        return all(word.same for word in self.words)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of any word."""
+        return max((word.amount for word in self.words), default=0.0)
+
+    def lines(self) -> list[str]:
+        name = "no encoding" if self.encoding is None else _text.short(self.encoding)
+        masked = "causal" if self.causal else "not causal"
+        rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in self.words]
+        return [
+            f'"{self.sentence}" / "{self.other}", {name}, {masked}',
+            *_text.table(["word", "place", "difference"], rows),
+            *self._notes(),
+        ]
+
+    def _notes(self) -> list[str]:
+        notes = []
+        words = [word.word for word in self.words]
+        if len(set(words)) < len(words):
+            notes.append("A word that stands there twice is compared first with first and second with second.")
+        if self.alone:
+            notes.append(f"In one of them only: {', '.join(self.alone)}.")
+        elif self.blind and not self.causal and self.encoding is None:
+            notes.append("The outputs are the same in both orders: self-attention sees a set.")
+        if self.blind and _split(self.sentence) == _split(self.other)[::-1] and self.encoding is not None:
+            notes.append("Each sentence is the other's mirror image, which what depends on distance alone cannot tell.")
+        elif self.encoding is not None and any(word.same for word in self.words) and not self.blind:
+            notes.append("A word keeps its output where the words that changed places are as far from it as before.")
+        if self.causal and self.encoding is None and not self.blind:
+            notes.append("A causal mask tells the order by itself: a word sees only those before it.")
+        return notes
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def order_blindness(
+    sentence: str,
+    other: str,
+    encoding: Encoding | None = None,
+    *,
+    causal: bool = False,
+    dim: int | None = None,
+    seed: int = 0,
+    params: Params | None = None,
+) -> OrderBlindness:
+    """Each word's output of one layer of self-attention in two orders, compared.
+
+    Words are split at spaces, capitals apart; every word has an embedding drawn from the seed and its letters, so it is
+    the same wherever it stands. Queries, keys and values are projections drawn from the seed. A vector narrower than 4
+    is appended to the embedding, a wider one added. A repeated word is compared first with first, second with second.
+
+    dim: channels of the embedding; by default the encoding's width where it adds, else 16.   params: what the encoding
+    learns, drawn from the seed if left out. Raises ValueError or TypeError naming the argument.
+
+    >>> order_blindness("Dog bites man", "Man bites dog").blind
+    True
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> order_blindness("Dog bites man", "Man bites dog", Sinusoidal(dim=16)).blind
+    False
+    """
+    first, second = _words("sentence", sentence), _words("other", other)
+    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    _check.truth("causal", causal)
+    if encoding is not None:
+        _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+        if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
+            encoding = Concatenated(encoding)
+        if params is None and encoding.shapes:
+            params = encoding.init(np.random.default_rng(seed))
+    width = _width(encoding, dim)
+    here, there = (_attended(words, encoding, params, causal, width, seed) for words in (first, second))
+    # Sums over the words and the channels: so many roundings of the largest value, each at most half a unit, eight-fold.
+    size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
+    rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
+    changes = [
+        WordChange(word, i, j, amount, amount <= rounding)
+        for word, i, j in _matched(first, second)
+        for amount in (float(np.abs(here[i] - there[j]).max()),)
+    ]
+    alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
+    return OrderBlindness(sentence, other, encoding, causal, tuple(changes), alone, rounding)
+
+
+def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
+    """A word's vector, normally distributed: the same for the same letters and seed, wherever it stands; shape (dim,)."""
+    return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
+
+
+def _attended(
+    words: list[str], encoding: Encoding | None, params: Params | None, causal: bool, width: int, seed: int
+) -> np.ndarray:
+    """One layer's output for every word, the heads side by side; shape (n, heads·d)."""
+    positions = np.arange(len(words))
+    x = np.stack([embedding(word, width, seed) for word in words])[None]
+    inside: tuple[Encoding, ...] = ()
+    given: tuple[Params | None, ...] = ()
+    if isinstance(encoding, Adds):
+        x = encoding.attach(x, positions, params)
+    elif encoding is not None:
+        inside, given = (encoding,), (params if encoding.shapes else None,)
+    heads, size = _heads(encoding)
+    projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
+        x.shape[-1]
+    )
+    q, k, v = (x[:, None] @ projection for projection in projections)
+    seen = attention(
+        q, k, v, query=positions, key=positions, layout="bhtd", encodings=inside, params=given, causal=causal, hidden=x
+    )
+    output: np.ndarray = seen.output[0].swapaxes(0, 1).reshape(len(words), -1)
+    return output
+
+
+def _heads(encoding: Encoding | None) -> tuple[int, int]:
+    """Heads and channels of a head that the encoding asks for."""
+    if isinstance(encoding, Rotates):
+        return HEADS, encoding.head_dim
+    if isinstance(encoding, Biases):
+        return encoding.heads, HEAD_DIM
+    if isinstance(encoding, Scores):
+        fields: Mapping[str, Any] = vars(encoding)
+        return int(fields.get("heads", HEADS)), int(fields.get("dim", HEAD_DIM))
+    return HEADS, HEAD_DIM
+
+
+def _width(encoding: Encoding | None, dim: int | None) -> int:
+    added = isinstance(encoding, Adds) and not isinstance(encoding, Concatenated)
+    if dim is None:
+        return encoding.width if added and isinstance(encoding, Adds) else DIM
+    dim = _check.integer("dim", dim, 1)
+    if added and isinstance(encoding, Adds) and encoding.width != dim:
+        raise ValueError(f"dim must be the width of what is added, {encoding.width}; got {dim}. Leave it out.")
+    return dim
+
+
+def _words(name: str, sentence: Any) -> list[str]:
+    words = _split(_check.instance(name, sentence, str, "a sentence"))
+    _check.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
+    return words
+
+
+def _split(sentence: str) -> list[str]:
+    return sentence.lower().split()
+
+
+def _matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
+    """Every word of the first with its place in both: the nth of its kind with the nth."""
+    places: dict[str, list[int]] = {}
+    for index, word in enumerate(second):
+        places.setdefault(word, []).append(index)
+    return [(word, index, places[word].pop(0)) for index, word in enumerate(first) if places.get(word)]
+
+
+def _odd(word: str, first: list[str], second: list[str]) -> bool:
+    return first.count(word) != second.count(word)

@@ -1,0 +1,98 @@
+"""How alike places look: products of rows, and the score of two tokens against their distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.inspect import _text
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreByDistance:
+    """Scores of a query `distance` steps behind a key, distance = query - key.
+
+    distances: (n,).   scores: (curves, n): a curve for each head where heads differ, else one.   meaning: in words.
+    """
+
+    record: Encoding
+    distances: np.ndarray
+    scores: np.ndarray
+    meaning: str
+
+    def lines(self) -> list[str]:
+        names = ["score"] if len(self.scores) == 1 else [f"head {head}" for head in range(len(self.scores))]
+        rows = (
+            [_text.number(distance), *(_text.number(value, 4) for value in column)]
+            for distance, column in zip(self.distances, self.scores.T, strict=True)
+        )
+        return [f"{_text.short(self.record)}: {self.meaning}", *_text.table(["distance", *names], rows)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def similarity(record: Adds, positions: Array, *, params: Params | None = None) -> np.ndarray:
+    """PE·PEᵀ for positions (n,): the product of every two rows; shape (n, n), float64.
+
+    What is learned is drawn with seed 0 where `params` is left out. TypeError for a record that does not add.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
+    [[1.0, 0.5403], [0.5403, 1.0]]
+    """
+    _check.instance("record", record, Adds, "a record that adds")
+    places = _line("positions", positions)
+    _check.size("positions", places.size**2)
+    rows = np.asarray(record.embed(places, _drawn(record, params)))
+    products: np.ndarray = rows @ rows.T
+    return products
+
+
+def score_by_distance(
+    record: Encoding, distances: Array, *, key: int = 0, params: Params | None = None
+) -> ScoreByDistance:
+    """The score that the encoding alone gives for distances query - key, (n,), with the key at position `key`.
+
+    adds: PE(query)·PE(key).   rotates: q·k/√d for q and k of ones.   biases: the bias of every head.
+    scores: what is added to the logit for q and k of ones, every head.
+    What is learned is drawn with seed 0 where `params` is left out.
+
+    >>> from posenc.encodings.rope import RoPE
+    >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
+    [[1.4142, 0.7641]]
+    """
+    _check.instance("record", record, Encoding, "a record of an encoding")
+    distances = _line("distances", distances)
+    place = np.array([_check.integer("key", key, -(2**52), 2**52)])
+    query, given = _array.signed(distances) + place, _drawn(record, params)
+    if isinstance(record, Adds):
+        scores = (np.asarray(record.embed(query, given)) @ np.asarray(record.embed(place, given)).T).T
+        return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
+    if isinstance(record, Rotates):
+        q = record.turn(query, given, role="query")(np.ones((query.size, record.head_dim)))
+        k = record.turn(place, given, role="key")(np.ones((1, record.head_dim)))
+        return ScoreByDistance(record, distances, (q @ k.T).T / np.sqrt(record.head_dim), "q·k/√d for q and k of ones")
+    if isinstance(record, Biases):
+        return ScoreByDistance(record, distances, record.matrix(query, place, given)[..., 0], "the bias of each head")
+    if isinstance(record, Scores):
+        heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
+        q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
+        scores = np.asarray(record.score(q, k, query, place, given))[0, :, :, 0]
+        return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
+    raise TypeError(f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one.")
+
+
+def _line(name: str, values: Array) -> np.ndarray:
+    array = np.asarray(_array.to_numpy(_array.as_array(name, values)))
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a list of numbers; got shape {array.shape}. Give range(100), say.")
+    return array
+
+
+def _drawn(record: Encoding, params: Params | None) -> Params | None:
+    return record.init(np.random.default_rng(0)) if params is None and record.shapes else params

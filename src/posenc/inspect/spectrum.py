@@ -1,0 +1,125 @@
+"""How fast each pair of channels turns, and how the row changes with position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Encoding
+from posenc.frequencies import Geometric
+from posenc.inspect import _text
+from posenc.inspect.waves import needed
+from posenc.phase import Frequencies, checked, cosine_sine
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Exponent, frequency (radians a step) and wavelength (steps a turn) of each pair; shape (pairs,) each.
+
+    exponents: e of ω = base^-e; NaN where the frequencies are no powers of one base.
+    ratio: each wavelength divided by the one before it, where that is the same all along; else NaN.
+    """
+
+    record: Encoding
+    exponents: np.ndarray
+    frequencies: np.ndarray
+    wavelengths: np.ndarray
+    ratio: float
+
+    def lines(self) -> list[str]:
+        rows = [
+            [str(pair), "-" if np.isnan(e) else _text.number(e), _text.number(w), _text.number(length, 4)]
+            for pair, (e, w, length) in enumerate(zip(self.exponents, self.frequencies, self.wavelengths, strict=True))
+        ]
+        head = ["pair", "exponent", "frequency (rad/step)", "wavelength (steps)"]
+        return [_text.short(self.record), *_text.table(head, rows), *self._summary()]
+
+    def _summary(self) -> list[str]:
+        if len(self.wavelengths) < 2:
+            return ["One pair alone: no progression."]
+        if np.isnan(self.ratio):
+            return ["The wavelengths are no geometric progression."]
+        return [
+            f"Each wavelength is {_text.number(self.ratio)} times the one before: a geometric progression, "
+            "fine in the first pairs and coarse in the last.",
+            "Wavelength is the period 2π/ω = 2π·base^e; base^e alone is the reciprocal of the frequency.",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def frequencies_of(record: Encoding) -> Frequencies:
+    """The frequencies a record has, whatever its door, or the error that it has none."""
+    _check.instance("record", record, Encoding, "a record of an encoding")
+    seen: Any = record
+    while not isinstance(getattr(seen, "frequencies", None), Frequencies):
+        seen = getattr(seen, "encoding", None)
+        if seen is None:
+            raise TypeError(
+                f"record must have frequencies; got {_check.shown(record)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
+            )
+    found: Frequencies = seen.frequencies
+    return found
+
+
+def spectrum(record: Encoding) -> Spectrum:
+    """Exponent, frequency and wavelength of each pair of a record that has frequencies.
+
+    Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for a record without.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> spectrum(Sinusoidal(dim=4)).wavelengths.round(3).tolist()
+    [6.283, 628.319]
+    """
+    frequencies = frequencies_of(record)
+    lengths = frequencies.wavelengths()
+    exponents = np.full(frequencies.pairs, np.nan)
+    if isinstance(frequencies, Geometric):
+        exponents = np.array([top / bottom for top, bottom in frequencies.exponents()])
+    ratio = np.nan
+    if len(lengths) > 1 and np.isfinite(lengths).all():
+        ratios = lengths[1:] / lengths[:-1]
+        # Each wavelength is correctly rounded, so a quotient of two is off by at most 2 units of the last place.
+        if np.ptp(ratios) <= 4 * np.finfo(np.float64).eps * ratios.max():
+            ratio = float(ratios[0])
+    return Spectrum(record, exponents, frequencies.radians(), lengths, ratio)
+
+
+def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
+    """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
+
+    position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, beside `position`.
+    TypeError for a record that is not made of sines and cosines.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> derivative(Sinusoidal(dim=4), 0).tolist()
+    [1.0, 0.0, 0.01, 0.0]
+    """
+    made = needed(record)
+    place = checked(position)
+    if made.start:
+        place = checked(_array.signed(place) + made.start)
+    dtype = _array.result_dtype(dtype, place)
+    xp = _array.namespace(place)
+    if made.frequencies is None:
+        empty = _array.astype(xp.zeros_like(place), dtype)
+        return empty[..., None] + _array.constant([0.0] * made.width, empty, dtype)
+    cosine, sine = cosine_sine(place, made.frequencies, dtype=dtype)
+    rates = _array.constant(made.frequencies.radians() * made.factor, cosine, dtype)
+    # A wave that no channel holds, and a channel without a wave, meet in one last column of zeros.
+    columns = xp.concatenate([rates * cosine, 0.0 - rates * sine, xp.zeros_like(cosine[..., :1])], -1)
+    return columns[..., _array.constant(_sources(made.sine, made.cosine, made.width), cosine)]
+
+
+def _sources(sine: np.ndarray, cosine: np.ndarray, width: int) -> np.ndarray:
+    """For every channel the column of (derivatives of sines, of cosines, zero) that it takes."""
+    pairs = len(sine)
+    source = np.full(width, 2 * pairs)
+    source[sine[sine >= 0]] = np.flatnonzero(sine >= 0)
+    source[cosine[cosine >= 0]] = pairs + np.flatnonzero(cosine >= 0)
+    return source

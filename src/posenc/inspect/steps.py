@@ -1,0 +1,75 @@
+"""What a worked example is made of: the question, and a formula with its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from posenc.frequencies import Divisors, Geometric
+from posenc.inspect import _text
+from posenc.phase import Frequencies
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line: `said` with the numbers substituted, and the value or values it ends in."""
+
+    said: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The formula of a record, a step for each dimension, pair or head, and remarks."""
+
+    formula: str
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is to be worked out: the position, which dimensions (or heads), and for pairs of places the key's position."""
+
+    position: int | float
+    key: int | float
+    dims: tuple[int, ...] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    vector: np.ndarray | None = None
+    seed: int = 0
+    drawn: bool = False
+
+    @property
+    def place(self) -> str:
+        """The position as text."""
+        return _text.number(self.position)
+
+    @property
+    def at(self) -> np.ndarray:
+        """The position as an array of one."""
+        return np.array([self.position])
+
+    def chosen(self, count: int) -> Sequence[int]:
+        """The dimensions asked for, of so many."""
+        return range(count) if self.dims is None else self.dims
+
+    def learned(self, record: Any) -> Mapping[str, Any] | None:
+        """The parameters as a method takes them: none where nothing is learned."""
+        return self.params if record.shapes else None
+
+    def notes(self) -> tuple[str, ...]:
+        return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
+
+
+def angle(place: str, frequencies: Frequencies, pair: int) -> str:
+    """position · ω as text: "3 / 10000^(2/4)", "3 / 2" or "3 · 0.25"."""
+    if isinstance(frequencies, Geometric):
+        top, bottom = frequencies.exponents()[pair]
+        return f"{place} / {_text.number(frequencies.base)}^({top}/{bottom})"
+    if isinstance(frequencies, Divisors):
+        divisor = frequencies.divisors[pair]
+        return place if divisor == 1.0 else f"{place} / {_text.number(divisor)}"
+    return f"{place} · {_text.number(frequencies.radians()[pair])}"

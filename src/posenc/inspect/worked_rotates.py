@@ -1,0 +1,75 @@
+"""Worked steps at the door that rotates: one line a pair of channels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc import _array
+from posenc.doors import Rotates
+from posenc.inspect import _text
+from posenc.inspect.spectrum import frequencies_of
+from posenc.inspect.steps import Question, Step, Steps, angle
+from posenc.phase import Frequencies
+
+
+def rotates(record: Rotates, question: Question) -> Steps:
+    """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
+    turn = record.turn(question.at, question.learned(record), role="query")
+    cosine, sine = (_array.to_numpy(part)[0] for part in (turn.cos, turn.sin))
+    first, second = turn.pairing.split(np.arange(record.head_dim))
+    x = question.vector
+    if x is None:
+        x = np.zeros(record.head_dim)
+        x[first] = 1.0
+    y = _array.to_numpy(turn(x[None]))[0]
+    frequencies = _frequencies(record, question, cosine, sine)
+    steps = []
+    for pair, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        if question.dims is not None and not {a, b} & set(question.dims):
+            continue
+        radians = math.atan2(sine[pair], cosine[pair])
+        written = ""
+        if frequencies is not None:
+            radians = question.position * float(frequencies.radians()[pair])
+            written = f" = {angle(question.place, frequencies, pair)}"
+        shown = "" if written == f" = {_text.number(radians)}" else f" = {_text.number(radians)}"
+        degrees = _text.number(math.degrees(radians), 2)
+        steps.append(
+            Step(
+                f"pair {pair} (dimensions {a}, {b}): angle{written}{shown} rad = {degrees}°; "
+                f"({_text.number(x[a], 4)}, {_text.number(x[b], 4)}) → ({_text.number(y[a], 4)}, {_text.number(y[b], 4)})",
+                (radians, float(y[a]), float(y[b])),
+            )
+        )
+    still = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
+    notes = (f"Dimensions without a pair pass unchanged: {_some(still)}.",) if still else ()
+    lengths = f"length {_text.number(float(np.linalg.norm(x)))} before, {_text.number(float(np.linalg.norm(y)))} after"
+    formula = "(a, b) → (a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
+    return Steps(
+        formula,
+        tuple(steps),
+        (f"The vector keeps its length: {lengths}." if _kept(x, y) else lengths, *notes, *question.notes()),
+    )
+
+
+def _frequencies(record: Rotates, question: Question, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
+    """The frequencies whose angles these are; None where the angle is not position times frequency."""
+    try:
+        frequencies = frequencies_of(record)
+    except TypeError:
+        return None
+    angles = question.position * frequencies.radians()
+    if angles.shape != cosine.shape or np.abs(np.cos(angles) * sine - np.sin(angles) * cosine).max() > 1e-4:
+        return None
+    return frequencies
+
+
+def _some(dimensions: list[int]) -> str:
+    texts = [str(dimension) for dimension in dimensions]
+    return ", ".join(texts if len(texts) <= 8 else [*texts[:4], "…", *texts[-4:]])
+
+
+def _kept(x: np.ndarray, y: np.ndarray) -> bool:
+    return math.isclose(float(np.linalg.norm(x)), float(np.linalg.norm(y)), rel_tol=1e-6)

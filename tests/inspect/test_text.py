@@ -1,0 +1,57 @@
+"""One way to write numbers, tables and records."""
+
+import pytest
+
+from posenc import CATALOG
+from posenc.compose import Partial, Sum
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.inspect import _text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (1e-7, "1e-07"),
+        (-1e-3, "-0.001"),
+        (1234567.0, "1234567"),
+        (1e12, "1e+12"),
+        (-2.50, "-2.5"),
+        (100.0, "100"),
+    ],
+)
+def test_a_number(value, text):
+    assert _text.number(value) == text
+
+
+def test_a_rounded_zero_has_no_sign():
+    assert _text.number(-0.004, 2) == "0"
+    assert _text.vector([-1e-9, -0.5]) == "[0.0000, -0.5000]"
+
+
+def test_a_long_row_leaves_out_its_middle():
+    assert _text.vector(range(20), 0, most=4) == "[0, 1, …, 18, 19]"
+
+
+def test_a_record_says_what_is_not_its_default_and_inside_too():
+    assert (
+        _text.short(Sum((Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0))))
+        == "Sum(parts=(Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0),))"
+    )
+    assert _text.short(Partial(RoPE(dim=4), dim=8)) == "Partial(encoding=RoPE(dim=4), dim=8)"
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+def test_a_short_record_rebuilds_the_record(row):
+    for sample in row.samples:
+        assert eval(_text.short(sample), {row.name: row.encoding}) == sample
+
+
+def test_one_and_many():
+    assert (_text.count(1, "fit"), _text.count(2000, "fit")) == ("1 fit", "2,000 fits")
+
+
+def test_terms_carry_their_signs():
+    assert _text.added([-1.0, 2.0, -0.5]) == "-1 + 2 - 0.5"

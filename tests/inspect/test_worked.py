@@ -1,0 +1,275 @@
+"""Worked steps say what the encodings compute, at every door, also for an encoding that nobody has explained."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from posenc import CATALOG, _array
+from posenc.compose import Concatenated, LearnedScale, Partial, Scaled, Sum
+from posenc.doors import Adds, Biases, Rotates, Scores
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.count import Count
+from posenc.encodings.learned import Learned
+from posenc.encodings.rope import RoPE
+from posenc.encodings.shaw import Shaw
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5Bias
+from posenc.encodings.transformer_xl import TransformerXL
+from posenc.inspect import worked
+from posenc.phase import checked
+from posenc.turn import Pairing, Turn
+
+SAMPLES = [sample for row in CATALOG for sample in row.samples]
+
+
+def drawn(record, seed=0):
+    return record.init(np.random.default_rng(seed)) if record.shapes else None
+
+
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Adds)], ids=repr)
+@pytest.mark.parametrize("position", [0, 4])
+def test_values_of_what_adds(record, position):
+    row = record.embed([position], drawn(record))[0]
+    steps = worked(record, position).steps
+    assert [step.values[0] for step in steps] == row.tolist()
+    for dimension, step in enumerate(steps):
+        assert step.said.startswith(f"PE({position}, {dimension}) = ")
+        assert float(step.said.split("=")[-1]) == pytest.approx(row[dimension], abs=5e-7, rel=1e-5)
+
+
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Sinusoidal)], ids=repr)
+def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_value(record):
+    """The printed right-hand sides, read as arithmetic, give the value."""
+    names = {"sin": math.sin, "cos": math.cos}
+    for step in worked(record, 5).steps:
+        _, *sides = step.said.split(" = ")
+        for side in sides:
+            value = eval(side.replace("·", "*").replace("^", "**"), {"__builtins__": {}}, names)
+            assert value == pytest.approx(step.values[0], abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    "record", [*(one for one in SAMPLES if isinstance(one, Rotates)), Partial(RoPE(dim=4), dim=10, start=2)], ids=repr
+)
+def test_angles_and_turned_pairs_of_what_rotates(record):
+    vector = np.arange(1.0, record.head_dim + 1)
+    turned = record.turn([7])(vector[None])[0]
+    example = worked(record, 7, vector=vector)
+    for step in example.steps:
+        first, second = (int(one) for one in step.said.split("(dimensions ")[1].split(")")[0].split(","))
+        angle, a, b = step.values
+        assert (a, b) == (turned[first], turned[second])
+        expected = complex(vector[first], vector[second]) * complex(math.cos(angle), math.sin(angle))
+        # The float32 sample turns by an angle rounded to 24 bits, on values up to 12.
+        assert abs(expected - complex(a, b)) < 2e-5
+    assert "angle = 7 / " in example.steps[1].said
+    assert any("keeps its length" in line for line in example.lines())
+
+
+def test_only_the_pairs_of_the_dimensions_asked_for():
+    assert [step.said[:6] for step in worked(RoPE(dim=8, pairing="halves"), 3, dims=[6, 1]).steps] == [
+        "pair 1",
+        "pair 2",
+    ]
+    assert len(worked(ALiBi(heads=8), 3, dims=[2]).steps) == 1
+
+
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Biases)], ids=repr)
+@pytest.mark.parametrize(("query", "key"), [(9, 4), (0, 30), (5, 5), (500, 0)])
+def test_values_of_what_biases(record, query, key):
+    numbers = record.matrix([query], [key], drawn(record))[:, 0, 0]
+    steps = worked(record, query, key=key).steps
+    assert [step.values[0] for step in steps] == numbers.tolist()
+    assert f"query {query}, key {key}" in steps[-1].said
+
+
+def test_slope_times_distance():
+    assert worked(ALiBi(heads=8), 3, key=1, dims=[0]).steps[0].said == (
+        "bias(head 0, query 3, key 1) = -2^(-8·1/8) · |3 - 1| = -0.5 · 2 = -1"
+    )
+    assert any("12 is no power of two" in line for line in worked(ALiBi(heads=12), 3).notes)
+
+
+@pytest.mark.parametrize(
+    "record", [T5Bias(heads=2), T5Bias(heads=2, bidirectional=False), T5Bias(heads=1, buckets=8, max_distance=20)]
+)
+def test_which_bucket_and_why(record):
+    """The reason's arithmetic, by plain logarithms, gives the bucket; where it meets an edge to rounding is left out."""
+    one_way = record.buckets // 2 if record.bidirectional else record.buckets
+    exact = one_way // 2
+    for distance in (-200, -50, -9, -3, 0, 3, 9, 50, 200):
+        (note,) = (line for line in worked(record, 300, key=300 + distance).notes if line.startswith("distance"))
+        assert f" = {distance}: bucket {int(record.bucket([distance])[0])}, " in note
+        steps = abs(distance)
+        if distance > 0 and not record.bidirectional:
+            assert "all keys after the query share" in note
+        elif steps < exact:
+            assert "a bucket of its own" in note
+        elif steps >= record.max_distance:
+            assert "the last one" in note
+        else:
+            inner = exact + math.floor(
+                (one_way - exact) * math.log(steps / exact) / math.log(record.max_distance / exact)
+            )
+            assert note.endswith(f"⌋ = {inner}.")
+        assert ("(keys after the query)" in note) == (record.bidirectional and distance > 0)
+
+
+def test_the_clipped_row_of_shaw():
+    record = Shaw(dim=6, clip=2)
+    q = np.arange(6.0)
+    params = drawn(record)
+    near, far = (worked(record, 5, key=key, vector=q, params=params) for key in (4, 99))
+    assert near.steps[0].said == "row = clip(key - query, -2, 2) + 2 = clip(4 - 5, -2, 2) + 2 = 1"
+    assert far.steps[0].values == (4.0,)
+    for example, row in ((near, 1), (far, 4)):
+        assert example.steps[1].values[0] == pytest.approx(q @ params["relative_keys"][row] / math.sqrt(6), rel=1e-12)
+
+
+def test_the_terms_of_transformer_xl_sum_to_its_score():
+    record = TransformerXL(dim=4, heads=3, model_dim=8)
+    for step in worked(record, 9, key=2, seed=4).steps:
+        *terms, total = step.values
+        # Sums of 8 · 4 float64 products below 1.
+        assert sum(terms) == pytest.approx(total, abs=1e-14)
+        assert len(terms) == 3
+
+
+def test_compositions_are_worked_out_from_their_parts():
+    said = [
+        worked(record, 3, dims=[0]).steps[0].said
+        for record in (Scaled(Sinusoidal(dim=4), 2.0), LearnedScale(Sinusoidal(dim=4), 0.5))
+    ]
+    assert said == ["PE(3, 0) = 2 · 0.14112 = 0.28224", "PE(3, 0) = 0.5 · 0.14112 = 0.07056"]
+    both = Sum((Sinusoidal(dim=4), Learned(dim=4, length=9)))
+    table = drawn(both)["1.table"]
+    assert worked(both, 3, dims=[1]).steps[0].values[0] == pytest.approx(math.cos(3) + table[3, 1], rel=1e-12)
+    assert worked(Concatenated(Count()), 3).steps[0].said == "PE(3, 0) = 3 + 1 = 4"
+
+
+@pytest.mark.parametrize(
+    ("record", "position", "row"),
+    [
+        (Learned(dim=2, length=4, outside="wrap"), 6, "table[6 mod 4 = 2, 1]"),
+        (Learned(dim=2, length=4, outside="clamp"), 6, "table[6 clamped to 3, 1]"),
+        (Learned(dim=2, length=4, outside="clamp"), -6, "table[-6 clamped to 0, 1]"),
+        (Learned(dim=2, length=4, outside="interpolate", extent=10), 6, "table[6 of 10, stretched, 1]"),
+        (Learned(dim=2, length=4), 3, "table[3, 1]"),
+    ],
+)
+def test_the_row_of_a_learned_table(record, position, row):
+    assert row in worked(record, position, dims=[1]).steps[0].said
+
+
+def test_what_is_learned_is_drawn_from_the_seed_or_given():
+    record = Learned(dim=2, length=4)
+    assert worked(record, 1, seed=3).steps[0].values[0] == drawn(record, 3)["table"][1, 0]
+    assert "What is learned is drawn with seed 3." in worked(record, 1, seed=3).notes
+    given = worked(record, 1, params={"table": np.ones((4, 2))})
+    assert given.steps[0].said == "PE(1, 0) = table[1, 0] = 1"
+    assert not any("drawn" in note for note in given.notes)
+
+
+def test_fractions_and_large_positions():
+    assert worked(Sinusoidal(dim=2), 0.5).steps[0].said == "PE(0.5, 0) = sin(0.5 / 10000^(0/2)) = sin(0.5) = 0.479426"
+    assert worked(Sinusoidal(dim=2), 2**53).steps[0].values[0] == Sinusoidal(dim=2).embed([2**53])[0, 0]
+
+
+@dataclass(frozen=True)
+class Halved(Adds):
+    @property
+    def width(self):
+        return 1
+
+    def embed(self, positions, params=None, *, dtype=None):
+        return checked(positions)[..., None] / 2.0
+
+
+@dataclass(frozen=True)
+class Steady(Rotates):
+    """Turns by the square of the position: an angle that is not position times frequency."""
+
+    @property
+    def head_dim(self):
+        return 2
+
+    def turn(self, positions, params=None, *, role="both", dtype=None):
+        angle = np.asarray(positions)[..., None] ** 2.0
+        return Turn(np.cos(angle), np.sin(angle), Pairing("adjacent", 2, 2))
+
+
+@dataclass(frozen=True)
+class Constant(Biases):
+    def bias(self, head, query, key, params=None, *, dtype=None):
+        return (head + query - key) * 1.0
+
+
+@dataclass(frozen=True)
+class Alike(Scores):
+    def score(self, q, k, query, key, params=None, *, hidden=None):
+        return q @ k.swapaxes(-1, -2)
+
+
+def test_an_encoding_that_nobody_explained_is_explained_by_its_door():
+    assert worked(Halved(), 3).steps[0].said == "PE(3, 0) = 1.5"
+    assert (
+        worked(Steady(), 1).steps[0].said
+        == "pair 0 (dimensions 0, 1): angle = 1 rad = 57.3°; (1, 0) → (0.5403, 0.8415)"
+    )
+    assert worked(Constant(heads=2), 5, key=1).steps[1].said == "bias(head 1, query 5, key 1) = 5"
+    assert worked(Alike(), 5, key=1, vector=np.ones(8)).steps[0].said == "score(head 0, query 5, key 1) = 8"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (("Sinusoidal", 3), TypeError, "record must be a record of an encoding"),
+        ((Sinusoidal(dim=4), "3"), TypeError, "position must be a finite number"),
+        ((Sinusoidal(dim=4), True), TypeError, "position must be"),
+        ((Sinusoidal(dim=4), 2**54), ValueError, "position must be an integer from"),
+        ((Sinusoidal(dim=4), math.nan), ValueError, "position must be a finite number"),
+    ],
+)
+def test_bad_records_and_positions(arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        worked(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("record", "options", "kind", "message"),
+    [
+        (Sinusoidal(dim=4), {"dims": [4]}, ValueError, "dims must be an integer from 0 to 3; got 4"),
+        (Sinusoidal(dim=4), {"dims": 2}, TypeError, "dims must be a list of whole numbers; got 2"),
+        (Sinusoidal(dim=4), {"dims": "01"}, TypeError, "dims must be a list"),
+        (ALiBi(heads=2), {"dims": [2]}, ValueError, "dims must be an integer from 0 to 1"),
+        (ALiBi(heads=2), {"key": "0"}, TypeError, "key must be a finite number"),
+        (ALiBi(heads=2), {"seed": -1}, ValueError, "seed must be an integer from 0"),
+        (ALiBi(heads=2), {"vector": [1.0]}, TypeError, "vector must be left out for a record that biases"),
+        (RoPE(dim=4), {"vector": [1.0]}, ValueError, r"vector must have shape \(4,\); got \(1,\)"),
+        (Learned(dim=4, length=2), {"params": {"rows": 1}}, ValueError, "params must hold exactly"),
+        (Learned(dim=4, length=2), {}, ValueError, "positions must be from 0 to 1"),
+    ],
+)
+def test_bad_options(record, options, kind, message):
+    with pytest.raises(kind, match=message):
+        worked(record, 3, **options)
+
+
+def test_a_record_without_a_door_is_refused():
+    from posenc.doors import Encoding
+
+    @dataclass(frozen=True)
+    class Nowhere(Encoding):
+        pass
+
+    with pytest.raises(TypeError, match="record must enter through one of the four doors"):
+        worked(Nowhere(), 1)
+
+
+def test_arrays_of_any_library_are_read():
+    import torch
+
+    assert _array.library(torch.ones(4)) == "torch"
+    assert worked(RoPE(dim=4), 1, vector=torch.ones(4)).steps == worked(RoPE(dim=4), 1, vector=np.ones(4)).steps

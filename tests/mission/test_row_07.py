@@ -1,0 +1,57 @@
+"""Row 7: a shift of position is a matrix that does not depend on the position, and a rotation."""
+
+import math
+
+import numpy as np
+import pytest
+
+from posenc.encodings.divisor_pairs import DivisorPairs
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.inspect import shift_error, shift_matrix
+
+RECORDS = (
+    Sinusoidal(dim=128),
+    Sinusoidal(dim=16, base=100.0, start=1, scale=0.5),
+    Sinusoidal(dim=12, layout="concatenated", exponent="i/(d/2-1)"),
+    Sinusoidal(dim=10, exponent="i/d", first="cosine"),
+    Sinusoidal(dim=9, odd="zero", layout="concatenated"),
+    DivisorPairs(),
+)
+#: Two products of numbers up to 1 and one addition, each rounded, on entries that are good to 2 units of 2^-53.
+ROUNDING = 8 * 2.0**-53
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_one_matrix_shifts_every_position_in_every_pair(record):
+    error = shift_error(record, [0, 1, 50, 99, 2**40], [1, 7, 50, -3, 12345])
+    assert len(error.pairs) == record.frequencies.pairs
+    assert error.largest <= ROUNDING
+    assert (error.pairs <= ROUNDING).all()
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_the_matrix_is_a_rotation(record):
+    matrix = shift_matrix(record, 7)
+    np.testing.assert_allclose(matrix.T @ matrix, np.eye(record.width), atol=ROUNDING)
+    # A product of d/2 blocks, each with a determinant of 1 to 4 units of rounding.
+    assert abs(np.linalg.det(matrix) - 1) <= 4 * record.width * 2.0**-53
+    assert np.array_equal(shift_matrix(record, 0), np.eye(record.width))
+    np.testing.assert_allclose(shift_matrix(record, 3) @ shift_matrix(record, 4), matrix, atol=ROUNDING)
+    error = shift_error(record, [0], [7])
+    assert max(error.orthogonality, error.determinant) <= 4 * record.width * 2.0**-53
+
+
+def test_the_matrix_by_hand():
+    rate = 10_000 ** (-2 / 4)
+    expected = np.zeros((4, 4))
+    for block, angle in ((0, 5.0), (2, 5 * rate)):
+        cosine, sine = math.cos(angle), math.sin(angle)
+        expected[block : block + 2, block : block + 2] = [[cosine, sine], [-sine, cosine]]
+    np.testing.assert_allclose(shift_matrix(Sinusoidal(dim=4), 5), expected, atol=1e-15)
+
+
+def test_another_matrix_does_not_do_it():
+    """The check can fail: the matrix of one step more is off by much."""
+    record = Sinusoidal(dim=8)
+    wrong = record.embed([5]) @ shift_matrix(record, 8).T - record.embed([12])
+    assert np.abs(wrong).max() > 0.5

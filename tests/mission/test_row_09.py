@@ -1,0 +1,101 @@
+"""Row 9: added to the token embedding, gradients, and the four terms of the score."""
+
+import numpy as np
+import pytest
+import torch
+
+from posenc.compose import Concatenated
+from posenc.encodings.learned import Learned
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.inspect import score_terms
+
+#: The chapter's embedding of "book".
+BOOK = [0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18]
+
+
+def test_a_sum_keeps_the_dimension():
+    x = np.random.default_rng(0).standard_normal((2, 5, 8))
+    record = Sinusoidal(dim=8)
+    added = record.attach(x, range(5))
+    assert added.shape == x.shape
+    np.testing.assert_allclose(added, x + record.embed(range(5)), atol=1e-15)
+
+
+def test_a_concatenation_does_not():
+    x = np.random.default_rng(0).standard_normal((2, 5, 8))
+    widened = Concatenated(Sinusoidal(dim=4)).attach(x, range(5))
+    assert widened.shape == (2, 5, 12)
+    assert np.array_equal(widened[..., :8], x)
+    assert np.array_equal(widened[1, :, 8:], Sinusoidal(dim=4).embed(range(5)))
+
+
+def test_the_chapters_sum_corrected():
+    """The chapter's sum goes wrong from dimension 2 on; its table, two digits a number, gives this."""
+    row = np.round(Sinusoidal(dim=16, base=100.0).embed([2])[0], 2)
+    values = [
+        "0.93",
+        "-0.27",
+        "1.21",
+        "0.51",
+        "0.33",
+        "1.02",
+        "-0.23",
+        "2.06",
+        "-0.18",
+        "0.07",
+        "0.63",
+        "1.86",
+        "-0.11",
+        "1.73",
+        "-0.34",
+        "1.18",
+    ]
+    assert [f"{value:.2f}" for value in np.array(BOOK) + row] == values
+
+
+def test_no_gradient_passes_through_a_fixed_table():
+    x = torch.ones((1, 3, 4), requires_grad=True)
+    record = Sinusoidal(dim=4)
+    assert record.shapes == {}
+    assert not record.embed(torch.arange(3)).requires_grad
+    record.attach(x, torch.arange(3)).sum().backward()
+    assert torch.equal(x.grad, torch.ones_like(x))  # all of it reaches the embedding, unchanged
+
+
+def test_a_gradient_passes_through_a_learned_one():
+    record = Learned(dim=4, length=6)
+    table = torch.tensor(record.init(np.random.default_rng(0))["table"], dtype=torch.float32, requires_grad=True)
+    x = torch.zeros((1, 3, 4), requires_grad=True)
+    record.attach(x, torch.tensor([1, 1, 4]), {"table": table}).sum().backward()
+    assert table.grad[:, 0].tolist() == [0.0, 2.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def test_the_four_terms_of_the_score_sum_to_the_whole():
+    rng = np.random.default_rng(1)
+    x, positions = rng.standard_normal((2, 5, 8)), Sinusoidal(dim=8).embed(range(5))
+    query, key = rng.standard_normal((2, 8, 6))
+    terms = score_terms(x @ query, x @ key, positions @ query, positions @ key)
+    whole = ((x + positions) @ query) @ ((x + positions) @ key).swapaxes(-1, -2) / np.sqrt(6)
+    # Sums of 4 · 6 products, each of size below 30: 24 roundings of 30 · 2^-53.
+    np.testing.assert_allclose(terms.total, whole, atol=24 * 30 * 2.0**-53)
+    np.testing.assert_allclose(terms.content_content, (x @ query) @ (x @ key).swapaxes(-1, -2) / np.sqrt(6), atol=1e-13)
+    np.testing.assert_allclose(
+        terms.position_position, (positions @ query) @ (positions @ key).T / np.sqrt(6), atol=1e-13
+    )
+    np.testing.assert_allclose(terms.content_position, (x @ query) @ (positions @ key).T / np.sqrt(6), atol=1e-13)
+    np.testing.assert_allclose(
+        terms.position_content, (positions @ query) @ (x @ key).swapaxes(-1, -2) / np.sqrt(6), atol=1e-13
+    )
+    assert np.abs(terms.content_position - terms.position_content).max() > 0.1
+    assert terms.lines()[-1].startswith("sum")
+
+
+def test_the_position_term_alone_depends_on_distance_only_when_nothing_projects_it():
+    positions = Sinusoidal(dim=8).embed(range(20))
+    nothing = np.zeros((20, 8))
+    plain = score_terms(nothing, nothing, positions, positions).position_position
+    for distance in range(1, 5):
+        assert np.ptp(np.diagonal(plain, distance)) == pytest.approx(0.0, abs=1e-14)
+    matrix = np.random.default_rng(2).standard_normal((8, 8))
+    mixed = score_terms(nothing, nothing, positions @ matrix, positions).position_position
+    assert np.ptp(np.diagonal(mixed, 1)) > 0.1

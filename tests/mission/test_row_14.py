@@ -1,0 +1,64 @@
+"""Row 14: absolute against relative; relative encodings are members like any other, as biases and as scores."""
+
+import numpy as np
+import pytest
+
+from posenc import CATALOG
+from posenc.attention import attention
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+
+RELATIVE = {"RoPE", "ALiBi", "T5Bias", "Shaw", "TransformerXL"}
+ABSOLUTE = {"Count", "NormalisedCount", "OneSine", "DivisorPairs", "Sinusoidal", "Learned"}
+SAMPLES = [(row.name, sample) for row in CATALOG if row.name in RELATIVE | ABSOLUTE for sample in row.samples]
+
+
+def attended(record: Encoding, positions: np.ndarray) -> np.ndarray:
+    """Output of one layer on fixed content at these positions."""
+    rng = np.random.default_rng(5)
+    params = record.init(np.random.default_rng(1)) if record.shapes else None
+    if isinstance(record, Adds):
+        x = record.attach(rng.standard_normal((1, len(positions), record.width)), positions, params)
+        q, k = (x @ rng.standard_normal((record.width, 8)) for _ in range(2))
+        q, k = q[:, None], k[:, None]
+        inside = []
+    else:
+        heads = getattr(record, "heads", 2)
+        width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+        q, k = rng.standard_normal((2, 1, heads, len(positions), width))
+        inside = [record]
+    given = [params] * len(inside)
+    seen = attention(q, k, k, query=positions, key=positions, layout="bhtd", encodings=inside, params=given)
+    return seen.logits
+
+
+def test_relative_members_stand_in_the_catalog_at_three_doors():
+    doors = {row.name: row.encoding for row in CATALOG}
+    assert set(doors) >= RELATIVE | ABSOLUTE
+    assert issubclass(doors["RoPE"], Rotates)
+    assert issubclass(doors["ALiBi"], Biases)
+    assert issubclass(doors["T5Bias"], Biases)
+    assert issubclass(doors["Shaw"], Scores)
+    assert issubclass(doors["TransformerXL"], Scores)
+
+
+@pytest.mark.parametrize(("name", "record"), SAMPLES, ids=lambda value: repr(value))
+def test_a_relative_encoding_does_not_see_where_the_text_stands_an_absolute_one_does(name, record):
+    positions = np.arange(6)
+    here, there = attended(record, positions), attended(record, positions + 3)
+    moved = float(np.abs(here - there).max())
+    if name in RELATIVE:
+        # The records with numerics="float32" turn by float32 angles below 9: 9 · 2^-24, on products of size 30.
+        assert moved <= (2e-5 if getattr(record, "numerics", "exact") == "float32" else 1e-12)
+        assert "relative" in record.claims
+    else:
+        assert moved > 1e-4
+        assert "relative" not in record.claims
+
+
+@pytest.mark.parametrize(
+    ("name", "record"), [pair for pair in SAMPLES if pair[0] in RELATIVE], ids=lambda value: repr(value)
+)
+def test_a_relative_encoding_does_see_distance(name, record):
+    near, far = attended(record, np.arange(6)), attended(record, np.array([0, 1, 2, 3, 4, 9]))
+    assert np.abs(near - far)[..., -1, :].max() > 1e-4
+    assert np.array_equal(near[..., :5, :5], far[..., :5, :5])
