@@ -58,7 +58,9 @@ def element(name: str, inner: str, **attributes: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    return "\n".join(tag("p", part.strip()) for part in re.split(r"\n\s*\n", text.replace("\r\n", "\n")) if part.strip())
+    return "\n".join(
+        tag("p", part.strip()) for part in re.split(r"\n\s*\n", text.replace("\r\n", "\n")) if part.strip()
+    )
 
 
 def code(text: str) -> str:
@@ -82,11 +84,20 @@ def table(header: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str) ->
             raise ValueError(
                 f"rows must each hold {len(header)} cells, as the header does; got {_check.shown(row)}. Fill in or cut the row."
             )
-    right = [bool(rows) and all(_is_number(row[column]) or row[column] is None for row in rows) for column in range(len(header))]
+    right = [
+        bool(rows) and all(_is_number(row[column]) or row[column] is None for row in rows)
+        for column in range(len(header))
+    ]
     top = "".join(_cell("th", cell, right[column], scope="col") for column, cell in enumerate(header))
     body = "\n".join("<tr>" + "".join(_cell("td", cell, _is_number(cell)) for cell in row) + "</tr>" for row in rows)
-    inner = (tag("caption", caption) if caption else "") + f"\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
-    return f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption or "Table")}">' + element("table", inner) + "</div>"
+    inner = (
+        tag("caption", caption) if caption else ""
+    ) + f"\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption or "Table")}">'
+        + element("table", inner)
+        + "</div>"
+    )
 
 
 def _cell(name: str, value: Any, right: bool, **attributes: str) -> str:
@@ -128,9 +139,12 @@ def identifier(title: str, taken: Collection[str]) -> str:
 def page(title: str, lead: str, status: str, sections: Sequence[tuple[str, str, str]], language: str) -> str:
     """The whole document; each section is (id, title, finished HTML)."""
     entries = "".join(element("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections)
-    contents = element("nav", tag("h2", "Contents") + element("ol", entries), **{"aria-label": "Contents"}) if sections else ""
+    contents = (
+        element("nav", tag("h2", "Contents") + element("ol", entries), **{"aria-label": "Contents"}) if sections else ""
+    )
     body = "\n\n".join(
-        element("section", f"\n{tag('h2', name, id=key)}\n{inner}\n", **{"aria-labelledby": key}) for key, name, inner in sections
+        element("section", f"\n{tag('h2', name, id=key)}\n{inner}\n", **{"aria-labelledby": key})
+        for key, name, inner in sections
     )
     head = tag("h1", title) + (tag("p", lead, **{"class": "lead"}) if lead else "")
     notice = tag("p", status, **{"class": "status", "role": "status"}) if status else ""

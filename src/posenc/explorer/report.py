@@ -79,7 +79,9 @@ class Section:
 
     def html(self) -> str:
         """This part as HTML, without its own heading."""
-        return "\n".join(part if isinstance(part, str) else page.details(part.title, part.html()) for part in self._parts)
+        return "\n".join(
+            part if isinstance(part, str) else page.details(part.title, part.html()) for part in self._parts
+        )
 
 
 class Report:

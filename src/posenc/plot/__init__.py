@@ -1,0 +1,35 @@
+"""Pictures of encodings. Each function takes a record, draws into `ax` or a new figure, and returns the Axes.
+
+Functions of several panels (`rotated`, `differences`, `binary`) take and return an array of Axes. Remaining keywords go to
+the matplotlib call that draws the data. Nothing is shown and pyplot is never touched: save with `axes.figure.savefig`,
+or let a notebook show `axes.figure`.
+"""
+
+from posenc.plot.analogy import binary, dials
+from posenc.plot.distance import bias, bias_by_distance, score_by_distance
+from posenc.plot.export import Image, image
+from posenc.plot.frequency import wavelengths, waves
+from posenc.plot.lines import curves
+from posenc.plot.place import differences, rotated
+from posenc.plot.rotation import pairing, rotation
+from posenc.plot.tables import dimensions, heatmap, similarity
+
+__all__ = [
+    "Image",
+    "bias",
+    "bias_by_distance",
+    "binary",
+    "curves",
+    "dials",
+    "differences",
+    "dimensions",
+    "heatmap",
+    "image",
+    "pairing",
+    "rotated",
+    "rotation",
+    "score_by_distance",
+    "similarity",
+    "wavelengths",
+    "waves",
+]

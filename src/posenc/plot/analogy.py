@@ -1,0 +1,91 @@
+"""Pictures of the comparison with counting: dials, and bits beside the encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from posenc.doors import Adds, Encoding
+from posenc.inspect import BinaryCounting, Dials, binary_counting
+from posenc.inspect import dials as dials_of
+from posenc.plot import canvas
+
+#: Dials in a row; the distance of two centres where the radius is 1.
+COLUMNS, STEP_X, STEP_Y = 4, 2.8, 4.2
+#: Dials that are drawn unless more are asked for.
+DIALS = 8
+
+
+def dials(
+    record: Encoding | Dials,
+    position: int = 150,
+    *,
+    pairs: Sequence[int] | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """Each pair of channels as a dial: the hand has turned by the pair's angle, from the right and against the clock.
+
+    Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
+    record: a record with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
+    pairs: which; at most eight from the fastest to the slowest if left out.   keywords: for `Axes.plot`, which draws the hands.
+    """
+    read = record if isinstance(record, Dials) else dials_of(record, position)
+    chosen = canvas.spread("pairs", pairs, len(read.turns), DIALS)
+    columns, rows = min(len(chosen), COLUMNS), -(-len(chosen) // COLUMNS)
+    ax = canvas.single(ax, (max(3.4, 1.4 * columns), 2.1 * rows + 0.4))
+    circle = np.linspace(0, 2 * np.pi, 121)
+    for index, pair in enumerate(chosen):
+        x, y = STEP_X * (index % COLUMNS), -STEP_Y * (index // COLUMNS)
+        tip = x + read.x[pair], y + read.y[pair]
+        ax.plot(x + np.cos(circle), y + np.sin(circle), color="#8c8c8c", linewidth=0.9)
+        ax.plot([x - 1, x + 1, np.nan, x, x], [y, y, np.nan, y - 1, y + 1], color="#dcdcdc", linewidth=0.7, zorder=0)
+        ax.plot([tip[0], tip[0]], [y, tip[1]], color=canvas.COLOURS[1], linewidth=1, linestyle=":")
+        ax.plot(
+            [x, tip[0]],
+            [y, tip[1]],
+            **{
+                "color": canvas.COLOURS[0],
+                "linewidth": 2,
+                "marker": "o",
+                "markevery": [1],
+                "markersize": 4,
+                **keywords,
+            },
+        )
+        text = f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\nperiod {canvas.steps(read.wavelengths[pair])}"
+        ax.annotate(text, (x, y - 1.15), ha="center", va="top", fontsize="small")
+    ax.set(xlim=(-1.3, STEP_X * (columns - 1) + 1.3), ylim=(-STEP_Y * (rows - 1) - 2.75, 1.15), aspect="equal")
+    ax.set_axis_off()
+    ax.set_title(f"Position {read.position} on the dials of {canvas.name(read.record, 40)}", fontsize="medium")
+    return ax
+
+
+def binary(
+    count: int | BinaryCounting = 16, bits: int = 4, record: Adds | None = None, *, ax: Any = None, **keywords: Any
+) -> np.ndarray:
+    """Numbers in bits beside the encoding of the same numbers; an array of two Axes.
+
+    count: how many numbers, or what `posenc.inspect.binary_counting` gave.   record: Sinusoidal(dim=2·bits) if left out.
+    ax: two Axes.   keywords: for `Axes.imshow`, which draws the encoding.
+    """
+    made = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, record)
+    numbers, width = np.arange(len(made.table)), made.table.shape[1]
+    left, right = axes = canvas.several(ax, 1, 2, (5.6, max(2.4, 0.19 * len(numbers) + 1.0)), sharey=True)
+    left.imshow(made.table, aspect="auto", cmap="Greys", vmin=0, vmax=2, interpolation="nearest")
+    if made.table.size <= 512:
+        for row, column in np.ndindex(*made.table.shape):
+            left.text(column, row, str(made.table[row, column]), ha="center", va="center", fontsize="x-small")
+    left.set_xticks(np.arange(width), [f"{flip}s" for flip in made.flips])
+    left.set_yticks(numbers[:: max(1, len(numbers) // 16)])
+    canvas.finish(left, "bits: fastest on the right", "bit (flips every)", "number")
+    canvas.heat(
+        right, made.rows, numbers, np.arange(made.rows.shape[1]), "value", {**canvas.centred(made.rows), **keywords}
+    )
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    canvas.finish(right, "encoding: fastest on the left", "dimension", "")
+    return axes

@@ -1,0 +1,182 @@
+"""What every picture shares: where it is drawn, its colours, its names and the checks of what is drawn.
+
+No picture touches pyplot: a new Figure belongs to nobody but its caller, so no backend is chosen, nothing is shown and
+nothing is left open. A figure is reached as `axes.figure`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc import _array, _check
+from posenc.doors import Encoding, Params
+
+#: Okabe and Ito's colours, told apart by every common kind of colour vision; black is kept for references.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: Line styles take turns with the colours, so that a picture also works in grey.
+STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)))
+#: For values around zero: blue below, red above.
+DIVERGING = "RdBu_r"
+#: For values from low to high; ordered also in grey.
+SEQUENTIAL = "viridis"
+#: Width and height in inches: letters stay readable where two pictures stand side by side on a page.
+SIZE = (5.2, 3.4)
+#: What the message asks for when a record came in by another door.
+ADDS = "a record that adds, such as Sinusoidal(dim=8)"
+ROTATES = "a record that rotates, such as RoPE(dim=8)"
+BIASES = "a record that biases, such as ALiBi(heads=8)"
+#: More places than this are no picture any more.
+MOST = 20_000
+
+
+def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """The caller's Axes, or those of a new figure."""
+    if ax is None:
+        return Figure(figsize=size, layout="constrained").add_subplot()
+    given: Axes = _check.instance("ax", ax, Axes, "a matplotlib Axes")
+    return given
+
+
+def several(
+    ax: Any, rows: int, columns: int, size: tuple[float, float], *, sharex: bool = False, sharey: bool = False
+) -> np.ndarray:
+    """rows·columns Axes in one array, the caller's or those of a new figure."""
+    if ax is None:
+        figure = Figure(figsize=size, layout="constrained")
+        return np.asarray(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)).reshape(-1)
+    given = np.asarray(ax, dtype=object).reshape(-1)
+    if len(given) != rows * columns or not all(isinstance(one, Axes) for one in given):
+        raise ValueError(
+            f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {_check.shown(ax)}. Give that many."
+        )
+    return given
+
+
+def stacked(ax: Any, count: int) -> np.ndarray:
+    """Panels one above the other, with the same scales."""
+    return several(ax, count, 1, (5.2, 1.5 * count + 0.6), sharex=True, sharey=True)
+
+
+def colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def style(index: int) -> Any:
+    return STYLES[index % len(STYLES)]
+
+
+def places(name: str, value: Any) -> np.ndarray:
+    """Positions to draw, as a row of numbers: a count stands for 0 … count-1."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return np.arange(_check.integer(name, value, 1, MOST))
+    array = np.asarray(_array.to_numpy(_array.as_array(name, value)))
+    if array.ndim != 1 or not 1 <= array.size <= MOST:
+        raise ValueError(
+            f"{name} must be a count or a row of 1 to {MOST} numbers; got shape {array.shape}. Draw one row."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers; got {_check.shown(value)}. Leave out what is none.")
+    return array
+
+
+def numbers(values: Any) -> np.ndarray:
+    """Values of any library as float64 on the host."""
+    return np.asarray(_array.to_numpy(values), dtype=np.float64)
+
+
+def drawn(record: Encoding, params: Params | None) -> Params | None:
+    """The parameters; fresh ones from a fixed seed where a record learns and none are given."""
+    return record.init(np.random.default_rng(0)) if params is None and record.shapes else params
+
+
+def name(record: Encoding, most: int = 64, *, params: Params | None = None) -> str:
+    """The record as a title writes it: its class and the fields that are not at their defaults; told where it is untrained."""
+    text = _name(record)
+    return (text if len(text) <= most else text[: most - 1] + "…") + (
+        ", untrained" if params is None and record.shapes else ""
+    )
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_name(part) for part in value)})"
+    if not dataclasses.is_dataclass(value):
+        return repr(value)
+    said = [
+        f"{field.name}={_name(getattr(value, field.name))}"
+        for field in dataclasses.fields(value)
+        if field.default is dataclasses.MISSING or getattr(value, field.name) != field.default
+    ]
+    return f"{type(value).__name__}({', '.join(said)})"
+
+
+def heat(
+    ax: Axes, values: np.ndarray, rows: np.ndarray, columns: np.ndarray, label: str, keywords: dict[str, Any]
+) -> Any:
+    """A heat map whose axes count in the given steps, the first row on top, with a colour bar."""
+    left, right = _edges(columns)
+    top, bottom = _edges(rows)
+    image = ax.imshow(
+        values, **{"aspect": "auto", "interpolation": "nearest", "extent": (left, right, bottom, top), **keywords}
+    )
+    ax.figure.colorbar(image, ax=ax, label=label)
+    return image
+
+
+def centred(values: np.ndarray) -> dict[str, Any]:
+    """Colours for values around zero: white is zero."""
+    most = float(np.abs(values).max(initial=0.0)) or 1.0
+    return {"cmap": DIVERGING, "vmin": -most, "vmax": most}
+
+
+def even(name: str, values: np.ndarray) -> np.ndarray:
+    """The same numbers if they are evenly spaced, as the rows of a heat map must be."""
+    steps = np.diff(values)
+    if steps.size and (steps[0] == 0 or not np.allclose(steps, steps[0])):
+        raise ValueError(
+            f"{name} must be evenly spaced for a heat map; got {_check.shown(values.tolist())}. Give a range."
+        )
+    return values
+
+
+def _edges(values: np.ndarray) -> tuple[float, float]:
+    half = float(values[1] - values[0]) / 2 if len(values) > 1 else 0.5
+    return float(values[0]) - half, float(values[-1]) + half
+
+
+def legend(ax: Axes, entries: Sequence[Any], **keywords: Any) -> None:
+    """A legend where there is something to tell apart."""
+    if entries:
+        ax.legend(**{"frameon": False, "fontsize": "small", **keywords})
+
+
+def steps(length: float) -> str:
+    """A number of positions as a label writes it: four digits at least, never a power of ten."""
+    return f"{length:,.0f}" if length >= 1000 else f"{length:.4g}"
+
+
+def literal(text: str) -> str:
+    """Text that matplotlib draws as it stands: a dollar sign starts no formula, an underscore hides no label."""
+    text = str(text).replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
+def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> list[int]:
+    """The chosen indices below `count`; if none are given, at most `most` of them from the first to the last."""
+    if chosen is None:
+        return sorted({round(place) for place in np.linspace(0, count - 1, min(most, count)).tolist()})
+    return [_check.integer(name, one, 0, count - 1) for one in chosen]
+
+
+def finish(ax: Axes, title: str, x: str, y: str) -> Axes:
+    """Title and labels."""
+    ax.set_title(title, fontsize="medium")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    return ax

@@ -1,0 +1,106 @@
+"""Pictures of what depends on distance: scores and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.doors import Biases, Encoding, Params
+from posenc.inspect import ScoreByDistance
+from posenc.inspect import score_by_distance as score_of
+from posenc.plot import canvas
+
+#: Heads drawn unless more are asked for.
+HEADS = 8
+
+
+def score_by_distance(
+    record: Encoding | ScoreByDistance,
+    distances: Any = 101,
+    *,
+    heads: Sequence[int] | None = None,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """The score that position alone gives to a query so many positions after the key; a line a head where heads differ.
+
+    record: a record of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says nothing.
+    distances: a count or a row of numbers, negative for keys after the query.
+    heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
+    """
+    made = (
+        record
+        if isinstance(record, ScoreByDistance)
+        else score_of(record, canvas.places("distances", distances), params=params)
+    )
+    chosen = canvas.spread("heads", heads, len(made.scores), HEADS)
+    ax = canvas.single(ax)
+    ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
+    _lines(ax, made.distances, made.scores, chosen, keywords)
+    title = f"Score by distance, {canvas.name(made.record, 44, params=params)}"
+    return canvas.finish(ax, title, "distance: query position - key position", made.meaning)
+
+
+def bias(
+    record: Biases,
+    length: int = 32,
+    *,
+    head: int = 0,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """What one head adds to every logit: a row a query from the top, a column a key.
+
+    length: queries and keys at positions 0 … length-1.   keywords: for `Axes.imshow`.
+    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    """
+    _check.instance("record", record, Biases, canvas.BIASES)
+    places = np.arange(_check.integer("length", length, 1, 4096))
+    head = _check.integer("head", head, 0, record.heads - 1)
+    matrix = canvas.numbers(record.bias(head, places[:, None], places[None, :], canvas.drawn(record, params)))
+    ax = canvas.single(ax, (4.6, 3.8))
+    canvas.heat(
+        ax, matrix, places, places, "bias of the logit", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
+    )
+    return canvas.finish(
+        ax, f"Head {head} of {canvas.name(record, 44, params=params)}", "key position", "query position"
+    )
+
+
+def bias_by_distance(
+    record: Biases,
+    distances: Any = range(-64, 65),
+    *,
+    heads: Sequence[int] | None = None,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """What heads add to the logit of a query so many positions after the key (before it where negative), a line each.
+
+    heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
+    """
+    _check.instance("record", record, Biases, canvas.BIASES)
+    ax = score_by_distance(record, distances, heads=heads, params=params, ax=ax, **keywords)
+    title = f"Bias by distance, {canvas.name(record, 44, params=params)}"
+    return canvas.finish(ax, title, "distance: query position - key position", "bias of the logit")
+
+
+def _lines(
+    ax: Axes, distances: np.ndarray, scores: np.ndarray, chosen: Sequence[int], keywords: dict[str, Any]
+) -> None:
+    for index, head in enumerate(chosen):
+        line = {
+            "color": canvas.colour(index),
+            "linestyle": canvas.style(index // len(canvas.COLOURS)),
+            "label": f"head {head}",
+        }
+        ax.plot(distances, scores[head], **{**line, **keywords})
+    if len(scores) > 1:
+        canvas.legend(ax, chosen, loc="center left", bbox_to_anchor=(1, 0.5))

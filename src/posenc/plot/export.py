@@ -1,0 +1,81 @@
+"""A picture as the bytes of an image file, for a page or a folder."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc import _check
+
+#: An SVG beyond this many bytes is drawn as a PNG instead.
+LARGE = 150_000
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image file: bytes, media type, and width and height in CSS pixels (96 an inch)."""
+
+    data: bytes
+    media: str
+    width: int
+    height: int
+
+
+def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> Image:
+    """The whole figure of a Figure, an Axes or an array of Axes; the same picture always gives the same bytes.
+
+    kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
+    dpi: dots an inch of a PNG.
+    """
+    figure = figure_of(picture)
+    _check.choice("kind", kind, ("auto", "svg", "png"))
+    _check.integer("dpi", dpi, 10, 1200)
+    if kind == "png" or (kind == "auto" and any(one.images for one in figure.axes)):
+        return _png(figure, dpi)
+    drawn = _svg(figure)
+    return _png(figure, dpi) if kind == "auto" and len(drawn.data) > LARGE else drawn
+
+
+def figure_of(picture: Any) -> Figure:
+    """The figure that a picture belongs to."""
+    if isinstance(picture, np.ndarray | list | tuple) and len(picture):
+        picture = np.asarray(picture, dtype=object).reshape(-1)[0]
+    if isinstance(picture, Axes):
+        picture = picture.get_figure(root=True)
+    figure: Figure = _check.instance("picture", picture, Figure, "a matplotlib Figure, an Axes or an array of Axes")
+    return figure
+
+
+def _svg(figure: Figure) -> Image:
+    # The salt makes the names inside the file, and so its bytes, the same on every run.
+    with mpl.rc_context({"svg.hashsalt": "posenc", "svg.fonttype": "path"}):
+        data = _saved(figure, format="svg", metadata={"Date": None, "Creator": None})
+    found = re.search(
+        rb'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"|<svg[^>]*? height="([\d.]+)pt"[^>]*? width="([\d.]+)pt"',
+        data,
+    )
+    if found is None:
+        raise ValueError("picture must give an SVG with a size in points; got one without. Ask for kind='png'.")
+    first, second, third, fourth = found.groups()
+    width, height = (first, second) if first else (fourth, third)
+    return Image(data, "image/svg+xml", round(float(width) * 96 / 72), round(float(height) * 96 / 72))
+
+
+def _png(figure: Figure, dpi: int) -> Image:
+    data = _saved(figure, format="png", dpi=dpi, metadata={"Software": None})
+    width, height = struct.unpack(">II", data[16:24])
+    return Image(data, "image/png", round(width * 96 / dpi), round(height * 96 / dpi))
+
+
+def _saved(figure: Figure, **keywords: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, bbox_inches="tight", pad_inches=0.05, facecolor="white", **keywords)
+    return buffer.getvalue()

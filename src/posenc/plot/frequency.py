@@ -1,0 +1,81 @@
+"""Pictures of frequencies: the waves of several pairs together, and the ladder of wavelengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.inspect.spectrum import frequencies_of
+from posenc.phase import cosine_sine
+from posenc.plot import canvas
+
+#: How far apart the zero lines of two waves are drawn; a wave is 2 high.
+STEP = 2.5
+#: Points a wave is drawn with.
+POINTS = 2001
+
+
+def waves(
+    record: Encoding, pairs: Sequence[int] | None = None, length: int = 100, *, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
+
+    pairs: which; if left out, five that turn visibly in the length, and the slowest.   keywords: for `Axes.plot`.
+    Wave number i of those shown is drawn around -2.5·i.
+    """
+    frequencies = frequencies_of(record)
+    lengths = frequencies.wavelengths()
+    length = _check.integer("length", length, 1, canvas.MOST)
+    chosen = _telling(lengths, length) if pairs is None else canvas.spread("pairs", pairs, len(lengths), len(lengths))
+    places = np.linspace(0.0, length, POINTS)
+    _, sine = cosine_sine(places, frequencies, dtype=np.float64)
+    ax = canvas.single(ax)
+    for index, pair in enumerate(chosen):
+        ax.axhline(-STEP * index, color="#c8c8c8", linewidth=0.6, zorder=0)
+        ax.plot(
+            places, sine[:, pair] - STEP * index, **{"color": canvas.colour(index), "label": f"pair {pair}", **keywords}
+        )
+    ax.set_yticks(
+        [-STEP * i for i in range(len(chosen))],
+        [f"pair {pair}\nperiod {canvas.steps(lengths[pair])}" for pair in chosen],
+    )
+    ax.tick_params(axis="y", labelsize="small", length=0)
+    ax.margins(x=0)
+    return canvas.finish(ax, f"Waves of {canvas.name(record)}", "position", "")
+
+
+def _telling(lengths: np.ndarray, length: int) -> list[int]:
+    """Five pairs that turn at least a quarter in the length, if there are as many, and the slowest of all."""
+    visible = max(1, int((lengths <= 4 * length).sum()))
+    return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})
+
+
+def wavelengths(record: Encoding, *, length: int | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
+    """The wavelength 2π/ω of every pair, on a logarithmic scale, where a geometric progression is a straight line.
+
+    length: a context length to compare with: pairs above it never turn once in it.   keywords: for `Axes.plot`.
+    """
+    lengths = frequencies_of(record).wavelengths()
+    ax = canvas.single(ax)
+    ax.semilogy(
+        np.arange(len(lengths)),
+        lengths,
+        **{"color": canvas.COLOURS[0], "marker": "o", "markersize": 3, "linewidth": 1, **keywords},
+    )
+    if length is not None:
+        length = _check.integer("length", length, 1, 2**53)
+        slow = int((lengths > length).sum())
+        ax.axhline(
+            length,
+            color="black",
+            linestyle="--",
+            linewidth=1,
+            label=f"context of {length:,}: {slow} of {len(lengths)} pairs turn less than once",
+        )
+        canvas.legend(ax, [length])
+    return canvas.finish(ax, f"Wavelengths of {canvas.name(record)}", "pair", "wavelength (positions a turn)")

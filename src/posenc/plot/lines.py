@@ -1,0 +1,55 @@
+"""Measured curves, such as losses, told apart by colour and by style."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.plot import canvas
+
+
+def curves(
+    named: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    x: str,
+    y: str,
+    title: str = "",
+    marks: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """A line for each name, from its (x values, y values).
+
+    x, y: what the axes count, with the unit.   marks: names and x values of upright lines.   keywords: for `Axes.plot`.
+
+    >>> axes = curves({"RoPE": ([0, 100], [3.2, 2.1])}, x="step", y="loss (nats a token)")
+    >>> axes.lines[0].get_ydata().tolist()
+    [3.2, 2.1]
+    """
+    if not isinstance(named, Mapping):
+        raise TypeError(f"named must map names to (x values, y values); got {_check.shown(named)}. Give a dict.")
+    ax = canvas.single(ax)
+    for index, (label, (xs, ys)) in enumerate(named.items()):
+        if np.shape(xs) != np.shape(ys) or np.ndim(xs) != 1:
+            raise ValueError(
+                f"named[{label!r}] must be two rows of one length; got shapes {np.shape(xs)} and {np.shape(ys)}. Cut the longer."
+            )
+        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": canvas.literal(label)}
+        ax.plot(xs, ys, **{**line, **keywords})
+    for label, where in (marks or {}).items():
+        ax.axvline(where, color="#8c8c8c", linewidth=0.9, linestyle=":")
+        ax.annotate(
+            canvas.literal(label),
+            (where, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize="x-small",
+        )
+    canvas.legend(ax, list(named))
+    return canvas.finish(ax, canvas.literal(title), canvas.literal(x), canvas.literal(y))

@@ -1,0 +1,91 @@
+"""What a position changes in a vector: the vector before and after, and the difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.doors import Encoding, Params, Rotates
+from posenc.inspect import PlaceDifference, place_difference
+from posenc.plot import canvas
+
+
+def rotated(
+    record: Rotates | PlaceDifference,
+    vector: Any = None,
+    positions: Any = (0, 50, 99),
+    *,
+    params: Params | None = None,
+    ax: Any = None,
+    **keywords: Any,
+) -> np.ndarray:
+    """The numbers of a vector before and after its rotation, laid over each other; an array of Axes, one a position.
+
+    record: a record that rotates, or what `posenc.inspect.place_difference` gave for one; then the next two say nothing.
+    vector: (head_dim,); the same normal numbers every time if left out.   ax: as many Axes.
+    keywords: for `Axes.plot`, which draws the rotated vector.
+    """
+    made = record if isinstance(record, PlaceDifference) else None
+    _check.instance("record", made.record if made else record, Rotates, canvas.ROTATES)
+    made = made or _computed(record, vector, positions, params)
+    axes = canvas.stacked(ax, len(made.positions))
+    for one, place, row in zip(axes, made.positions, made.encoded, strict=True):
+        one.plot(made.vector, color="black", linewidth=0.9, label="vector")
+        one.plot(
+            row, **{"color": canvas.COLOURS[1], "linewidth": 1.1, "linestyle": "--", "label": "rotated", **keywords}
+        )
+        canvas.finish(one, f"position {place:g}", "", "value")
+    _head(axes, made.record, params, own=ax is None)
+    canvas.legend(axes[0], [made], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
+    return axes
+
+
+def differences(
+    record: Encoding | PlaceDifference,
+    vector: Any = None,
+    positions: Any = (0, 50, 99),
+    *,
+    params: Params | None = None,
+    ax: Any = None,
+    **keywords: Any,
+) -> np.ndarray:
+    """How a vector differs from itself at the first position (adds) or from itself alone (rotates); an array of Axes.
+
+    An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a panel
+    for each. Above each quarter of the dimensions stands its share of the squared difference.
+    record: a record, or what `posenc.inspect.place_difference` gave; then the next two say nothing.
+    vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
+    """
+    made = record if isinstance(record, PlaceDifference) else _computed(record, vector, positions, params)
+    axes = canvas.stacked(ax, len(made.places))
+    for one, place, change, shares in zip(axes, made.places, made.differences, made.shares, strict=True):
+        one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
+        canvas.finish(one, f"position {place:g} minus {made.against}", "", "difference")
+        _mark(one, len(change), shares)
+    _head(axes, made.record, params, own=ax is None)
+    return axes
+
+
+def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -> PlaceDifference:
+    return place_difference(record, vector, canvas.places("positions", positions), params=params)
+
+
+def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, own: bool) -> None:
+    """The record above all panels, in a figure of ours, and one label below them."""
+    axes[-1].set_xlabel("dimension")
+    if own:
+        axes[0].figure.suptitle(canvas.name(record, params=params), fontsize="medium")
+
+
+def _mark(ax: Axes, width: int, shares: np.ndarray) -> None:
+    """Shade every second part of the dimensions and write into each its share of the squared difference."""
+    ax.margins(x=0, y=0.25)
+    stops = np.cumsum([len(part) for part in np.array_split(np.arange(width), len(shares))])
+    for part, (start, stop, share) in enumerate(zip([0, *stops[:-1]], stops, shares, strict=True)):
+        if part % 2 == 0:
+            ax.axvspan(start - 0.5, stop - 0.5, color="#f0f0f0", zorder=0)
+        where = (start + stop - 1) / 2, 0.97
+        ax.annotate(f"{share:.1%}", where, xycoords=("data", "axes fraction"), ha="center", va="top", fontsize="small")

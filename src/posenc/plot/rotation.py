@@ -1,0 +1,107 @@
+"""Pictures of an encoding that rotates: one pair in the plane, and which channels pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.patches import Arc
+from matplotlib.ticker import MaxNLocator
+
+from posenc import _array, _check
+from posenc.doors import Params, Rotates
+from posenc.plot import canvas
+
+
+def rotation(
+    record: Rotates,
+    vector: Sequence[float] = (1.0, 0.0),
+    positions: Any = (1, 2, 3, 4, 5),
+    *,
+    pair: int = 0,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """One pair of channels as an arrow in the plane: the vector itself in black, then turned at each position ("at 3").
+
+    vector: its two numbers.   pair: which pair turns.   keywords: for `Axes.quiver`, which draws the turned vectors.
+    """
+    places, start = canvas.places("positions", positions), _plane(vector)
+    turned = _pair_at(record, start, places, pair, params)
+    ax = canvas.single(ax, (4.4, 4.2))
+    arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008}
+    shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(places))), np.zeros(len(places))
+    ax.quiver(origin, origin, turned[:, 0], turned[:, 1], **{**arrows, "color": shades, **keywords})
+    ax.quiver([0.0], [0.0], [start[0]], [start[1]], **arrows, color="black")
+    for tip, text in zip([*turned, start], [*(f"at {place:g}" for place in places), "vector"], strict=True):
+        _beside(ax, tip, text)
+    _circle(ax, float(np.hypot(start[0], start[1])))
+    first, second = _channels(record, params)
+    title = f"Pair {pair} of {canvas.name(record, params=params)}"
+    return canvas.finish(ax, title, f"dimension {first[pair]}", f"dimension {second[pair]}")
+
+
+def pairing(record: Rotates, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
+    """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not turn are grey.
+
+    At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
+    """
+    _check.instance("record", record, Rotates, canvas.ROTATES)
+    _check.integer("record.head_dim", record.head_dim, 2, 64)
+    first, second = _channels(record, params)
+    shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (record.head_dim, 1))
+    shades[first] = shades[second] = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.9, len(first)))
+    ax = canvas.single(ax, (5.2, 2.4))
+    for one, span in zip(first, second - first, strict=True):
+        arch = Arc((one + span / 2, 0), span, 2 * np.sqrt(span), theta1=0, theta2=180, color=shades[one], linewidth=1.4)
+        ax.add_patch(arch)
+    ax.scatter(np.arange(record.head_dim), np.zeros(record.head_dim), **{"c": shades, "s": 36, "zorder": 3, **keywords})
+    ax.set(ylim=(-0.5, max(2.0, np.sqrt((second - first).max())) + 0.4), yticks=[])
+    ax.spines[["left", "right", "top", "bottom"]].set_visible(False)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return canvas.finish(ax, f"Pairs of {canvas.name(record, params=params)}", "dimension", "")
+
+
+def _circle(ax: Axes, radius: float) -> None:
+    """The circle that a rotation cannot leave, with room for words on both sides."""
+    angle, radius = np.linspace(0, 2 * np.pi, 361), radius or 1.0
+    ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="#c8c8c8", linewidth=0.8, zorder=0)
+    ax.set(xlim=(-1.65 * radius, 1.65 * radius), ylim=(-1.3 * radius, 1.3 * radius), aspect="equal")
+
+
+def _beside(ax: Axes, tip: np.ndarray, text: str) -> None:
+    """A word at the outer side of an arrow's tip."""
+    side, offset = "left" if tip[0] > 0 else "right", tuple(6 * np.sign(tip))
+    ax.annotate(
+        text, (tip[0], tip[1]), xytext=offset, textcoords="offset points", ha=side, va="center", fontsize="small"
+    )
+
+
+def _plane(vector: Any) -> np.ndarray:
+    array = np.asarray(_array.to_numpy(_array.as_array("vector", vector)), dtype=np.float64)
+    if array.shape != (2,):
+        raise ValueError(f"vector must have shape (2,); got {array.shape}. Give the two numbers of one pair.")
+    return array
+
+
+def _pair_at(
+    record: Rotates, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
+) -> np.ndarray:
+    """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
+    _check.instance("record", record, Rotates, canvas.ROTATES)
+    first, second = _channels(record, params)
+    _check.integer("pair", pair, 0, len(first) - 1)
+    channels = [first[pair], second[pair]]
+    head = np.zeros((len(positions), record.head_dim))
+    head[:, channels] = vector
+    return canvas.numbers(record.turn(positions, params, role="query")(head))[:, channels]
+
+
+def _channels(record: Rotates, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
+    """First and second channel of every pair."""
+    first, second = record.turn(np.arange(1), params, role="query").pairing.split(np.arange(record.head_dim))
+    return np.asarray(first), np.asarray(second)

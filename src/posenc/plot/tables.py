@@ -1,0 +1,91 @@
+"""Pictures of the table of an encoding that adds: all of it, some of its dimensions, its rows against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.doors import Adds, Params
+from posenc.inspect import similarity as similarity_of
+from posenc.plot import canvas
+
+
+def heatmap(
+    record: Adds, positions: Any = 100, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """Every value of the encoding as a colour: a row a position, from the top; a column a dimension.
+
+    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+
+    positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
+
+    >>> from posenc import Sinusoidal
+    >>> heatmap(Sinusoidal(dim=128)).images[0].get_array().shape
+    (100, 128)
+    """
+    rows = canvas.even("positions", canvas.places("positions", positions))
+    table = _table(record, rows, params)
+    ax = canvas.single(ax)
+    canvas.heat(ax, table, rows, np.arange(record.width), "value", {**canvas.centred(table), **keywords})
+    return canvas.finish(ax, canvas.name(record, params=params), "dimension", "position")
+
+
+def dimensions(
+    record: Adds,
+    dims: Sequence[int] = (0, 21),
+    positions: Any = 100,
+    *,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """The values of chosen dimensions against position, a line each.
+
+    positions: a count or a row of numbers.   keywords: for `Axes.plot`.
+    """
+    rows = canvas.places("positions", positions)
+    _check.instance("record", record, Adds, canvas.ADDS)
+    chosen = [_check.integer("dims", dim, 0, record.width - 1) for dim in dims]
+    table = _table(record, rows, params)
+    ax = canvas.single(ax)
+    for index, dim in enumerate(chosen):
+        ax.plot(
+            rows,
+            table[:, dim],
+            **{
+                "color": canvas.colour(index),
+                "marker": ".",
+                "markersize": 3,
+                "linewidth": 1,
+                "label": f"dimension {dim}",
+                **keywords,
+            },
+        )
+    canvas.legend(ax, chosen, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=4)
+    return canvas.finish(ax, f"Chosen dimensions of {canvas.name(record, params=params)}", "position", "value")
+
+
+def similarity(
+    record: Adds, positions: Any = 100, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """PE·PEᵀ: the dot product of every two rows. Where it depends on distance alone, all diagonals are even.
+
+    positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
+    """
+    rows = canvas.even("positions", canvas.places("positions", positions))
+    _check.instance("record", record, Adds, canvas.ADDS)
+    products = similarity_of(record, rows, params=params)
+    ax = canvas.single(ax, (4.6, 3.8))
+    canvas.heat(ax, products, rows, rows, "PE(m) · PE(n)", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords})
+    return canvas.finish(
+        ax, f"Similarity of positions, {canvas.name(record, 40, params=params)}", "position n", "position m"
+    )
+
+
+def _table(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
+    _check.instance("record", record, Adds, canvas.ADDS)
+    return canvas.numbers(record.embed(positions, canvas.drawn(record, params)))

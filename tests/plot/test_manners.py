@@ -1,0 +1,198 @@
+"""How pictures behave: the caller's Axes are used, keywords arrive, nothing is shown, mistakes are named."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc import plot
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.plot import canvas
+
+S, R, A = Sinusoidal(dim=32), RoPE(dim=8), ALiBi(heads=8)
+CURVE = {"a": ([0, 1], [2.0, 1.0])}
+
+#: Each picture as (function, its arguments, panels, a keyword for matplotlib, how the drawn artist shows it).
+PICTURES = {
+    "heatmap": (plot.heatmap, (S,), 1, {"cmap": "cividis"}, lambda a: a.images[0].get_cmap().name == "cividis"),
+    "dimensions": (plot.dimensions, (S,), 1, {"linewidth": 7.0}, lambda a: a.lines[0].get_linewidth() == 7.0),
+    "similarity": (plot.similarity, (S,), 1, {"vmax": 99.0}, lambda a: a.images[0].get_clim()[1] == 99.0),
+    "waves": (plot.waves, (S,), 1, {"color": "red"}, lambda a: a.lines[1].get_color() == "red"),
+    "wavelengths": (plot.wavelengths, (R,), 1, {"marker": "s"}, lambda a: a.lines[0].get_marker() == "s"),
+    "rotation": (plot.rotation, (R,), 1, {"width": 0.02}, lambda a: a.collections[0].width == 0.02),
+    "rotated": (plot.rotated, (R,), 3, {"color": "green"}, lambda a: a.lines[1].get_color() == "green"),
+    "pairing": (plot.pairing, (R,), 1, {"s": 9}, lambda a: a.collections[0].get_sizes().tolist() == [9]),
+    "score_by_distance": (plot.score_by_distance, (R,), 1, {"label": "me"}, lambda a: a.lines[1].get_label() == "me"),
+    "bias": (plot.bias, (A,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "bias_by_distance": (plot.bias_by_distance, (A,), 1, {"linestyle": ":"}, lambda a: a.lines[1].get_linestyle() == ":"),
+    "dials": (plot.dials, (S,), 1, {"linewidth": 5.0}, lambda a: 5.0 in [line.get_linewidth() for line in a.lines]),
+    "binary": (plot.binary, (), 2, {"alpha": 0.25}, lambda a: a.images[0].get_alpha() in (0.25, None)),
+    "differences": (plot.differences, (S,), 2, {"color": "green"}, lambda a: a.lines[0].get_color() == "green"),
+    "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"}, lambda a: a.lines[0].get_marker() == "x"),
+}  # fmt: skip
+each = pytest.mark.parametrize("name", PICTURES)
+
+
+def panels(drawn):
+    return [drawn] if isinstance(drawn, Axes) else list(drawn)
+
+
+def test_every_public_picture_is_tried_here():
+    assert set(PICTURES) == set(plot.__all__) - {"Image", "image"}
+
+
+@each
+def test_a_picture_returns_labelled_axes_of_a_figure_of_its_own(name):
+    draw, arguments, count, _, _ = PICTURES[name]
+    drawn = panels(draw(*arguments))
+    assert len(drawn) == count
+    assert all(isinstance(one, Axes) for one in drawn)
+    assert name == "dials" or all(one.get_xlabel() for one in drawn[-1:])
+    assert name in ("binary", "curves") or drawn[0].get_title() or drawn[0].figure.get_suptitle()
+    assert plot.image(drawn[0]).data
+
+
+@each
+def test_a_picture_draws_into_the_given_axes_and_makes_no_others(name):
+    draw, arguments, count, _, _ = PICTURES[name]
+    figure = Figure()
+    given = figure.subplots(1, count)
+    drawn = draw(*arguments, ax=given)
+    assert panels(drawn) == ([given] if count == 1 else list(given))
+    assert all(one.has_data() for one in panels(drawn))
+    bars = [one for one in figure.axes if one.get_label() == "<colorbar>"]
+    assert len(figure.axes) == count + len(bars)
+
+
+@each
+def test_keywords_arrive_at_matplotlib(name):
+    draw, arguments, _, keywords, arrived = PICTURES[name]
+    drawn = panels(draw(*arguments, **keywords))
+    assert all(arrived(one) for one in drawn)
+    if name == "binary":
+        assert drawn[1].images[0].get_alpha() == 0.25
+
+
+@each
+@pytest.mark.parametrize("ax", ["axes", 3, Figure()])
+def test_a_wrong_ax_is_named(name, ax):
+    draw, arguments, count, _, _ = PICTURES[name]
+    with pytest.raises(
+        (TypeError, ValueError),
+        match=r"^ax must be " + ("a matplotlib Axes; got" if count == 1 else rf"an array of {count} "),
+    ):
+        draw(*arguments, ax=ax)
+
+
+def test_too_few_axes_are_refused():
+    with pytest.raises(ValueError, match=r"^ax must be an array of 3 matplotlib Axes"):
+        plot.rotated(R, ax=Figure().subplots(1, 2))
+
+
+def test_pyplot_is_never_loaded_and_nothing_is_shown():
+    program = (
+        "import sys, warnings; warnings.simplefilter('error')\n"
+        "from posenc import plot, Sinusoidal, RoPE, ALiBi\n"
+        "import matplotlib; style = matplotlib.rcParams; plain = lambda: [dict.__getitem__(style, key) for key in style]; before = plain()\n"  # a plain read of the backend loads pyplot
+        "plot.image(plot.heatmap(Sinusoidal(dim=8))); plot.image(plot.rotated(RoPE(dim=8))); plot.image(plot.bias_by_distance(ALiBi(heads=8)))\n"
+        "assert plain() == before\n"
+        "assert 'matplotlib.pyplot' not in sys.modules, 'pyplot was loaded'\n"
+        "print('clean')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "clean"), ran.stderr
+
+
+ADDS, ROTATES, BIASES = "a record that adds", "a record that rotates", "a record that biases"
+
+
+@pytest.mark.parametrize(
+    ("draw", "record", "what"),
+    [
+        (plot.heatmap, R, ADDS), (plot.dimensions, A, ADDS), (plot.similarity, R, ADDS), (plot.rotation, S, ROTATES),
+        (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES), (plot.bias_by_distance, R, BIASES),
+        (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "a record of an encoding"),
+        (plot.waves, 3, "a record of an encoding"), (plot.dials, None, "a record of an encoding"),
+    ],
+)  # fmt: skip
+def test_a_wrong_kind_of_record_is_named(draw, record, what):
+    with pytest.raises(TypeError, match=rf"^record must be {what}"):
+        draw(record)
+
+
+def test_a_record_without_frequencies_is_named():
+    for draw in (plot.waves, plot.wavelengths, plot.dials):
+        with pytest.raises(TypeError, match=r"^record must have frequencies; got ALiBi"):
+            draw(A)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: plot.heatmap(S, 0), ValueError, r"^positions must be an integer from 1 to 20000; got 0"),
+        (lambda: plot.heatmap(S, 10**9), ValueError, r"^positions must be an integer from 1 to 20000"),
+        (lambda: plot.heatmap(S, [[1, 2]]), ValueError, r"^positions must be a count or a row of 1 to 20000 numbers; got shape \(1, 2\)"),
+        (lambda: plot.heatmap(S, []), ValueError, r"^positions must be a count or a row"),
+        (lambda: plot.heatmap(S, [0, 1, 3]), ValueError, r"^positions must be evenly spaced for a heat map; got \[0, 1, 3\]"),
+        (lambda: plot.heatmap(S, [2, 2]), ValueError, r"^positions must be evenly spaced"),
+        (lambda: plot.dimensions(S, positions=[0.0, np.nan]), ValueError, r"^positions must be finite numbers"),
+        (lambda: plot.heatmap(S, "all"), TypeError, r"^positions must be a number, a list"),
+        (lambda: plot.dimensions(S, (0, 32)), ValueError, r"^dims must be an integer from 0 to 31; got 32"),
+        (lambda: plot.waves(S, (16,)), ValueError, r"^pairs must be an integer from 0 to 15; got 16"),
+        (lambda: plot.waves(S, length=0), ValueError, r"^length must be an integer from 1"),
+        (lambda: plot.wavelengths(S, length=0), ValueError, r"^length must be an integer from 1"),
+        (lambda: plot.rotation(R, (1.0, 0.0, 0.0)), ValueError, r"^vector must have shape \(2,\); got \(3,\)"),
+        (lambda: plot.rotation(R, pair=4), ValueError, r"^pair must be an integer from 0 to 3; got 4"),
+        (lambda: plot.rotated(R, np.ones(7)), ValueError, r"^vector must have shape \(8,\); got \(7,\)"),
+        (lambda: plot.pairing(RoPE(dim=128)), ValueError, r"^record.head_dim must be an integer from 2 to 64; got 128"),
+        (lambda: plot.bias(A, head=8), ValueError, r"^head must be an integer from 0 to 7; got 8"),
+        (lambda: plot.bias(A, 10**6), ValueError, r"^length must be an integer from 1 to 4096"),
+        (lambda: plot.bias_by_distance(A, heads=(9,)), ValueError, r"^heads must be an integer from 0 to 7; got 9"),
+        (lambda: plot.dials(S, pairs=(16,)), ValueError, r"^pairs must be an integer from 0 to 15; got 16"),
+        (lambda: plot.curves([1, 2], x="x", y="y"), TypeError, r"^named must map names to \(x values, y values\); got \[1, 2\]"),
+        (lambda: plot.curves({"a": ([1], [1, 2])}, x="x", y="y"), ValueError, r"^named\['a'\] must be two rows of one length"),
+        (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of Axes"),
+        (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png'; got 'jpeg'"),
+        (lambda: plot.image(Figure(), dpi=0), ValueError, r"^dpi must be an integer from 10 to 1200; got 0"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_the_name_of_a_record_leaves_defaults_out():
+    assert canvas.name(Sinusoidal(dim=8)) == "Sinusoidal(dim=8)"
+    assert canvas.name(Sinusoidal(dim=8, base=100.0)) == "Sinusoidal(dim=8, base=100.0)"
+    long = canvas.name(Sinusoidal(dim=8, base=100.0, layout="concatenated", exponent="i/(d/2-1)", first="cosine"))
+    assert len(long) == 64
+    assert long.endswith("…")
+
+
+def test_an_image_is_small_steady_and_of_the_right_kind():
+    heat, line = plot.image(plot.heatmap(S)), plot.image(plot.dimensions(S))
+    assert (heat.media, heat.data[:8]) == ("image/png", b"\x89PNG\r\n\x1a\n")
+    assert line.media == "image/svg+xml"
+    assert b"<svg" in line.data
+    assert plot.image(plot.dimensions(S)) == line
+    assert plot.image(plot.heatmap(S)) == heat
+    assert plot.image(plot.heatmap(S), "svg").media == "image/svg+xml"
+    assert plot.image(plot.rotated(R)) == plot.image(plot.rotated(R)[0].figure)
+    # 5.2 by 3.4 inches at 96 pixels an inch, but for the margins that are cut off.
+    assert abs(line.width - 499) < 40
+    assert abs(line.height - 326) < 40
+    crowded = plot.curves({"a": (np.arange(20_000), np.random.default_rng(0).random(20_000))}, x="x", y="y")
+    assert plot.image(crowded).media == "image/png"
+
+
+def test_the_pictures_of_the_docs_are_there_and_small():
+    folder = Path(__file__).parents[2] / "docs" / "images"
+    files = list(folder.glob("*.png"))
+    assert {"first.png", "heatmap.png", "dials.png", "rotated.png", "differences.png"} <= {file.name for file in files}
+    assert max(file.stat().st_size for file in files) < 60_000
