@@ -1,0 +1,37 @@
+"""What importing posenc costs and brings in; what its public names are."""
+
+import json
+import statistics
+import subprocess
+import sys
+
+import posenc
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def test_import_loads_no_heavy_library():
+    loaded = json.loads(run("import sys, json, posenc; print(json.dumps(sorted(sys.modules)))"))
+    for heavy in ("torch", "jax", "matplotlib", "tokenizers", "rich", "tyro", "transformers"):
+        assert heavy not in loaded
+
+
+def test_import_is_quick():
+    # The bound of 150 ms is for posenc itself and numpy on an idle machine; CPU time is what other processes do not change.
+    code = "import time; a = time.process_time(); import posenc; print(time.process_time() - a)"
+    times = [float(run(code)) for _ in range(5)]
+    assert min(times) < 0.150, f"import posenc took {statistics.median(times):.3f} s of CPU time"
+
+
+def test_every_encoding_of_the_catalog_is_a_public_name():
+    for row in posenc.CATALOG:
+        assert getattr(posenc, row.name) is row.encoding
+        assert row.name in posenc.__all__
+
+
+def test_public_names_exist_and_are_sorted_once():
+    assert len(set(posenc.__all__)) == len(posenc.__all__)
+    for name in posenc.__all__:
+        assert hasattr(posenc, name)

@@ -1,0 +1,66 @@
+"""The shape of the code: small files, no user-facing assert, nothing generated out of date."""
+
+import ast
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import posenc
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_are_small(path: Path):
+    limit = 150 if path.parent.name == "encodings" else 300
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= limit
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_asserted_at_users_or_evaluated(path: Path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Assert), f"assert at line {node.lineno}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("eval", "exec"), f"{node.func.id} at line {node.lineno}"
+
+
+def test_every_row_says_where_it_comes_from():
+    for row in posenc.CATALOG:
+        assert row.samples
+        assert row.use
+        assert all(type(sample) is row.encoding for sample in row.samples)
+        text = inspect.getdoc(row.encoding) or ""
+        assert ">>>" in text, f"{row.name} has no example"
+        assert re.search(r"arXiv|notes|lecture|article|chapter", row.paper), row.paper
+
+
+def test_every_row_has_an_oracle():
+    from oracles import ORACLES
+
+    assert {row.name for row in posenc.CATALOG} == set(ORACLES)
+
+
+def test_generated_pages_are_current():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for path, text in generate.generated().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run python docs/generate.py"
+
+
+def test_every_row_of_the_mission_has_its_test():
+    table = (ROOT / "docs" / "mission.md").read_text(encoding="utf-8")
+    for number in [*range(1, 18), 21]:
+        assert (ROOT / "tests" / "mission" / f"test_row_{number:02}.py").exists(), f"row {number}"
+        assert re.search(rf"^\| {number} \|", table, re.MULTILINE), f"row {number} is not in docs/mission.md"
+
+
+def test_no_path_of_a_machine_is_written_down():
+    pattern = re.compile(r"(?<![A-Za-z0-9_.])/(?:work|home|root|Users)/[A-Za-z.]")
+    for path in [*SOURCES, *(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "Makefile"]:
+        assert not pattern.search(path.read_text(encoding="utf-8")), path.name
