@@ -1,0 +1,5 @@
+"""The command line: `posenc tour | explain | plot | recover | list | check`."""
+
+from posenc.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,92 @@
+"""The caller's own file: imported because the caller named it, with every error in it told in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.util
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def load(target: str) -> Any:
+    """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr."""
+    file, colon, name = target.rpartition(":")
+    path = Path(file if colon else target)
+    if path.suffix != ".py":
+        raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, say.")
+    if not path.is_file():
+        raise ValueError(f"target must name a file that exists; got {str(path)!r}. Check the path.")
+    module = _imported(path)
+    own = _names(module)
+    if not colon or not name:
+        raise ValueError(
+            f"target must name something in the file; got {target!r}. Write {path}:{own[0] if own else 'NAME'}."
+        )
+    if not hasattr(module, name):
+        near = difflib.get_close_matches(name, own, n=1)
+        say = f"Did you mean {near[0]}?" if near else f"It has {', '.join(own) or 'no functions or classes'}."
+        raise ValueError(f"target must name something in {path.name}; got {name!r}. {say}")
+    return getattr(module, name)
+
+
+def fault(error: BaseException, file: str) -> str:
+    """An error that came out of the caller's code: its line there, its kind and what it says."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f"{Path(file).name}, line {error.lineno}: SyntaxError: {error.msg}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    place = f"{Path(file).name}, line {lines[-1]}" if lines else Path(file).name
+    return f"{place}: {type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"[:400]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """While the caller's code runs: its printing goes to stderr, its warnings nowhere, and no cache file is left."""
+    written = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.dont_write_bytecode = written
+
+
+def _imported(path: Path) -> ModuleType:
+    # A picture that the file shows opens no window and stops nothing.
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    file = str(path.resolve())
+    spec = importlib.util.spec_from_file_location(path.stem, file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"target must be a Python file; got {str(path)!r}. Name another one.")
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        with quiet():
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise ValueError(f"{fault(error, file)}. Mend the file first: it must run by itself.") from None
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+        if before is not None:
+            sys.modules[path.stem] = before
+    return module
+
+
+def _names(module: ModuleType) -> list[str]:
+    """The functions and classes that the file itself defines."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    ]

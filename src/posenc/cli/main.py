@@ -1,0 +1,151 @@
+"""Find the verb, hand it its options, turn every error into one line."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+USAGE = 2
+BUG = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class Verb(NamedTuple):
+    """Where a verb lives and what it does. Its module is loaded only when it is called."""
+
+    module: str
+    record: str
+    does: str
+
+
+VERBS = {
+    "tour": Verb("posenc.cli.tour", "Tour", "see positional encoding at work on real text, in one page"),
+    "explain": Verb(
+        "posenc.cli.explain", "Explain", "the worked numbers of an encoding, or what order does to a sentence"
+    ),
+    "plot": Verb("posenc.cli.plot", "Plot", "draw a picture of an encoding into a file"),
+    "recover": Verb("posenc.cli.recover", "Recover", "find the position that a value came from"),
+    "list": Verb("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
+    "check": Verb("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
+}
+
+EXAMPLES = (
+    'posenc explain "RoPE(dim=8)" --position 3',
+    'posenc explain "Dog bites man" --versus "Man bites dog"',
+    "posenc recover --dim 5120 --at 1088=0.488814",
+    'posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png',
+    "posenc check mine.py:MyEncoding",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0, 1 where a check found a mistake, 2 for wrong usage."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verb = words[0] if words and words[0] in VERBS else ""
+    try:
+        code = _run(verb, words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _complain(verb, "stopped.", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has gone: what is left goes nowhere, so that closing it says nothing either.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        return _complain(verb, _line(error), USAGE)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        return _complain(
+            verb, f"{type(error).__name__}: {error} ({place}). This is a fault of posenc: please report it.", BUG
+        )
+
+
+def _run(verb: str, words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(short_help())
+        return 0
+    if words[0] in ("--version", "-V"):
+        from importlib.metadata import version
+
+        print(f"posenc {version('posenc')}")
+        return 0
+    if not verb:
+        near = difflib.get_close_matches(words[0], list(VERBS), n=1)
+        say = f"Did you mean `posenc {near[0]}`?" if near else "`posenc --help` shows them."
+        raise ValueError(f"verb must be one of {', '.join(VERBS)}; got {words[0]!r}. {say}")
+    command = _parsed(verb, words[1:])
+    return 0 if command is None else int(command.run())
+
+
+def short_help() -> str:
+    """What there is, and something to copy."""
+    verbs = [f"  {name:<9}{verb.does}" for name, verb in VERBS.items()]
+    return "\n".join(
+        [
+            "posenc: positional encodings, exact and explained.",
+            "",
+            "usage: posenc VERB ...      posenc VERB --help      posenc --version",
+            "",
+            *verbs,
+            "",
+            "examples:",
+            *(f"  {example}" for example in EXAMPLES),
+        ]
+    )
+
+
+def _parsed(verb: str, words: list[str]) -> Any:
+    """The verb's record with its options, or None when its help was shown."""
+    place = VERBS[verb]
+    kind = getattr(importlib.import_module(place.module), place.record)
+    import tyro
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
+    except SystemExit as stop:
+        if not stop.code:
+            return None
+    raise ValueError(_unboxed(said.getvalue(), verb))
+
+
+def _unboxed(text: str, verb: str) -> str:
+    """The message of a drawn box, as one line: its first part, and what was perhaps meant."""
+    parts: list[list[str]] = [[]]
+    for row in text.splitlines():
+        if not row.startswith("│"):
+            continue
+        inside = row.strip("│").strip()
+        if inside and not inside.strip("─"):
+            parts.append([])
+        elif inside:
+            parts[-1].append(inside)
+    near = next((part[1].split()[0] for part in parts if len(part) > 1 and part[0].startswith("Perhaps")), "")
+    message = " ".join(parts[0]) or "the options could not be read"
+    return f"{message.rstrip('.:')}.{f' Did you mean {near}?' if near else ''} `posenc {verb} --help` shows examples."
+
+
+def _line(error: BaseException) -> str:
+    """An error as one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'file'}: {error.strerror}. Name another file."
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _complain(verb: str, message: str, code: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"posenc{f' {verb}' if verb else ''}: {message}", file=sys.stderr)
+    return code

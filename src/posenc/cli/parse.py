@@ -1,0 +1,181 @@
+"""A record written as its repr, read back: parsed against a short list of what may stand there, never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import re
+import warnings
+from typing import Any
+
+from posenc import compose
+from posenc.catalog import CATALOG
+
+#: Longer or deeper than any record that is meant.
+LONGEST = 2_000
+DEEPEST = 12
+LONGEST_NUMBER = 40
+
+_CALL = re.compile(r"\s*[A-Za-z_]\w*\(")
+
+
+def is_record(text: str) -> bool:
+    """Whether an argument is meant as a record: a name with an opening bracket directly behind it.
+
+    >>> is_record("RoPE(dim=8)"), is_record("Dog bites man"), is_record("Dogs (and cats) bite")
+    (True, False, False)
+    """
+    return _CALL.match(text) is not None
+
+
+def classes() -> dict[str, type]:
+    """What may be called: the records of the catalog, and those that wrap them."""
+    wrappers = {
+        name: value
+        for name, value in vars(compose).items()
+        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == compose.__name__
+    }
+    return {row.name: row.encoding for row in CATALOG} | wrappers
+
+
+def record(text: str) -> Any:
+    """The record that a text such as "RoPE(dim=8)" describes; ValueError names the place and what is near.
+
+    >>> record("RoPE(dim=8, base=500_000)").base
+    500000.0
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"record must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
+    if not is_record(text):
+        raise ValueError(f"record must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}")
+    if _depth(text) > DEEPEST:
+        raise ValueError(f"record must nest at most {DEEPEST} deep; got more. Write a simpler one.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        place = f" at character {error.offset}" if error.offset else ""
+        raise ValueError(
+            f"record must be one call with balanced brackets: {error.msg}{place} of {_cut(text)}. Write it as {_example()}."
+        ) from None
+    except (ValueError, RecursionError, MemoryError):
+        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
+    if not isinstance(tree.body, ast.Call):
+        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.")
+    return _call(tree.body)
+
+
+def _call(node: ast.Call) -> Any:
+    known = classes()
+    if not isinstance(node.func, ast.Name):
+        raise ValueError(
+            f"record must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. Write it as {_example()}."
+        )
+    name = node.func.id
+    if name not in known:
+        raise ValueError(
+            f"record must be one of {', '.join(known)}; got {name!r}{_at(node)}. {_near(name, list(known))}"
+        )
+    kind: Any = known[name]
+    fields = [field.name for field in dataclasses.fields(kind) if field.init]
+    given: dict[str, Any] = {}
+    if len(node.args) > len(fields):
+        raise ValueError(
+            f"{name} must have at most {len(fields)} values; got {len(node.args)}{_at(node)}. Its fields are {', '.join(fields)}."
+        )
+    for field, value in zip(fields, node.args, strict=False):
+        given[field] = _value(value, field)
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg not in fields:
+            raise ValueError(
+                f"{name} must have fields among {', '.join(fields)}; got {keyword.arg or '**'!r}{_at(keyword.value)}. {_near(keyword.arg or '', fields)}"
+            )
+        if keyword.arg in given:
+            raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
+        given[keyword.arg] = _value(keyword.value, keyword.arg)
+    missing = [
+        field.name for field in dataclasses.fields(kind) if field.init and _required(field) and field.name not in given
+    ]
+    if missing:
+        shown = ", ".join(
+            [*(f"{field}={value!r}" for field, value in given.items()), *(f"{field}=..." for field in missing)]
+        )
+        raise ValueError(
+            f"{name} must be given {' and '.join(missing)}; got neither value nor default. Write {name}({shown})."
+        )
+    return _made(kind, given)
+
+
+def _made(kind: Any, given: dict[str, Any]) -> Any:
+    try:
+        return kind(**given)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{kind.__name__}: {error}") from None
+
+
+def _value(node: ast.expr, field: str) -> Any:
+    """A number, a word in quotes, True, False, None, a tuple or list of these, or a record."""
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool | int | float | str)):
+        if isinstance(node.value, int) and node.value.bit_length() > 3 * LONGEST_NUMBER:
+            raise ValueError(
+                f"{field} must be a number of at most {LONGEST_NUMBER} digits{_at(node)}. Write a smaller one, or 1e30."
+            )
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = _value(node.operand, field)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return -value
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_value(element, field) for element in node.elts)
+    if isinstance(node, ast.Call):
+        return _call(node)
+    if isinstance(node, ast.Name):
+        if node.id in classes():
+            raise ValueError(
+                f"{field} must be a value{_at(node)}; got the bare name {node.id}. Write it with its fields, {node.id}(...)."
+            )
+        raise ValueError(
+            f"{field} must be a value{_at(node)}; got the bare name {node.id}. Put a word in quotes: {field}='{node.id}'."
+        )
+    raise ValueError(
+        f"{field} must be a number, a word in quotes, True, False, None, a tuple or a record{_at(node)}; got {_cut(ast.unparse(node))}. "
+        "Nothing is calculated: write the value itself."
+    )
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _depth(text: str) -> int:
+    """How deep brackets and signs nest, seen before anything is parsed."""
+    depth = deepest = signs = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        signs = signs + 1 if character in "-+~" else 0
+        deepest = max(deepest, depth, signs)
+    return deepest
+
+
+def _at(node: ast.expr) -> str:
+    return f" at character {node.col_offset + 1}"
+
+
+def _near(word: str, options: list[str]) -> str:
+    folded = {option.lower(): option for option in options}
+    near = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
+    return f"Did you mean {folded[near[0]]}?" if near else "`posenc list` shows them all."
+
+
+def _hint(text: str) -> str:
+    return f"Write it with its fields, {text}(...)." if text in classes() else f"Write it as {_example()}."
+
+
+def _example() -> str:
+    return '"RoPE(dim=8)"'
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,192 @@
+"""`posenc plot`: a picture of an encoding, into a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import tyro
+
+from posenc.cli import parse, show
+from posenc.doors import Encoding
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+class Picture(NamedTuple):
+    """A function of posenc.plot, which options it takes, and what it shows."""
+
+    options: tuple[str, ...]
+    shows: str
+
+
+#: Each option stands for an argument of the function: "count" for how many positions, and so on.
+PICTURES: Mapping[str, Picture] = {
+    "heatmap": Picture(("positions", "params"), "every value, a row a position"),
+    "dimensions": Picture(("dims", "positions", "params"), "chosen dimensions against position"),
+    "waves": Picture(("length",), "several frequencies together"),
+    "wavelengths": Picture((), "the wavelength of every pair"),
+    "similarity": Picture(("positions", "params"), "the dot product of every two rows"),
+    "differences": Picture(("params",), "one vector encoded at 50 and 99, minus the same at 0"),
+    "binary": Picture(("record",), "counting in bits beside the encoding"),
+    "dials": Picture(("position",), "each pair as a dial"),
+    "rotation": Picture(("params",), "one pair as an arrow, turned at several positions"),
+    "rotated": Picture(("params",), "a vector before and after its rotation"),
+    "pairing": Picture(("params",), "which channels turn together"),
+    "score_by_distance": Picture(("distances", "params"), "the score against distance"),
+    "bias": Picture(("length", "params"), "what one head adds to every logit"),
+    "bias_by_distance": Picture(("params",), "what heads add, by distance"),
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw a picture of an encoding into a PNG, SVG or PDF file, as the name of --output says. A file of that name is replaced.
+
+    Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials (encodings that add);
+    rotation, rotated, pairing, waves, wavelengths, dials (that rotate); bias, bias_by_distance (that bias);
+    score_by_distance (most). `--picture all` draws all that fit the record, x.png becoming x-heatmap.png and so on.
+
+    examples:
+      posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
+      posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
+      posenc plot "RoPE(dim=128)" --picture rotated --output rotated.png
+      posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
+      posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
+      posenc plot "RoPE(dim=8)" --picture all --output rope.png
+    """
+
+    record: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")]
+    """A record, RoPE(dim=8), say. It is read, never run."""
+
+    picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
+    """The name of a picture, or all."""
+
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    """The file to write; its ending decides the format."""
+
+    positions: int = 100
+    """How many positions (or distances) to draw."""
+
+    position: int = 150
+    """The position of the dials."""
+
+    dims: tuple[int, ...] = ()
+    """Which dimensions to draw; 0 and 21, or the first and the last."""
+
+    dpi: int = 160
+    """Dots an inch of a PNG."""
+
+    seed: int = 0
+    """Of what an encoding learns."""
+
+    json: bool = False
+    """Print JSON: the files that were written."""
+
+    def run(self) -> int:
+        record = parse.record(self.record)
+        if not isinstance(record, Encoding):
+            raise ValueError(f"record must be an encoding; got {self.record}, a schedule. Draw one of its layers.")
+        if self.picture not in (*PICTURES, "all"):
+            raise ValueError(
+                f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."
+            )
+        ending = self.output.suffix.lower()
+        if ending not in FORMATS:
+            raise ValueError(
+                f"output must end in {', '.join(FORMATS)}; got {str(self.output)!r}. Choose one of these endings."
+            )
+        if not self.output.absolute().parent.is_dir():
+            raise ValueError(
+                f"output must lie in a folder that exists; got {str(self.output)!r}. Make the folder first."
+            )
+        written = (
+            self._all(record, ending)
+            if self.picture == "all"
+            else [self._one(record, self.picture, self.output, ending)]
+        )
+        if self.json:
+            print(show.as_json({"record": record, "written": written}))
+        else:
+            show.say(*(f"wrote {path}" for path in written))
+        return 0
+
+    def _all(self, record: Encoding, ending: str) -> list[str]:
+        written = []
+        for name in PICTURES:
+            try:
+                written.append(self._one(record, name, self.output.with_stem(f"{self.output.stem}-{name}"), ending))
+            except (TypeError, ValueError):  # a picture of another kind of encoding
+                continue
+        if not written:
+            raise ValueError(
+                f"picture must fit the record; got none that fits {self.record}. `posenc plot --help` lists them."
+            )
+        return written
+
+    def _one(self, record: Encoding, name: str, output: Path, ending: str) -> str:
+        write_whole(output, _data(self._drawn(record, name), ending, self.dpi))
+        return str(output)
+
+    def _drawn(self, record: Encoding, name: str) -> Any:
+        drawing: Callable[..., Any] = getattr(_plot(), name)
+        params = record.init(np.random.default_rng(self.seed)) if record.shapes else None
+        width = int(getattr(record, "width", 0))
+        dims = self.dims or ((0, 21) if width > 21 else (0, max(width - 1, 0)))
+        values = {
+            "positions": self.positions,
+            "distances": self.positions,
+            "length": self.positions,
+            "position": self.position,
+            "dims": dims,
+            "params": params,
+            "record": record,
+        }
+        given = {option: values[option] for option in PICTURES[name].options}
+        return drawing(**given) if "record" in given else drawing(record, **given)
+
+
+def write_whole(output: Path, data: bytes) -> None:
+    """Write a file so that it is never half there: beside its place first, then into it."""
+    handle, beside = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(beside, 0o666 & ~_umask())  # noqa: PTH101
+        Path(beside).replace(output)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _data(picture: Any, ending: str, dpi: int) -> bytes:
+    from posenc.plot.export import figure_of, image
+
+    if ending in (".png", ".svg"):
+        data: bytes = image(picture, ending[1:], dpi=dpi).data
+        return data
+    buffer = io.BytesIO()
+    figure_of(picture).savefig(buffer, format="pdf", metadata={"CreationDate": None})
+    return buffer.getvalue()
+
+
+def _plot() -> Any:
+    try:
+        from posenc import plot
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise ValueError("matplotlib must be installed to draw; it is not. Run: pip install 'posenc[plot]'") from None
+    return plot

@@ -1,0 +1,97 @@
+"""`posenc recover`: the position that a value came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated
+
+import tyro
+
+from posenc.cli import show
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.inspect import find_positions
+
+EXPONENTS = ("2i/d", "i/d", "i/(d/2-1)")
+
+
+@dataclass(frozen=True)
+class Recover:
+    """Find the positions at which a sinusoidal encoding has the values you know, under every published convention or a stated one.
+
+    A value fits within one unit of its last printed digit, since printed digits may be rounded or cut off.
+
+    examples:
+      posenc recover --dim 5120 --at 1088=0.488814
+      posenc recover --dim 5120 --at 1088=0.488814 --exponent 2i/d
+      posenc recover --dim 16 --base 100 --at 3=0.85
+      posenc recover --dim 8 --at 0=0.1411 --at 2=0.2955 --largest 1000
+      posenc recover --dim 8 --at 0=0.1411 --layout interleaved --first sine --start 0 --json
+    """
+
+    dim: int
+    """How many dimensions the encoding has."""
+
+    at: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="DIMENSION=VALUE")] = ()
+    """A dimension, counted from 0, and its value; give several to narrow the search."""
+
+    base: float = 10_000.0
+    """The base n of the formula."""
+
+    exponent: Annotated[str | None, tyro.conf.arg(metavar="RULE")] = None
+    """2i/d, i/d or i/(d/2-1); all three if left out."""
+
+    layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
+    """interleaved or concatenated; both if left out."""
+
+    first: Annotated[str | None, tyro.conf.arg(metavar="WAVE")] = None
+    """sine or cosine; both if left out."""
+
+    start: int | None = None
+    """What is added to every position; 0 and 1 if left out."""
+
+    largest: int = 10_000_000
+    """The largest position to look at."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        if not self.at:
+            raise ValueError("at must name a dimension and its value; got nothing. Write --at 1088=0.488814, say.")
+        found = find_positions(self._values(), conventions=self._conventions(), largest=self.largest)
+        if self.json:
+            facts = {
+                "dim": self.dim,
+                "base": self.base,
+                "largest": self.largest,
+                "printed": found.printed,
+                "fits": found.fits,
+            }
+            print(show.as_json(facts | {"said": found.lines()}))
+            return 0
+        show.say(*found.lines())
+        return 0
+
+    def _values(self) -> dict[int, float | str]:
+        values: dict[int, float | str] = {}
+        for text in self.at:
+            dimension, equals, value = text.partition("=")
+            if not equals or not dimension.strip().isdecimal():
+                raise ValueError(f"at must be DIMENSION=VALUE; got {text!r}. Write --at 1088=0.488814, say.")
+            if int(dimension) in values:
+                raise ValueError(f"at must name a dimension once; got {int(dimension)} twice. Leave one out.")
+            values[int(dimension)] = value.strip()
+        return values
+
+    def _conventions(self) -> list[Sinusoidal]:
+        """Every published convention that is not ruled out."""
+        return [
+            Sinusoidal(self.dim, self.base, layout=layout, exponent=exponent, first=first, start=start)  # type: ignore[arg-type]
+            for exponent, layout, first, start in product(
+                EXPONENTS if self.exponent is None else (self.exponent,),
+                ("interleaved", "concatenated") if self.layout is None else (self.layout,),
+                ("sine", "cosine") if self.first is None else (self.first,),
+                (0, 1) if self.start is None else (self.start,),
+            )
+        ]

@@ -1,0 +1,116 @@
+"""What the parameters of a caller's function mean, by their names: which of the documented forms it has."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: The names that each role goes by, apart from case and underscores around them.
+NAMES: Mapping[str, str] = {
+    "length": "length len seq_len seqlen seq_length sequence_length max_len maxlen max_length max_seq_len max_position "
+    "max_positions max_pos max_seq_length max_sequence_length max_position_embeddings context_len context_length "
+    "context_size num_positions n_positions n_position num_pos end size l t n block_size",
+    "positions": "positions position_ids pos_ids position pos p idx indices offsets timesteps t m ids",
+    "position": "position pos p k t m position_id pos_id place timestep",
+    "dim": "dim d d_model dmodel model_dim embed_dim embedding_dim emb_dim emb_size embedding_size embed_size head_dim "
+    "dim_head d_head d_k dk hidden_size hidden_dim hidden depth width channels features output_dim n_embd n_embed dims "
+    "dimension dimensions num_dims size rotary_dim dim_model e_dim",
+    "index": "i j index c channel channel_index dim_index dimension_index dim_idx",
+    "base": "base theta n b rope_theta max_wavelength wavelength scalar temperature const",
+    "x": "x q query inputs input emb embs embedding embeddings token_embedding vec vector v src y h z tensor",
+    "k": "k key keys",
+    "dropout": "dropout p drop dropout_rate dropout_p p_drop drop_rate",
+    "heads": "heads num_heads n_heads nhead nheads n_head",
+}
+
+#: The documented forms, each by the roles that it needs and in the order in which they are tried.
+FORMS: tuple[tuple[str, ...], ...] = (
+    ("length", "dim"),
+    ("positions", "dim"),
+    ("position", "dim"),
+    ("position", "index", "dim"),
+    ("x", "positions"),
+    ("x", "position"),
+    ("x", "positions", "dim"),
+    ("x", "k", "positions"),
+    ("x", "k"),
+    ("x",),
+    ("length",),
+    ("positions",),
+    ("position",),
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One way to call: the role of each argument that is given, by name, or by place where names do not matter."""
+
+    roles: tuple[tuple[str, str], ...]
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return tuple(role for _, role in self.roles)
+
+    def invoke(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+        """Call with a value for each role."""
+        named = {name: values[role] for name, role in self.roles}
+        by_place = [name for name, kind in parameters(function).items() if kind.kind == kind.POSITIONAL_ONLY]
+        return function(*(named.pop(name) for name in by_place if name in named), **named)
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters that can be given one value each."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return {}
+    skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name: value for name, value in signature.parameters.items() if value.kind not in skipped}
+
+
+def calls(function: Callable[..., Any]) -> Iterator[Call]:
+    """Every documented way in which the function may be meant to be called, the likeliest first."""
+    options: list[list[tuple[str, str | None]]] = []
+    for name, parameter in parameters(function).items():
+        roles = [role for role in ("x", "k", "length", "positions", "position", "dim", "index") if _named(name, role)]
+        required = parameter.default is inspect.Parameter.empty
+        if _named(name, "base") and (not required or len(options) > 1):
+            roles = []
+        if required and not roles:
+            roles = ["base"] if _named(name, "base") else ["x", "length", "positions", "position", "dim", "index"]
+        options.append([(name, role) for role in roles] or [(name, None)])
+        if not required and roles:
+            options[-1].append((name, None))
+    seen = []
+    for combination in itertools.islice(itertools.product(*options), 20_000):
+        given = tuple((name, role) for name, role in combination if role is not None)
+        form = tuple(sorted(role for _, role in given if role != "base"))
+        for rank, known in enumerate(FORMS):
+            if tuple(sorted(known)) == form:
+                seen.append((rank - 100 * len(given), Call(given)))
+    yield from (call for _, call in sorted(seen, key=lambda pair: pair[0]))
+
+
+def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for a class: its width, and what else has no default."""
+    given: dict[str, Any] = {}
+    for name, parameter in parameters(kind).items():
+        required = parameter.default is inspect.Parameter.empty
+        for role in ("dim", "length", "dropout", "base", "heads"):
+            if _named(name, role) and (required or role == "dim") and values[role] not in given.values():
+                given[name] = values[role]
+                break
+        else:
+            if required:
+                raise ValueError(
+                    f"target must be a class whose arguments are known by name; {kind.__name__} asks for {name!r}. Give it a default, or "
+                    "write a function without arguments to spare."
+                )
+    return given
+
+
+def _named(name: str, role: str) -> bool:
+    return name.strip("_").lower() in NAMES[role].split()

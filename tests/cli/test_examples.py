@@ -1,0 +1,77 @@
+"""Every example of the docs and of every --help runs as written; what the docs show is what comes out."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli import students
+from posenc.cli.main import EXAMPLES, VERBS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
+SHOWN = [tuple(part.split("\n", 1)) for block in BLOCKS for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+FILES = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+
+MINE = (
+    students.RIGHT["vectorised"][0].replace("def mine", "def my_table")
+    + students.RIGHT["rotary, adjacent"][0].replace("def mine", "def my_rope")
+    + "\nMyEncoding = my_table\n"
+)
+
+
+def matches(shown: str, came: str) -> bool:
+    """Whether the output is the one shown, where "..." stands for anything and runs of blanks for each other."""
+    pattern = r"[\s\S]*?".join(re.sub(r"(\\ )+", r" +", re.escape(part.strip())) for part in shown.strip().split("..."))
+    return re.fullmatch(rf"\s*{pattern}\s*", came) is not None
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_page(posenc, tmp_path, monkeypatch, command, shown):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(FILES[0])
+    program, *words = shlex.split(command)
+    ran = posenc(*words)
+    assert program == "posenc"
+    assert not shown.strip() or matches(shown, ran.out + ran.err), ran.out + ran.err
+    wrong = 2 if ran.err else 1 if "mistake:" in shown or "--against" in command else 0
+    assert ran.code == wrong
+    assert shown.startswith("posenc ") or not ran.err
+
+
+def test_the_page_has_enough_examples():
+    assert len(SHOWN) > 20
+    assert {shlex.split(command)[1] for command, _ in SHOWN} == set(VERBS) - {"tour"}
+
+
+def examples() -> list[str]:
+    """The lines of every verb's docstring that can be copied, and those of the short help; the tour has its own test."""
+    lines = list(EXAMPLES)
+    for name, verb in VERBS.items():
+        if name != "tour":
+            kind = getattr(importlib.import_module(verb.module), verb.record)
+            lines += [line.strip() for line in kind.__doc__.splitlines() if line.strip().startswith("posenc ")]
+    return list(dict.fromkeys(lines))
+
+
+@pytest.mark.parametrize("command", examples())
+def test_the_help(posenc, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    ran = posenc(*shlex.split(command)[1:])
+    differs = ("--base 100" in command and "check" in command) or "--against" in command or "--layout" in command
+    assert (ran.code, ran.err) == (1 if differs and "--layout" not in command else 0, ""), ran
+    assert ran.out
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_verbs_are_frozen_records_whose_fields_are_documented(name):
+    kind = getattr(importlib.import_module(VERBS[name].module), VERBS[name].record)
+    assert dataclasses.is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen
+    assert callable(kind.run)

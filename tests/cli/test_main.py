@@ -1,0 +1,160 @@
+"""The way in: help, version, one-line errors, exit codes, pipes and interrupts."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from posenc.cli.main import VERBS, short_help
+
+RUN = [sys.executable, "-m", "posenc.cli"]
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)])
+def test_short_help(posenc, words):
+    ran = posenc(*words)
+    assert (ran.code, ran.out, ran.err) == (0, short_help() + "\n", "")
+    assert all(verb in ran.out for verb in VERBS)
+
+
+def test_version(posenc):
+    from importlib.metadata import version
+
+    assert posenc("--version") == (0, f"posenc {version('posenc')}\n", "")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(posenc, verb):
+    ran = posenc(verb, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"usage: posenc {verb}")
+    assert ran.out.count(f"  posenc {verb} ") >= 2 or f"  posenc {verb}\n" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["lst"],
+            "posenc: verb must be one of tour, explain, plot, recover, list, check; got 'lst'. Did you mean `posenc list`?",
+        ),
+        (
+            ["xyzzy"],
+            "posenc: verb must be one of tour, explain, plot, recover, list, check; got 'xyzzy'. `posenc --help` shows them.",
+        ),
+        (["--jsno"], "got '--jsno'"),
+        (
+            ["list", "--jsn"],
+            "posenc list: Unrecognized options: --jsn. Did you mean --json? `posenc list --help` shows examples.",
+        ),
+        (["explain"], "posenc explain: Missing from posenc explain: RECORD|SENTENCE"),
+        (["explain", "RoPE(dim=8)", "--position", "x"], "posenc explain: Error parsing --position"),
+        (["explain", "RoPE(dim=8)", "--position"], "posenc explain: Missing value for argument '--position'"),
+        (["explain", "RoPE(dim=8)", "--position", "1e300"], "position must be a finite number"),
+        (["explain", "RoPE(dim=8)", "--dims", "99"], "dims must be an integer from 0 to 7; got 99"),
+        (["explain", "RoPE(dim=8)", "--versus", "x y"], "versus must come with a sentence"),
+        (["explain", "PerLayer((RoPE(dim=8), None))"], "record must be an encoding"),
+        (["explain", "Dog bites man"], "versus must be given with a sentence; got 'Dog bites man' alone. Add --versus"),
+        (["explain", "RoPE"], "got 'RoPE' alone. Write it with its fields, RoPE(...)."),
+        (["explain", " ", "--versus", "x"], "sentence"),
+        (["recover", "--dim", "8"], "at must name a dimension and its value; got nothing"),
+        (["recover", "--dim", "8", "--at", "3"], "at must be DIMENSION=VALUE; got '3'"),
+        (["recover", "--dim", "8", "--at", "-1=0.5"], "posenc recover: "),
+        (["recover", "--dim", "8", "--at", "1=x"], "values must be numbers; got 'x'"),
+        (["recover", "--dim", "8", "--at", "1=nan"], "values must be numbers"),
+        (["recover", "--dim", "8", "--at", "9=0.1"], "values must be an integer from 0 to 7; got 9"),
+        (["recover", "--dim", "8", "--at", "1=0.1", "--at", "1=0.2"], "at must name a dimension once; got 1 twice"),
+        (["recover", "--dim", "7", "--at", "1=0.1"], "dim must be even"),
+        (["recover", "--dim", "8", "--at", "1=0.1", "--exponent", "3i"], "exponent must be one of"),
+        (["recover", "--dim", "8", "--at", "1=0.1", "--base", "0"], "base must be a finite number above 0"),
+        (["recover", "--dim", "8", "--at", "1=0.1", "--largest", "9999999999"], "largest must be an integer"),
+        (["list", "RoP"], "name must be one of"),
+        (["list", "--door", "windows"], "door must be one of adds, biases, rotates, scores; got 'windows'"),
+        (["plot", "RoPE(dim=8)", "--picture", "mona", "--output", "x.png"], "picture must be one of heatmap"),
+        (
+            ["plot", "RoPE(dim=8)", "--picture", "rotation", "--output", "x.gif"],
+            "output must end in .png, .svg, .pdf; got 'x.gif'",
+        ),
+        (
+            ["plot", "RoPE(dim=8)", "--picture", "rotation", "--output", "no/such/x.png"],
+            "output must lie in a folder that exists",
+        ),
+        (["plot", "RoPE(dim=8)", "--picture", "heatmap", "--output", "x.png"], "record must be"),
+        (["check"], "target must be FILE.py:NAME; got nothing"),
+        (["check", "mine"], "target must be FILE.py:NAME; got 'mine'"),
+        (["check", "no-such.py:f"], "target must name a file that exists; got 'no-such.py'"),
+        (["check", "--answer", "3"], "answer must come with a question"),
+        (["check", "--question", "nope"], "question must be one of"),
+        (["check", "x.py:f", "--question", "lesson-1"], "target must be left out with a question"),
+    ],
+)
+def test_errors_are_one_line_and_exit_with_2(posenc, words, says):
+    ran = posenc(*words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
+    assert ran.err.startswith("posenc")
+    assert says in ran.err
+    assert not any(mark in ran.err for mark in ("Traceback", "│", "╭"))
+
+
+def test_a_fault_of_our_own_is_one_line_too(posenc, monkeypatch):
+    module = importlib.import_module("posenc.cli.list")
+    monkeypatch.setattr(module.List, "run", lambda self: {}["lost"])
+    ran = posenc("list")
+    assert (ran.code, ran.out) == (70, "")
+    assert ran.err.startswith("posenc list: KeyError: 'lost' (test_main.py, line ")
+    assert ran.err.endswith("please report it.\n")
+
+
+def test_an_interrupt_exits_with_130(posenc, monkeypatch):
+    def stop(self: object) -> int:
+        raise KeyboardInterrupt
+
+    module = importlib.import_module("posenc.cli.list")
+    monkeypatch.setattr(module.List, "run", stop)
+    assert posenc("list") == (130, "", "posenc list: stopped.\n")
+
+
+def test_a_closed_pipe_is_quiet():
+    """The reader takes one line and goes, as `posenc list --json | head -1` does."""
+    running = subprocess.Popen(
+        [*RUN, "explain", "Sinusoidal(dim=4096)", "--all"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    assert running.stdout.readline().startswith(b"Sinusoidal(dim=4096) at position 3")
+    running.stdout.close()
+    said = running.stderr.read()
+    running.stderr.close()
+    assert (running.wait(60), said) == (141, b"")
+
+
+def test_nothing_heavy_is_loaded_for_light_work():
+    """torch, jax and matplotlib stay out of help, list and explain; tyro and rich out of the short help."""
+    code = (
+        "import sys; from posenc.cli import main; words = sys.argv[1:]; main(words); "
+        "print(*sorted({'torch', 'jax', 'matplotlib', 'tyro', 'rich', 'numpy'} & set(sys.modules)), file=sys.stderr)"
+    )
+    loaded = {}
+    for words in (
+        (),
+        ("list",),
+        ("explain", "RoPE(dim=8)"),
+        ("recover", "--dim", "8", "--at", "0=0.1411", "--largest", "99"),
+    ):
+        ran = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        loaded[words] = set(ran.stderr.split())
+    assert not loaded[()] & {"tyro", "rich", "torch", "jax", "matplotlib"}
+    assert all(not names & {"torch", "jax", "matplotlib"} for names in loaded.values())
+
+
+@pytest.mark.parametrize("columns", ["60", "200"])
+def test_plain_and_within_the_width_when_not_a_terminal(columns):
+    import os
+
+    env = {**os.environ, "COLUMNS": columns, "NO_COLOR": "1"}
+    ran = subprocess.run([*RUN, "list"], capture_output=True, text=True, check=True, env=env)
+    assert "\x1b" not in ran.stdout
+    assert max(map(len, ran.stdout.splitlines())) <= int(columns)

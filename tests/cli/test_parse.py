@@ -1,0 +1,131 @@
+"""Records on the command line: parsed, never evaluated; every error names the place and what is near."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from posenc.catalog import CATALOG
+from posenc.cli import parse
+from posenc.compose import Partial, PerLayer, Scaled, Sum
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+
+SAMPLES = [sample for row in CATALOG for sample in row.samples]
+
+
+@pytest.mark.parametrize("record", SAMPLES, ids=repr)
+def test_every_repr_of_the_catalog_is_read_back(record):
+    assert parse.record(repr(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("text", "record"),
+    [
+        ("RoPE(8)", RoPE(8)),
+        ("RoPE(8, 1e6)", RoPE(8, 1e6)),
+        ("  RoPE( dim = 8, base=500_000 )  ", RoPE(8, 500_000)),
+        ('RoPE(dim=8, pairing="halves")', RoPE(8, pairing="halves")),
+        ("Sinusoidal(dim=4, scale=-0.5, start=-1)", Sinusoidal(4, scale=-0.5, start=-1)),
+        ("Partial(RoPE(dim=4), dim=8, start=2)", Partial(RoPE(4), 8, 2)),
+        ("Sum((Sinusoidal(dim=4), Scaled(Sinusoidal(dim=4), 2)))", Sum((Sinusoidal(4), Scaled(Sinusoidal(4), 2)))),
+        ("Sum([Sinusoidal(4), Sinusoidal(4)])", Sum((Sinusoidal(4), Sinusoidal(4)))),
+        ("PerLayer((RoPE(dim=4), None))", PerLayer((RoPE(4), None))),
+    ],
+)
+def test_what_may_be_written(text, record):
+    assert parse.record(text) == record
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("RoPE", "got 'RoPE'. Write it with its fields, RoPE(...)."),
+        ("hello", "got 'hello'. Write it as \"RoPE(dim=8)\"."),
+        ("Rope(dim=8)", "got 'Rope' at character 1. Did you mean RoPE?"),
+        (
+            "RoPE(dmi=8)",
+            "RoPE must have fields among dim, base, pairing, numerics; got 'dmi' at character 10. Did you mean dim?",
+        ),
+        ("RoPE(dim=8, dim=8)", "dim must be given once; got it twice at character 17."),
+        ("RoPE(8, dim=8)", "dim must be given once"),
+        ("RoPE()", "RoPE must be given dim; got neither value nor default. Write RoPE(dim=...)."),
+        ("ALiBi(heads=8, 4)", "positional argument follows keyword argument"),
+        ("RoPE(1, 2, 'adjacent', 'exact', 5)", "RoPE must have at most 4 values; got 5"),
+        ("RoPE(dim=8", "balanced brackets: '(' was never closed at character 5 of 'RoPE(dim=8'"),
+        ("RoPE(dim=8))", "unmatched ')'"),
+        ("RoPE(dim=8).turn([1])", "record must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
+        ("RoPE(dim=8) + 1", "record must be one plain call"),
+        (
+            "RoPE(dim=4+4)",
+            "dim must be a number, a word in quotes, True, False, None, a tuple or a record at character 10; got '4 + 4'",
+        ),
+        ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
+        ("Partial(RoPE, dim=8)", "got the bare name RoPE. Write it with its fields, RoPE(...)."),
+        ("RoPE(**{'dim': 8})", "got '**'"),
+        ("RoPE(*[8])", "dim must be a number"),
+        ("RoPE(dim=7)", "RoPE: dim must be an even integer from 2 to 1048576; got 7"),
+        ("RoPE(dim='8')", "RoPE: dim must be an even integer"),
+        ("RoPE(dim=b'8')", "dim must be a number"),
+        ("RoPE(dim=8j)", "dim must be a number"),
+        ("RoPE(dim=...)", "dim must be a number"),
+        ("RoPE(dim=f'{1}')", "dim must be a number"),
+        ("RoPE(dim=-True)", "dim must be a number"),
+        (f"RoPE(dim={'9' * 1900})", "dim must be a number of at most 40 digits"),
+        (f"RoPE(dim={'9' * 3000})", "record must be at most 2,000 characters; got 3,010"),
+        (f"RoPE(dim={'(' * 100}8{')' * 100})", "record must nest at most 12 deep"),
+        (f"RoPE(dim={'-' * 900}8)", "record must nest at most 12 deep"),
+        ("RoPE(dim=8)\x00", "record must be one"),
+        ("RoPE(dim=(lambda: 8)())", "record must begin with a plain name"),
+        ("RoPE(dim=__import__('os').system('true'))", "record must begin with a plain name"),
+        ("RoPE(dim=().__class__)", "dim must be a number"),
+        ("exec('1')", "got 'exec' at character 1"),
+        ("Encoding()", "got 'Encoding' at character 1"),
+    ],
+)
+def test_what_may_not(text, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        parse.record(text)
+
+
+def test_nothing_is_run(monkeypatch):
+    ran = []
+    monkeypatch.setattr("os.system", ran.append)
+    for text in ("RoPE(dim=__import__('os').system('x'))", "__import__('os').system('x')", "RoPE([].append(1))"):
+        with pytest.raises(ValueError, match="record must begin with a plain name"):
+            parse.record(text)
+    assert ran == []
+
+
+def test_noise_gives_a_record_or_a_value_error():
+    """2,000 records with characters changed, dropped and doubled: never another exception, never a crash."""
+    dice, letters = random.Random(7), "()[]{},=.'\"\\-+*/0123456789eE_ \n\x00λabcNone:;@#RoPE"
+    outcomes = set()
+    for _ in range(2_000):
+        text = list(repr(dice.choice(SAMPLES)))
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(text))
+            text[at : at + dice.randint(0, 2)] = dice.choices(letters, k=dice.randint(0, 3))
+        try:
+            parse.record("".join(text))
+            outcomes.add("record")
+        except ValueError:
+            outcomes.add("refused")
+    assert outcomes == {"record", "refused"}
+
+
+@pytest.mark.parametrize(
+    ("text", "record"),
+    [
+        ("RoPE(dim=8)", True),
+        ("nonsense(", True),
+        ("Dog bites man", False),
+        ("Dogs (and cats) bite", False),
+        ("RoPE", False),
+        ("", False),
+    ],
+)
+def test_a_record_is_told_from_a_sentence(text, record):
+    assert parse.is_record(text) is record
