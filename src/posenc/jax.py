@@ -1,0 +1,87 @@
+"""JAX: a record and what it learns as one pytree, whose leaves are the parameters and whose structure is the record.
+
+Importing this module makes `Turn` a pytree too (its leaves are cos and sin), so that a rotation made once passes through
+`jit` and `vmap`. Records need nothing: they are hashable, so they are closed over or passed as static arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.turn import Layout, Turn
+
+
+def parameters(record: Encoding, seed: int = 0) -> dict[str, Array]:
+    """What a record learns, drawn from the seed, as float32 arrays; empty when nothing is.
+
+    The same numbers as `posenc.torch.module(record, seed=seed)` begins with.
+
+    >>> from posenc import RoPE
+    >>> parameters(RoPE(dim=8))
+    {}
+    """
+    _check.instance("record", record, Encoding, "an encoding")
+    rng = np.random.default_rng(_check.integer("seed", seed, 0, 2**63 - 1))
+    return {name: jnp.asarray(value, dtype=jnp.float32) for name, value in record.init(rng).items()}
+
+
+def bind(record: Encoding, seed: int = 0) -> Bound:
+    """A record with fresh parameters."""
+    return Bound(record, parameters(record, seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
+
+    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates), `bias` (Biases), `score`
+    and `values` (Scores). A method of another door raises TypeError.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from posenc import ALiBi
+    >>> jax.jit(lambda bound, positions: bound.bias(positions, positions))(bind(ALiBi(heads=2)), jnp.arange(3)).shape
+    (2, 3, 3)
+    """
+
+    record: Encoding
+    params: Params
+
+    def add(self, x: Array, positions: Array) -> Array:
+        """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
+        return self._through(Adds, "add").attach(x, positions, self.params)
+
+    def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
+        """Turned q and k, whose heads may be grouped, for their own positions; layout "bhtd" or "bthd"."""
+        record = self._through(Rotates, "rotate")
+        query, key = _array.as_array("query", query, q), _array.as_array("key", key, k)
+        turn_q = record.turn(query, self.params, role="query", dtype=_array.wide_dtype(q.dtype, q))
+        turn_k = record.turn(key, self.params, role="key", dtype=_array.wide_dtype(k.dtype, k))
+        return turn_q(q, layout=layout), turn_k(k, layout=layout)
+
+    def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
+        """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
+        return self._through(Biases, "bias").matrix(jnp.asarray(query), jnp.asarray(key), self.params, dtype=dtype)
+
+    def score(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
+        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d)."""
+        return self._through(Scores, "score").score(q, k, query, key, self.params, hidden=hidden)
+
+    def values(self, weights: Array, query: Array, key: Array) -> Array | None:
+        """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
+        return self._through(Scores, "values").values(weights, query, key, self.params)
+
+    def _through(self, door: type[Encoding], method: str) -> Any:
+        _check.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")
+        return self.record
+
+
+jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["record"])
+jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing"])

@@ -1,0 +1,12 @@
+"""PyTorch: modules that hold a record and what it learns, a score_mod for flex_attention, and the input layer of 2017.
+
+A module has no buffers: whatever does not learn is recomputed from the record, exactly, so no cast, no meta device and
+no checkpoint can lose it.
+"""
+
+from posenc.torch.flex import score_mod
+from posenc.torch.hugging_face import HuggingFaceRotary
+from posenc.torch.input_layer import InputLayer
+from posenc.torch.modules import Add, Bias, Rotate, Score, module
+
+__all__ = ["Add", "Bias", "HuggingFaceRotary", "InputLayer", "Rotate", "Score", "module", "score_mod"]

@@ -1,0 +1,51 @@
+"""A bias for flex_attention, which never forms the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Params
+
+ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+def score_mod(record: Biases, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+    """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
+
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on
+    the device of attention: a step of decoding gives its own `query`. params: what the record learns, None if nothing.
+    With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
+
+    It is `record.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
+    naming the argument.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> add = score_mod(ALiBi(heads=2), torch.tensor([4, 5]), torch.arange(6))
+    >>> add(torch.tensor(1.0), *map(torch.tensor, (0, 1, 0, 2)))  # head 1, query at 4, key at 2: 1 - 2/256
+    tensor(0.9922)
+    """
+    _check.instance("record", record, Biases, "a record that biases")
+    query, key = _places("query", query), _places("key", key)
+    record.checked(params)
+
+    def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
+        there = query[query_index] if query.ndim == 1 else query[batch, query_index]
+        here = key[key_index] if key.ndim == 1 else key[batch, key_index]
+        return score + record.bias(head, there, here, params, dtype=_array.wide_dtype(score.dtype, score))
+
+    return add_bias
+
+
+def _places(name: str, positions: Any) -> Any:
+    _check.instance(name, positions, torch.Tensor, "a tensor of positions on the device of attention")
+    if positions.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} must have shape (n,) or (batch, n); got {tuple(positions.shape)}. Give one row of positions, or one for each sequence."
+        )
+    return positions

@@ -1,0 +1,72 @@
+"""What every module here is: a record, a seed, and the parameters that the record names."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import torch
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Encoding, Params
+
+
+class Held(torch.nn.Module):  # type: ignore[misc]
+    """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
+
+    record: a frozen encoding.   seed: where its parameters are drawn from, again at every `reset_parameters()`.
+    """
+
+    record: Encoding
+
+    def __init__(self, record: Encoding, seed: int) -> None:
+        super().__init__()
+        self.record = record
+        self.seed = _check.integer("seed", seed, 0, 2**63 - 1)
+        for name, shape in record.shapes.items():
+            _place(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters from the seed: the same values every time, also after `to_empty`."""
+        for name, value in self.record.init(np.random.default_rng(self.seed)).items():
+            fill(self.get_parameter(name), value)
+
+    @property
+    def params(self) -> Params | None:
+        """The parameters by the record's names; None where nothing is learned."""
+        # Not get_parameter, which refuses the plain tensors that functional_call puts in their place.
+        return {name: attrgetter(name)(self) for name in self.record.shapes} or None
+
+    def extra_repr(self) -> str:
+        return repr(self.record)
+
+
+def fill(parameter: Any, value: np.ndarray) -> None:
+    """Write drawn numbers into a parameter, wherever it lives and whatever its dtype."""
+    with torch.no_grad():
+        parameter.copy_(torch.tensor(np.asarray(value), device="cpu"))
+
+
+def beside(name: str, positions: Any, like: Array) -> Array:
+    """Positions as a tensor on the device of `like`; a tensor elsewhere is an error, not a silent copy."""
+    positions = _array.as_array(name, positions, like)
+    if _array.library(positions) != "torch":
+        positions = _array.constant(positions, like)
+    if positions.device != like.device:
+        raise ValueError(
+            f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. Move it there."
+        )
+    return positions
+
+
+def _place(module: Any, name: str, parameter: Any) -> None:
+    """Register a parameter under a dotted name, as `state_dict` writes it."""
+    *path, last = name.split(".")
+    for part in path:
+        if part not in dict(module.named_children()):
+            module.add_module(part, torch.nn.Module())
+        module = module.get_submodule(part)
+    module.register_parameter(last, parameter)

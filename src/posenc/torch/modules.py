@@ -1,0 +1,182 @@
+"""One module for each door."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, final
+
+import torch
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.torch.held import Held, beside
+from posenc.turn import LAYOUTS, Layout
+
+
+def module(record: Encoding, *, seed: int = 0) -> Add | Rotate | Bias | Score:
+    """The module for a record: `Add`, `Rotate`, `Bias` or `Score`, by its door.
+
+    record: any encoding.   seed: where learned parameters are drawn from. Raises TypeError for anything else.
+
+    >>> from posenc import RoPE
+    >>> module(RoPE(dim=8))
+    Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
+    """
+    if isinstance(record, Adds):
+        return Add(record, seed=seed)
+    if isinstance(record, Rotates):
+        return Rotate(record, seed=seed)
+    if isinstance(record, Biases):
+        return Bias(record, seed=seed)
+    if isinstance(record, Scores):
+        return Score(record, seed=seed)
+    raise TypeError(
+        f"record must be an encoding of one of the four doors; got {_check.shown(record)}. Give RoPE(dim=64), say."
+    )
+
+
+@final
+class Add(Held):
+    """x + encoding, for a record that adds.
+
+    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64.
+    The sum is formed in float32 at least and rounded once to the dtype of x.
+
+    >>> import torch
+    >>> from posenc import Sinusoidal
+    >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4), torch.tensor([0, 1]))
+    tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
+             [0.8415, 0.5403, 0.0100, 0.9999]]])
+    """
+
+    record: Adds
+
+    def __init__(self, record: Adds, *, seed: int = 0) -> None:
+        super().__init__(_check.instance("record", record, Adds, "a record that adds"), seed)
+
+    def forward(self, x: Array, positions: Array) -> Array:
+        return self.record.attach(_tensor("x", x), beside("positions", positions, x), self.params)
+
+
+@final
+class Rotate(Held):
+    """Turned queries and keys, for a record that rotates.
+
+    q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
+    k may have fewer heads, of which the heads of q are a multiple. query: (n,) or (batch, n) and key: (m,) or (batch, m),
+    positions, always separate. A 16-bit q is turned in float32 and rounded once; a float64 q is turned in float64.
+
+    One turn serves every layer and head: where many layers share positions, call `record.turn` once instead.
+
+    >>> import torch
+    >>> from posenc import RoPE
+    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 5, 8)
+    >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
+    """
+
+    record: Rotates
+
+    def __init__(self, record: Rotates, *, seed: int = 0) -> None:
+        super().__init__(_check.instance("record", record, Rotates, "a record that rotates"), seed)
+
+    def forward(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
+        _check.choice("layout", layout, LAYOUTS)
+        query, key = beside("query", query, q), beside("key", key, q)
+        _check_heads(q, k, self.record.head_dim, layout)
+        _check_places("q", q, "query", query, layout)
+        _check_places("k", k, "key", key, layout)
+        params = self.params
+        turn_q = self.record.turn(query, params, role="query", dtype=_array.wide_dtype(q.dtype, q))
+        turn_k = self.record.turn(key, params, role="key", dtype=_array.wide_dtype(k.dtype, k))
+        return turn_q(q, layout=layout), turn_k(k, layout=layout)
+
+
+@final
+class Bias(Held):
+    """The dense bias of the scaled logits, for a record that biases.
+
+    query: (*batch, n) and key: (*batch, m), positions; result (*batch, heads, n, m), float32 unless dtype says otherwise.
+    It is what `scaled_dot_product_attention` takes as `attn_mask`. For long sequences use `score_mod`, which never
+    forms it.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> Bias(ALiBi(heads=2))(torch.tensor([2]), torch.tensor([0, 1])).tolist()
+    [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
+    """
+
+    record: Biases
+
+    def __init__(self, record: Biases, *, seed: int = 0) -> None:
+        super().__init__(_check.instance("record", record, Biases, "a record that biases"), seed)
+
+    def forward(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
+        params = self.params
+        tensors = [x for x in (query, key, *(params or {}).values()) if isinstance(x, torch.Tensor)]
+        like = tensors[0] if tensors else torch.zeros(())
+        return self.record.matrix(beside("query", query, like), beside("key", key, like), params, dtype=dtype)
+
+
+@final
+class Score(Held):
+    """What a record that scores adds to the scaled logits, and to the output (`values`).
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query: (*batch, n), key: (*batch, m), positions; hidden: what
+    the record documents, if it reads it. Result (*batch, heads, n, m). Autocast does not reach inside.
+    """
+
+    record: Scores
+
+    def __init__(self, record: Scores, *, seed: int = 0) -> None:
+        super().__init__(_check.instance("record", record, Scores, "a record that scores"), seed)
+
+    def forward(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
+        query, key = beside("query", query, q), beside("key", key, q)
+        with _without_autocast(q):
+            return self.record.score(q, k, query, key, self.params, hidden=hidden)
+
+    def values(self, weights: Array, query: Array, key: Array) -> Array | None:
+        """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
+        query, key = beside("query", query, weights), beside("key", key, weights)
+        with _without_autocast(weights):
+            return self.record.values(weights, query, key, self.params)
+
+
+def _tensor(name: str, value: Any) -> Any:
+    return _check.instance(name, value, torch.Tensor, "a PyTorch tensor")
+
+
+def _without_autocast(like: Any) -> AbstractContextManager[Any]:
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
+
+
+def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
+    """Queries and keys of one model: four axes, whole heads, one batch, grouped evenly."""
+    for name, x in (("q", q), ("k", k)):
+        if x.ndim != 4 or x.shape[-1] != dim:
+            raise ValueError(
+                f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
+            )
+    if q.shape[0] != k.shape[0]:
+        raise ValueError(
+            f"k must have the batch of q, {q.shape[0]}; got {k.shape[0]}. Give queries and keys of one batch."
+        )
+    axis = layout.index("h")
+    if not k.shape[axis] or q.shape[axis] % k.shape[axis]:
+        raise ValueError(
+            f"k must have a number of heads that divides those of q, {q.shape[axis]}; got {k.shape[axis]} in {tuple(k.shape)} ({layout}). "
+            "Check the layout and the groups."
+        )
+
+
+def _check_places(name: str, x: Any, positions_name: str, positions: Any, layout: Layout) -> None:
+    """A position for each token, in one row for the batch or in a row each."""
+    batch, length = x.shape[0], x.shape[layout.index("t")]
+    rows = positions.ndim == 1 or (positions.ndim == 2 and positions.shape[0] in (1, batch))
+    if not rows or positions.shape[-1] != length:
+        raise ValueError(
+            f"{positions_name} must have shape ({length},) or ({batch}, {length}), a position for each place of {name} ({layout}); "
+            f"got {tuple(positions.shape)}. Give the positions of these tokens."
+        )

@@ -1,0 +1,96 @@
+"""Records by door, inputs of any length for each, and which of them `make test` runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from posenc import CATALOG, RoPE, Sinusoidal
+from posenc.compose import Concatenated, LearnedScale, Partial, Sum
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.torch import module
+
+#: One row a door in `make test`, and for the door that adds one that learns too; every row in `make nightly`.
+DAILY = ("Sinusoidal", "Learned", "RoPE", "T5Bias", "Shaw")
+BATCH, HEADS, KEY_HEADS = 3, 12, 4
+Tensors = tuple[torch.Tensor, ...]
+
+
+def composed() -> tuple[Encoding, ...]:
+    """Records of records, whose parameters have dotted names and whose slices are inner ones."""
+    return (
+        Sum((Sinusoidal(dim=8), LearnedScale(Sinusoidal(dim=8, base=100.0), initial=0.5))),
+        Concatenated(LearnedScale(Sinusoidal(dim=6))),
+        Partial(RoPE(dim=4, pairing="halves"), dim=10, start=3),
+    )
+
+
+def every_record() -> list[Any]:
+    """One pytest parameter for each sample of each row; the first sample of a daily row runs every time."""
+    listed = []
+    for row in CATALOG:
+        for number, record in enumerate(row.samples):
+            daily = row.name in DAILY and number == 0
+            listed.append(pytest.param(record, id=f"{row.name}-{number}", marks=() if daily else pytest.mark.nightly))
+    wrapped = [
+        pytest.param(record, id=type(record).__name__, marks=pytest.mark.nightly)
+        for record in composed()
+        if type(record).__name__ not in {row.name for row in CATALOG}
+    ]
+    return listed + wrapped
+
+
+class Whole(torch.nn.Module):
+    """All that a module computes, as a tuple: for a record that scores, the scores and what goes to the output."""
+
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+    def forward(self, *arguments: torch.Tensor) -> Tensors:
+        if isinstance(self.held.record, Rotates):
+            return self.held(*arguments, layout="bhtd")
+        result = self.held(*arguments)
+        if not isinstance(self.held.record, Scores):
+            return (result,)
+        values = self.held.values(result.softmax(-1), *arguments[2:])
+        return (result,) if values is None else (result, values)
+
+
+def fresh(record: Encoding) -> Whole:
+    """A module whose parameters are no longer those of its seed, as after training."""
+    whole = Whole(module(record, seed=3))
+    with torch.no_grad():
+        for parameter in whole.parameters():
+            parameter.mul_(1.5).add_(0.25)
+    return whole
+
+
+def inputs(record: Encoding, n: int) -> Tensors:
+    """Arguments for n tokens, always the same for one n: n queries, n + 2 keys, each with its own positions."""
+    draw = torch.Generator().manual_seed(n)
+    start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
+    query, key = torch.arange(n) + start, torch.arange(n + 2) + start
+    if isinstance(record, Adds):
+        return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), query
+    if isinstance(record, Biases):
+        return query, key
+    rotates = isinstance(record, Rotates)
+    width = record.head_dim if rotates else record.dim
+    heads = HEADS if rotates else getattr(record, "heads", HEADS)
+    q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)
+    k = torch.randn(BATCH, KEY_HEADS if rotates else heads, n + 2, width, generator=draw, dtype=torch.float32)
+    return q, k, query, key
+
+
+def call(whole: Whole, n: int = 5) -> Tensors:
+    """What the module gives for n tokens."""
+    return whole(*inputs(whole.held.record, n))
+
+
+def same(left: Tensors, right: Tensors) -> bool:
+    """Bit for bit, and finite: an encoding that gives NaN twice is not the same."""
+    pairs = list(zip(left, right, strict=True))
+    return all(a.dtype == b.dtype and torch.equal(a, b) and bool(a.isfinite().all()) for a, b in pairs)

@@ -1,0 +1,100 @@
+"""The derived score_mod against the dense bias, in flex_attention and, for gradients, place by place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import flex_attention
+
+from posenc import CATALOG, ALiBi, RoPE, T5Bias
+from posenc.doors import Biases
+from posenc.torch import Bias, score_mod
+
+RECORDS = [
+    pytest.param(record, id=f"{row.name}-{i}")
+    for row in CATALOG
+    for i, record in enumerate(row.samples)
+    if isinstance(record, Biases)
+]
+QUERIES, KEYS, WIDTH = 7, 11, 16
+uncompiled = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
+
+
+def trained(record: Biases) -> Bias:
+    held = Bias(record, seed=1)
+    with torch.no_grad():
+        for parameter in held.parameters():
+            parameter.mul_(5)  # so that a wrong bucket or head shows
+    return held
+
+
+def places(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Queries in the middle of their keys, far out; one row for all, or a row for each sequence."""
+    query, key = torch.arange(QUERIES) + 100_003, torch.arange(KEYS) + 100_000
+    if rows == 1:
+        return query, key
+    return torch.stack([query, query + 5]), torch.stack([key, key - 60])
+
+
+def heads(count: int, length: int, seed: int) -> torch.Tensor:
+    return torch.randn(2, count, length, WIDTH, generator=torch.Generator().manual_seed(seed))
+
+
+@uncompiled
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("record", RECORDS)
+def test_flex_attention_equals_the_dense_bias(record: Biases, rows: int) -> None:
+    held, (query, key) = trained(record), places(rows)
+    groups = 3 if record.heads % 3 == 0 else 1
+    q, k, v = (
+        heads(record.heads, QUERIES, 0),
+        heads(record.heads // groups, KEYS, 1),
+        heads(record.heads // groups, KEYS, 2),
+    )
+    with torch.no_grad():
+        add = score_mod(record, query, key, held.params)
+        got = flex_attention(q, k, v, score_mod=add, enable_gqa=True)
+        logits = q @ k.repeat_interleave(groups, 1).mT / WIDTH**0.5 + held(query, key)
+        expected = logits.softmax(-1) @ v.repeat_interleave(groups, 1)
+    # 16 products a logit and 11 terms an output, all below 32, in another order: a rounding each.
+    assert torch.allclose(got, expected, rtol=0, atol=(16 + 11) * 32 * 2**-24)
+
+
+def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
+    """The score_mod at each (batch, head, query, key), as flex_attention maps it."""
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    axes = [torch.arange(size) for size in scores.shape]
+    mapped = add
+    for level in range(4):
+        mapped = torch.vmap(mapped, in_dims=(0, *(0 if index == 3 - level else None for index in range(4))))
+    with TransformGetItemToIndex():
+        return mapped(scores, *axes)
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_gradients_equal_those_of_the_dense_bias(record: Biases) -> None:
+    held, (query, key) = trained(record), places(2)
+    scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)
+    weight = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))
+    sources = (scores, *held.parameters())
+    by_place = (every_place(score_mod(record, query, key, held.params), scores) * weight).sum()
+    dense = ((scores + held(query, key)) * weight).sum()
+    for left, right in zip(torch.autograd.grad(by_place, sources), torch.autograd.grad(dense, sources), strict=True):
+        assert right.any()
+        # A bucket sums at most 2·7·11 numbers below 8, in another order.
+        assert torch.allclose(left, right, rtol=0, atol=2 * 7 * 11 * 8 * 2**-24)
+
+
+def test_errors() -> None:
+    place = torch.arange(3)
+    with pytest.raises(TypeError, match="record must be a record that biases; got RoPE"):
+        score_mod(RoPE(dim=8), place, place)
+    with pytest.raises(TypeError, match="query must be a tensor of positions on the device of attention; got"):
+        score_mod(ALiBi(heads=2), [0, 1], place)
+    with pytest.raises(ValueError, match=r"key must have shape \(n,\) or \(batch, n\); got \(1, 1, 3\)"):
+        score_mod(ALiBi(heads=2), place, place[None, None])
+    with pytest.raises(ValueError, match=r"params must hold what T5Bias learns, \['table'\]; got None"):
+        score_mod(T5Bias(heads=2), place, place)

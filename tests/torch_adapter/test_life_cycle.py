@@ -1,0 +1,199 @@
+"""Sixteen things that happen to a module between its birth and its last use; none may change what it computes."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch._dynamo.testing import CompileCounter
+
+from posenc.doors import Encoding
+from posenc.torch import module
+from torch_adapter.cases import Whole, call, every_record, fresh, inputs, same
+
+every = pytest.mark.parametrize("record", every_record())
+
+
+@pytest.fixture
+def bfloat16_default() -> Iterator[None]:
+    torch.set_default_dtype(torch.bfloat16)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@every
+def test_deepcopy(record: Encoding) -> None:
+    whole = fresh(record)
+    assert same(call(copy.deepcopy(whole)), call(whole))
+
+
+@every
+def test_pickle(record: Encoding) -> None:
+    whole = fresh(record)
+    again = pickle.loads(pickle.dumps(whole))
+    assert again.held.record == record
+    assert same(call(again), call(whole))
+
+
+@every
+def test_state_dict_round_trip(record: Encoding) -> None:
+    whole, other = fresh(record), module(record, seed=8)
+    assert set(whole.held.state_dict()) == set(record.shapes)
+    other.load_state_dict(whole.held.state_dict(), strict=True)
+    assert same(call(Whole(other)), call(whole))
+
+
+@every
+def test_weights_only_load(record: Encoding) -> None:
+    whole, other, file = fresh(record), module(record, seed=8), io.BytesIO()
+    torch.save(whole.held.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert same(call(Whole(other)), call(whole))
+
+
+def rounded(whole: Whole, dtype: torch.dtype) -> Whole:
+    """The module with its parameters rounded to a dtype and nothing else changed."""
+    other = copy.deepcopy(whole)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.copy_(parameter.to(dtype))
+    return other
+
+
+@every
+def test_to_bfloat16_casts_parameters_alone(record: Encoding) -> None:
+    whole = fresh(record)
+    expected = call(rounded(whole, torch.bfloat16))
+    assert same(call(whole.to(torch.bfloat16)), expected)
+
+
+@every
+def test_half_and_back(record: Encoding) -> None:
+    whole = fresh(record)
+    expected = call(rounded(whole, torch.float16))
+    assert same(call(whole.half().float()), expected)
+
+
+@every
+def test_meta_then_reset(record: Encoding) -> None:
+    with torch.device("meta"):
+        held = module(record, seed=3)
+    assert all(parameter.is_meta for parameter in held.parameters())
+    held = held.to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in held.parameters():
+            parameter.fill_(float("nan"))  # empty memory may hold anything
+    held.reset_parameters()
+    assert same(call(Whole(held)), call(Whole(module(record, seed=3))))
+
+
+@every
+def test_meta_then_load(record: Encoding) -> None:
+    trained = fresh(record)
+    with torch.device("meta"):
+        held = module(record)
+    held.load_state_dict(trained.held.state_dict(), assign=True)
+    assert same(call(Whole(held)), call(trained))
+
+
+@every
+def test_inference_then_train(record: Encoding) -> None:
+    whole = fresh(record)
+    with torch.inference_mode():
+        before = call(whole)
+    arguments = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(record, 5)]
+    after = whole(*arguments)
+    assert same(tuple(part.detach() for part in after), before)
+    if any(part.requires_grad for part in after):
+        sum(part.square().sum() for part in after).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in whole.parameters())
+
+
+@every
+def test_threads(record: Encoding) -> None:
+    whole = fresh(record)
+    lengths = (2, 3, 4, 5)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda n: call(whole, n), lengths))
+    assert all(same(result, call(whole, n)) for result, n in zip(found, lengths, strict=True))
+
+
+@every
+def test_autocast(record: Encoding) -> None:
+    whole = fresh(record)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = call(whole)
+    assert same(inside, call(whole))
+
+
+@every
+def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
+    whole = fresh(record)
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=counter)
+    for n in (11, 7, 9):  # no other axis is as long: a tracer takes equal lengths for one length
+        assert same(compiled(*inputs(record, n)), call(whole, n))
+    assert counter.frame_count == 1
+
+
+@every
+def test_export_with_dynamic_length(record: Encoding) -> None:
+    whole, lengths = fresh(record), {5: torch.export.Dim("n"), 7: torch.export.Dim("m")}
+    arguments = inputs(record, 5)
+    time = [x.ndim - 2 if x.ndim > 1 else 0 for x in arguments]
+    shapes = tuple({axis: lengths[x.shape[axis]]} for x, axis in zip(arguments, time, strict=True))
+    program = torch.export.export(whole, arguments, dynamic_shapes={"arguments": shapes}).module()
+    for n in (3, 6):
+        assert same(tuple(program(*inputs(record, n))), call(whole, n))
+
+
+@every
+def test_vmap(record: Encoding) -> None:
+    whole = fresh(record)
+    rows = [inputs(record, 4), tuple(x.flip(-1) for x in inputs(record, 4))]
+    mapped = torch.vmap(whole)(*(torch.stack(parts) for parts in zip(*rows, strict=True)))
+    for index, row in enumerate(rows):
+        alone = whole(*row)
+        # A batched matrix product may add in another order: a rounding for each of up to 16 terms of size below 8.
+        assert all(
+            torch.allclose(part[index], own, rtol=0, atol=16 * 8 * 2**-24)
+            for part, own in zip(mapped, alone, strict=True)
+        )
+
+
+@every
+@pytest.mark.usefixtures("bfloat16_default")
+def test_default_dtype_changes_nothing(record: Encoding) -> None:
+    inside = call(fresh(record))
+    torch.set_default_dtype(torch.float32)
+    assert same(inside, call(fresh(record)))
+
+
+@every
+def test_functional_call(record: Encoding) -> None:
+    whole = fresh(record)
+    doubled = {name: 2 * value for name, value in whole.named_parameters()}
+    result = torch.func.functional_call(whole, doubled, inputs(record, 5))
+    with torch.no_grad():
+        for parameter in whole.parameters():
+            parameter.mul_(2)
+    assert same(result, call(whole))
+
+
+@every
+def test_two_modules_share_nothing(record: Encoding) -> None:
+    first, second = Whole(module(record, seed=3)), Whole(module(record, seed=3))
+    before = call(second)
+    with torch.no_grad():
+        for parameter in first.parameters():
+            parameter.fill_(7.0)
+    call(first.to(torch.bfloat16), 6)
+    assert same(call(second), before)
+    assert not {p.data_ptr() for p in first.parameters()} & {p.data_ptr() for p in second.parameters()}
