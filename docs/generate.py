@@ -21,8 +21,8 @@ def table() -> str:
     """One line an encoding: name, door, claims, paper."""
     lines = ["| encoding | door | claims | source |", "| --- | --- | --- | --- |"]
     for row in posenc.CATALOG:
-        claims = ", ".join(sorted(row.encoding.claims)) or "none"
-        lines.append(f"| `{row.name}` | {row.encoding.door} | {claims} | {linked(row.paper)} |")
+        claims = ", ".join(sorted(row.samples[0].claims)) or "none"
+        lines.append(f"| `{row.name}` | {row.samples[0].door} | {claims} | {linked(row.paper)} |")
     return "\n".join(lines)
 
 
@@ -35,7 +35,7 @@ def page() -> str:
     ]
     for row in posenc.CATALOG:
         parts.append(f"## {row.name}\n")
-        parts.append(f"Door: **{row.encoding.door}**. Source: {linked(row.paper)}. Elsewhere: {', '.join(row.elsewhere)}.\n")
+        parts.append(f"Door: **{row.samples[0].door}**. Source: {linked(row.paper)}. Elsewhere: {', '.join(row.elsewhere)}.\n")
         parts.append(row.use + "\n")
         parts.append("```text\n" + textwrap.dedent(inspect.getdoc(row.encoding) or "").strip() + "\n```\n")
         parts.append("Samples: " + ", ".join(f"`{sample!r}`" for sample in row.samples) + ".\n")

@@ -24,17 +24,21 @@ from posenc.encodings.transformer_xl import TransformerXL
 
 @dataclass(frozen=True)
 class Row:
-    """One encoding: its class, samples, source, names abroad and use."""
+    """One encoding: its class, samples, source, names abroad and use.
+
+    title: the name of a row whose encoding is a record of a class that has another row; the class's own name otherwise.
+    """
 
     encoding: type[Encoding]
     samples: tuple[Encoding, ...]
     paper: str
     elsewhere: tuple[str, ...]
     use: str
+    title: str = ""
 
     @property
     def name(self) -> str:
-        return self.encoding.__name__
+        return self.title or self.encoding.__name__
 
 
 CATALOG: tuple[Row, ...] = (

@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
 from posenc.phase import guard
-from posenc.positions.distance import difference
+from posenc.positions.distance import FARTHEST_NARROW, difference
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,11 @@ class ALiBi(Biases):
         distance = difference(query, key)
         dtype = _array.result_dtype(dtype, distance)
         slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
-        steps = _array.astype(_array.namespace(distance).abs(distance), slopes.dtype)
+        xp = _array.namespace(distance)
+        steps = _array.astype(xp.abs(distance), slopes.dtype)
         steps = steps + _array.astype(_unseen(query, distance) + _unseen(key, distance), slopes.dtype)
+        if not _array.has_float64(distance):  # so far apart that 32 bits did not hold it
+            steps = xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
         return _array.astype(0.0 - slopes[self.head_index(head, distance)] * steps, dtype)
 

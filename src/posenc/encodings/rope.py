@@ -51,7 +51,7 @@ class RoPE(Rotates):
             pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
             numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
         )
-        self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:

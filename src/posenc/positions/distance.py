@@ -6,13 +6,37 @@ from posenc import _array
 from posenc._array import Array
 from posenc.phase import checked
 
+#: The farthest distance that 32-bit integers tell from others.
+FARTHEST_NARROW = 2**31 - 1
+
 
 def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     """key - query, exact for integers up to 2^53; query and key broadcast.
+
+    Where there are no 64-bit numbers (JAX by default) two positions 2^31 or more apart are a ValueError, or, where they
+    cannot be seen, ±(2^31 - 1).
 
     >>> difference([5], [3, 5, 9]).tolist()
     [-2, 0, 4]
     """
     query, key = _array.as_arrays(query=query, key=key, like=like)
     _array.namespace(query, key)
-    return _array.signed(checked(key, "key")) - _array.signed(checked(query, "query"))
+    query, key = _array.signed(checked(query, "query")), _array.signed(checked(key, "key"))
+    if _array.kind(query) == "integer" and _array.kind(key) == "integer" and not _array.has_float64(query):
+        return _narrow(query, key)
+    return key - query
+
+
+def _narrow(query: Array, key: Array) -> Array:
+    """The difference in 32 bits, which does not wrap."""
+    there, here = _array.extremes(query), _array.extremes(key)
+    if there is not None and here is not None and max(here[1] - there[0], there[1] - here[0]) > FARTHEST_NARROW:
+        raise ValueError(
+            f"key must be less than 2^31 away from query where there are no 64-bit numbers; got {here} and {there}. "
+            "Enable 64-bit numbers (jax_enable_x64)."
+        )
+    xp, wrapped = _array.namespace(query, key), key - query
+    above = (key >= 0) & (query < 0) & (wrapped < 0)
+    below = (key < 0) & (query >= 0) & (wrapped >= 0)
+    farthest = xp.full_like(wrapped, FARTHEST_NARROW)
+    return xp.where(above, farthest, xp.where(below, -farthest, wrapped))

@@ -1,0 +1,62 @@
+"""Against x-transformers 2.31.10, live: ALiBi, T5's bias and the scaled sinusoid."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import ALiBi, LearnedScale, Sinusoidal, T5Bias
+
+
+@pytest.fixture(scope="module")
+def xt() -> Any:
+    pytest.importorskip("x_transformers")
+    assert version("x-transformers") == "2.31.10"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return import_module("x_transformers.x_transformers")
+
+
+@pytest.mark.parametrize("heads", [1, 8, 12, 20])
+def test_alibi_slopes_and_bias(xt: Any, heads: int) -> None:
+    # The peer multiplies up from the first slope in float64: one rounding a factor, up to 2·heads of them.
+    peer = np.array(xt.AlibiPositionalBias._get_slopes(heads))
+    assert np.abs(peer / ALiBi(heads=heads).slopes() - 1).max() <= (2 * heads + 4) * 2.0**-53
+    query, key = torch.tensor([3, 17, 2]), torch.tensor([0, 5, 900, 17])
+    bias = xt.AlibiPositionalBias(heads=heads).forward_custom_pos(query, key)
+    # Slope and product round once each in both: 2 ulp of a bias of at most 900.
+    assert (ALiBi(heads=heads).matrix(query, key) - bias).abs().max() <= 2 * 2.0**-23 * 900
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (320, 800)])
+def test_t5_buckets_and_bias(xt: Any, causal: bool, buckets: int, max_distance: int) -> None:
+    record = T5Bias(heads=12, buckets=buckets, max_distance=max_distance, bidirectional=not causal)
+    distance = torch.arange(-3000, 3001)
+    peer = xt.RelativePositionBias._relative_position_bucket(distance, causal, buckets, max_distance)
+    assert torch.equal(record.bucket(distance), peer)
+    layer = xt.RelativePositionBias(1.0, causal=causal, num_buckets=buckets, max_distance=max_distance, heads=12)
+    table = layer.relative_attention_bias.weight.detach()
+    ours = record.matrix(torch.arange(10, 15), torch.arange(15), {"table": table})
+    assert torch.equal(ours, layer(5, 15).detach())
+
+
+def test_scaled_sinusoid(xt: Any) -> None:
+    layer = xt.ScaledSinusoidalEmbedding(64)
+    with torch.no_grad():
+        peer = layer(torch.zeros(1, 500, 64))
+    record = LearnedScale(Sinusoidal(dim=64, layout="concatenated"), initial=64**-0.5)
+    ours = record.embed(torch.arange(500), {"scale": torch.tensor(64**-0.5)})
+    # The peer's frequency is off by 3 ulp and its angle rounds once: 4 · 2^-23 · 500 of a radian, times the scale.
+    assert (ours - peer).abs().max() <= (4 * 2.0**-23 * 500 + 2.0**-23) / 8
+
+
+def test_scaled_sinusoid_frequencies(xt: Any) -> None:
+    peer = xt.ScaledSinusoidalEmbedding(64).inv_freq.double().numpy()
+    assert np.abs(peer / Sinusoidal(dim=64).frequencies.radians() - 1).max() <= 3 * 2.0**-23
