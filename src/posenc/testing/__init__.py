@@ -1,0 +1,12 @@
+"""The public conformance suite: is this record the encoding it says it is?
+
+`check_encoding(record)` runs every check for the record's door and claims, on encodings of the catalog and on anyone's
+own. A claim is checked both ways: what is claimed must hold, what is not claimed must fail to hold. Checks that need
+PyTorch or JAX run where these are installed, and the report says which were left out.
+"""
+
+from posenc.testing.check import Check, CheckFailed
+from posenc.testing.report import Outcome, Report
+from posenc.testing.suite import ALL_CHECKS, check_encoding, checks_for
+
+__all__ = ["ALL_CHECKS", "Check", "CheckFailed", "Outcome", "Report", "check_encoding", "checks_for"]

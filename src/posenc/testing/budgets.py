@@ -1,0 +1,64 @@
+"""How far two right answers may lie apart: derived from dtype and size, never tuned."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from posenc.doors import Encoding
+
+#: The distance from 1.0 to the next number.
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+#: NumPy and the vector libraries of PyTorch and XLA promise sine, cosine, exponential and logarithm to 2 ulp or better in
+#: float32 and 1 ulp in float64. A value passes through at most one of them, one product and one sum before it is compared
+#: with another that did the same: 2·(2 + 1/2 + 1/2) = 6 ulp.
+ULPS_OF_A_VALUE = 6
+
+#: The angle of a fixed-point phase is good to 2^-53 of a turn's eighth in float64 (two roundings), and to 1.2e-7 where
+#: float32 is all there is (JAX by default).
+PHASE_WITHOUT_FLOAT64 = 1.2e-7
+
+
+def value(dtype: str, largest: float = 1.0) -> float:
+    """For numbers no larger than `largest`, computed twice by different routes of the same length."""
+    return ULPS_OF_A_VALUE * EPSILON[dtype] * largest
+
+
+def rounding(dtype: str, largest: float = 1.0) -> float:
+    """For one rounding to the dtype of a number known exactly: half a unit in the last place."""
+    return 0.5 * EPSILON[dtype] * largest
+
+
+def product(dtype: str, terms: int, largest: float) -> float:
+    """For a sum of `terms` products whose magnitudes sum to `largest`: every partial sum rounds once (Higham 2002, §3.1)."""
+    return (terms + 2 * ULPS_OF_A_VALUE) * EPSILON[dtype] * largest
+
+
+def angle(encoding: Encoding, largest_position: float) -> float:
+    """What `numerics="float32"` loses by design: frequency and product each round once, so p·ω moves by p·ω·2^-23."""
+    if not released(encoding):
+        return 0.0
+    return (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON["float32"]
+
+
+def released(encoding: Encoding) -> bool:
+    """Whether the record, or one inside it, asks for the float32 arithmetic of released models."""
+    return getattr(encoding, "numerics", "exact") == "float32" or any(released(part) for part in parts(encoding))
+
+
+def fastest(encoding: Encoding) -> float:
+    """The largest frequency in radians a step; 1 where the record does not say."""
+    own = getattr(encoding, "frequencies", None)
+    rates = [float(np.max(own.radians()))] if own is not None else []
+    return max(rates + [fastest(part) for part in parts(encoding)] + [1.0])
+
+
+def parts(encoding: Encoding) -> list[Encoding]:
+    """The records inside a record."""
+    found = []
+    for field in fields(encoding):
+        own = getattr(encoding, field.name)
+        found += [part for part in (own if isinstance(own, tuple) else (own,)) if isinstance(part, Encoding)]
+    return found

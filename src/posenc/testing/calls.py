@@ -1,0 +1,44 @@
+"""Plain calls of an encoding, with arguments exactly as given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.testing.probe import content, head_width, heads
+
+
+def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+    """The door's own method in NumPy: embed(query), turn(query).cos, matrix or score of (query, key)."""
+    if isinstance(encoding, Adds):
+        return encoding.embed(query, params, dtype=dtype)
+    if isinstance(encoding, Rotates):
+        return encoding.turn(query, params, role="query", dtype=dtype).cos
+    if isinstance(encoding, Biases):
+        return encoding.matrix(query, key, params, dtype=dtype)
+    if not isinstance(encoding, Scores):
+        raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
+    q, k = (
+        np.broadcast_to(content(encoding, seed), (heads(encoding), _count(places), head_width(encoding)))
+        for seed, places in ((1, query), (2, key))
+    )
+    return encoding.score(q, k, query, key, params)
+
+
+def _count(places: Any) -> int:
+    """How many places are meant; two for what is no array of numbers, as the other side has."""
+    return np.shape(places)[-1] if isinstance(places, np.ndarray | list | tuple | range) and _even(places) else 2
+
+
+def _even(places: Any) -> bool:
+    return not isinstance(places, list | tuple) or len({np.shape(row) for row in places}) < 2
+
+
+def values_term(encoding: Encoding, params: Any) -> Any:
+    """What is added to the attention output for some weights; None where nothing is."""
+    if not isinstance(encoding, Scores):
+        return None
+    weights = np.random.default_rng(4).random((heads(encoding), 3, 4))
+    return encoding.values(weights, np.array([0, 2, 3]), np.array([0, 1, 2, 4]), params or None)

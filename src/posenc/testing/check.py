@@ -1,0 +1,100 @@
+"""What a check is, and the few ways in which one can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc.doors import Claim, Encoding
+
+DOORS = ("adds", "rotates", "biases", "scores")
+#: Doors at which one number belongs to a pair of positions.
+PAIRWISE = ("biases", "scores")
+
+
+class CheckFailed(AssertionError):  # noqa: N818  (the past tense says what came of it)
+    """A check that did not hold: one sentence with what was expected, where, and the numbers."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One named property of an encoding.
+
+    doors: where it applies.   claims: what an encoding must claim for it to apply.
+    needs: libraries without which it is left out.   slow: left out unless asked for.
+    run: takes the record; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
+    """
+
+    name: str
+    run: Callable[[Encoding], None]
+    explains: str
+    doors: tuple[str, ...] = DOORS
+    claims: frozenset[Claim] = frozenset()
+    needs: tuple[str, ...] = ()
+    slow: bool = False
+
+    def applies(self, encoding: Encoding) -> bool:
+        """Whether the check is about an encoding of this door that makes these claims."""
+        return encoding.door in self.doors and self.claims <= encoding.claims
+
+
+def ensure(condition: bool, sentence: str) -> None:
+    """The sentence, as a failure, unless the condition holds."""
+    if not condition:
+        raise CheckFailed(sentence)
+
+
+def close(what: str, got: Any, wanted: Any, budget: float) -> None:
+    """Two arrays of one shape whose numbers differ by no more than the budget."""
+    got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
+    ensure(got.shape == wanted.shape, f"{what}: expected shape {wanted.shape}, got {got.shape}.")
+    if not got.size:
+        return
+    with np.errstate(invalid="ignore"):
+        error = np.where(got == wanted, 0.0, np.abs(got - wanted))
+    worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), error.shape)
+    ensure(
+        bool(error[worst] <= budget),
+        f"{what}: expected {wanted[worst]:.9g} at {_place(worst)}, got {got[worst]:.9g} "
+        f"(off by {error[worst]:.2g}, {budget:.2g} allowed).",
+    )
+
+
+def apart(got: Any, wanted: Any, budget: float) -> bool:
+    """Whether any two numbers differ by more than the budget."""
+    got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
+    return bool(got.shape != wanted.shape or (got.size and not np.all(np.abs(got - wanted) <= budget)))
+
+
+def same_bits(what: str, got: Any, wanted: Any) -> None:
+    """Two arrays that agree in shape, dtype and every number."""
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    ensure(got.dtype == wanted.dtype, f"{what}: expected {wanted.dtype}, got {got.dtype}.")
+    close(what, got, wanted, 0.0)
+
+
+def refused(what: str, call: Callable[[], Any], begins: str | tuple[str, ...] = "") -> None:
+    """A call that must end in a ValueError or TypeError whose message begins with the argument's name."""
+    try:
+        result = call()
+    except (ValueError, TypeError) as error:
+        ensure(
+            str(error).startswith(begins),
+            f"{what}: expected a message that begins with {begins!r}, got {str(error)[:90]!r}.",
+        )
+    except Exception as error:
+        raise CheckFailed(f"{what}: expected ValueError or TypeError, got {type(error).__name__}: {error}.") from error
+    else:
+        raise CheckFailed(f"{what}: expected ValueError or TypeError, got {_short(result)}.")
+
+
+def _place(index: tuple[Any, ...]) -> str:
+    return f"[{', '.join(str(int(i)) for i in index)}]"
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,111 @@
+"""The checks together: which apply to an encoding, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.testing import (
+    claims,
+    derived,
+    gradients,
+    learning,
+    libraries,
+    modules,
+    places,
+    precision,
+    published,
+    records,
+    shapes,
+    tracing,
+)
+from posenc.testing.check import Check, CheckFailed
+from posenc.testing.report import Outcome, Report
+
+THEMES = (
+    records,
+    learning,
+    shapes,
+    places,
+    claims,
+    derived,
+    published,
+    libraries,
+    precision,
+    gradients,
+    tracing,
+    modules,
+)
+#: Every check, in the order of the report.
+ALL_CHECKS: tuple[Check, ...] = tuple(check for theme in THEMES for check in theme.CHECKS)
+
+
+def checks_for(encoding: Encoding) -> tuple[Check, ...]:
+    """The checks for a record's door and claims, slow ones and those of missing libraries too; for pytest:
+
+    `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)` and `check.run(MINE)`.
+    Raises TypeError naming `encoding` for what is no record of a door.
+    """
+    _check.instance("encoding", encoding, Encoding, "a record of an encoding, derived from one of the four doors")
+    return tuple(check for check in ALL_CHECKS if check.applies(encoding))
+
+
+def check_encoding(
+    encoding: Encoding, *, expected_failures: Mapping[str, str] | None = None, slow: bool = False
+) -> Report:
+    """Run every check that applies to the record.
+
+    expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that is
+    no check of this record (ValueError). slow: also the checks that generate machine code, seconds each.
+    Raises TypeError naming the argument. A failed check is in the report, not raised.
+
+    >>> from posenc.encodings.nope import NoPE
+    >>> report = check_encoding(NoPE(dim=4))
+    >>> report.ok, report.failed
+    (True, ())
+    """
+    checks = checks_for(encoding)
+    reasons = {} if expected_failures is None else _reasons(expected_failures, checks)
+    _check.truth("slow", slow)
+    return Report(repr(encoding), tuple(_outcome(check, encoding, reasons.get(check.name), slow) for check in checks))
+
+
+def _reasons(given: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str, str]:
+    _check.instance("expected_failures", given, Mapping, "a mapping from names of checks to reasons")
+    unknown = sorted(set(given) - {check.name for check in checks})
+    if unknown:
+        raise ValueError(
+            f"expected_failures must name checks of this encoding; got {unknown}. See checks_for(encoding)."
+        )
+    for name, reason in given.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise ValueError(
+                f"expected_failures must give a reason for {name!r}; got {_check.shown(reason)}. Say why it fails."
+            )
+    return dict(given)
+
+
+def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -> Outcome:
+    missing = [name for name in check.needs if find_spec(name) is None]
+    if missing:
+        return Outcome(check.name, "left out", f"{' and '.join(missing)} not installed", check.explains)
+    if check.slow and not slow:
+        return Outcome(check.name, "left out", "slow: ask for it with slow=True", check.explains)
+    sentence = _failure(check, encoding)
+    if reason is None:
+        return Outcome(check.name, "passed" if sentence is None else "failed", sentence or "", check.explains)
+    if sentence is None:
+        return Outcome(check.name, "failed", f"expected to fail ({reason}), but it passed", check.explains)
+    return Outcome(check.name, "expected", reason, check.explains)
+
+
+def _failure(check: Check, encoding: Encoding) -> str | None:
+    try:
+        check.run(encoding)
+    except CheckFailed as failure:
+        return str(failure)
+    except Exception as error:  # whatever an encoding under test does is its failure, not the suite's
+        return f"stopped with {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return None

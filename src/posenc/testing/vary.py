@@ -1,0 +1,116 @@
+"""Other values for the fields of any record, so that a check can ask whether each of them matters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from posenc.doors import Adds, Encoding, Rotates
+from posenc.testing.budgets import parts
+from posenc.testing.probe import parameters, rows, sides
+
+
+def variants(encoding: Encoding, name: str) -> list[Encoding]:
+    """Records that differ from this one in the named field; those that the constructor refuses are left out."""
+    found = [changed(encoding, **{name: value}) for value in others(encoding, name)]
+    return [record for record in found if record is not None]
+
+
+def changed(encoding: Encoding, /, **values: Any) -> Encoding | None:
+    """The record with other values; None where the constructor refuses them."""
+    try:
+        return replace(encoding, **values)
+    except (ValueError, TypeError):
+        return None
+
+
+def everything_seen(encoding: Encoding) -> tuple[bytes | str, ...]:
+    """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
+    seen = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
+    params = parameters(encoding)
+    for positions in (
+        np.arange(8),
+        np.array([40, 90, 1_003]),
+        np.array([100_003, 1_000_003]),
+        np.array([0.5, 2.75]),
+        np.array([-3, -1]),
+    ):
+        for side in sides(encoding):
+            seen.append(_bytes(lambda p=positions, s=side: rows(encoding, p, side=s, params=params)))
+    return (*seen, _applied(encoding))
+
+
+def rebuilt(text: str, encoding: Encoding) -> Any:
+    """The record a repr describes: calls of the record's own class and of those inside it, with plain values."""
+    classes = {type(record).__name__: type(record) for record in _within(encoding)}
+    return _value(ast.parse(text, mode="eval").body, classes)
+
+
+def others(encoding: Encoding, name: str) -> Iterator[Any]:
+    """Values of the same kind as the field's own, good or bad."""
+    value = getattr(encoding, name)
+    if value is not None and any(field.name == name and field.default is None for field in fields(encoding)):
+        yield None
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + 1, value + 2, value * 2, value - 1)
+    elif isinstance(value, float):
+        yield from (value * 1.5 + 0.25, value * 0.5)
+    elif isinstance(value, str):
+        yield from (option for option in _options(encoding, name) if option != value)
+    elif value is None:
+        yield from (3, 7, 7.5)
+    elif isinstance(value, Encoding):
+        yield from (other for field in fields(value) for other in variants(value, field.name))
+    elif isinstance(value, tuple) and value:
+        yield value[:-1]
+        if isinstance(value[0], Encoding):
+            for field in fields(value[0]):
+                yield from ((other, *value[1:]) for other in variants(value[0], field.name))
+        else:
+            yield (*value[:-1], value[-1] * 2 + 1)
+
+
+def _options(encoding: Encoding, name: str) -> tuple[Any, ...]:
+    try:
+        return get_args(get_type_hints(type(encoding)).get(name))
+    except NameError:  # a class defined inside a function, whose annotations cannot be read
+        return ()
+
+
+def _applied(encoding: Encoding) -> bytes | str:
+    """How the numbers meet the content: which channels turn together, how wide the result is."""
+    params = parameters(encoding) or None
+    if isinstance(encoding, Rotates):
+        x = np.arange(1.0, encoding.head_dim + 1)[None] * np.ones((3, 1))
+        return _bytes(lambda: encoding.turn([0, 1, 2], params, role="query", dtype=np.float64)(x))
+    if isinstance(encoding, Adds):
+        return _bytes(lambda: encoding.attach(np.ones((2, encoding.width)), [0, 1], params))
+    return b""
+
+
+def _bytes(call: Any) -> bytes | str:
+    try:
+        result = call()
+    except (ValueError, TypeError) as error:
+        return type(error).__name__
+    if isinstance(result, dict):
+        return b"".join(np.asarray(value).tobytes() for value in result.values())
+    return np.asarray(result).tobytes() + repr(np.shape(result)).encode()
+
+
+def _within(encoding: Encoding) -> list[Encoding]:
+    return [encoding] + [deep for part in parts(encoding) for deep in _within(part)]
+
+
+def _value(node: ast.expr, classes: dict[str, type]) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes and not node.args:
+        return classes[node.func.id](**{str(word.arg): _value(word.value, classes) for word in node.keywords})
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(item, classes) for item in node.elts)
+    return ast.literal_eval(node)

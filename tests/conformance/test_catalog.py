@@ -1,0 +1,74 @@
+"""Every check of the public suite on every sample of every row of the catalog, and on compositions and a stranger's record."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from posenc.catalog import CATALOG
+from posenc.compose import Concatenated, LearnedScale, Partial, Scaled, Sum
+from posenc.doors import Adds, Biases, Claim, Encoding
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.learned import Learned
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.testing import Check, checks_for
+
+COMPOSED: tuple[Encoding, ...] = (
+    Sum((Sinusoidal(dim=8), Learned(dim=8, length=16))),
+    Scaled(Sinusoidal(dim=6), 0.5),
+    LearnedScale(Sinusoidal(dim=6), initial=0.25),
+    Concatenated(Sinusoidal(dim=4)),
+    Partial(RoPE(dim=4, pairing="halves"), dim=10, start=2),
+)
+
+#: (record, check) → why it fails. An entry whose check passes is itself a failure.
+EXPECTED: dict[tuple[Encoding, str], str] = {}
+
+
+@dataclass(frozen=True)
+class Recency(Biases):
+    """A stranger's own encoding, in ten lines: -|m-n| / (head + 1)."""
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        return ALiBi(heads=self.heads, steepest=4.0).bias(head, query, key, params, dtype=dtype)
+
+
+def _cases() -> list[Any]:
+    samples = [record for row in CATALOG for record in row.samples]
+    # One row a door generates machine code in every run; the nightly run does it for all.
+    first = {
+        record.door: record
+        for record in reversed(samples)
+        if record.claims - {"bounded"} and type(record).__name__ != "NoPE"
+    }
+    cases = []
+    for record in (*samples, *COMPOSED, Recency(heads=3)):
+        for check in checks_for(record):
+            late = check.slow and first.get(record.door) != record
+            cases.append(
+                pytest.param(record, check, id=f"{record!r}-{check.name}", marks=[pytest.mark.nightly] if late else [])
+            )
+    return cases
+
+
+@pytest.mark.parametrize(("record", "check"), _cases())
+def test_conforms(record: Encoding, check: Check) -> None:
+    for name in check.needs:
+        pytest.importorskip(name)
+    reason = EXPECTED.get((record, check.name))
+    if reason is None:
+        assert check.run(record) is None
+        return
+    with pytest.raises(AssertionError):
+        check.run(record)
+
+
+def test_every_door_is_in_the_catalog() -> None:
+    assert {row.samples[0].door for row in CATALOG} == {"adds", "rotates", "biases", "scores"}
+
+
+def test_classes_of_compositions_are_covered() -> None:
+    assert all(isinstance(record, Adds) or record.door == "rotates" for record in COMPOSED)

@@ -1,0 +1,153 @@
+"""The suite's own behaviour: its names, its choice of checks, its reports and its expected failures."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from posenc import testing
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.testing import ALL_CHECKS, Check, CheckFailed, check_encoding, checks_for, suite
+from posenc.testing.check import close, refused, same_bits
+
+
+def _only(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> None:
+    monkeypatch.setattr(suite, "ALL_CHECKS", checks)
+
+
+def _passes(encoding: object) -> None:
+    return None
+
+
+def _fails(encoding: object) -> None:
+    raise CheckFailed("row 3: expected 1, got 2.")
+
+
+def _breaks(encoding: object) -> None:
+    raise KeyError("inside")
+
+
+def test_there_are_at_least_forty_named_checks() -> None:
+    names = [check.name for check in ALL_CHECKS]
+    assert len(names) == len(set(names)) >= 40
+    assert all(name.isidentifier() and name == name.lower() for name in names)
+
+
+@pytest.mark.parametrize("record", [NoPE(dim=4), RoPE(dim=4), ALiBi(heads=2)], ids=repr)
+def test_at_least_forty_apply_to_any_record(record: NoPE) -> None:
+    assert len(checks_for(record)) >= 40
+
+
+def test_every_check_says_what_is_lost_without_it() -> None:
+    assert all(check.explains.endswith(".") and len(check.explains) > 10 for check in ALL_CHECKS)
+
+
+def test_checks_are_chosen_by_door_and_claims() -> None:
+    names = {check.name for check in checks_for(RoPE(dim=4))}
+    assert "claim_isometry" in names
+    assert not names & {"claim_shift_linear", "dense_is_pointwise", "params_missing_refused"}
+
+
+def test_a_report_tells_passes_failures_and_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    _only(
+        monkeypatch,
+        Check("holds", _passes, ""),
+        Check("falls", _fails, ""),
+        Check("stops", _breaks, ""),
+        Check("needs_more", _passes, "", needs=("no_such_library",)),
+        Check("takes_long", _passes, "", slow=True),
+    )
+    report = check_encoding(NoPE(dim=2))
+    assert [outcome.name for outcome in report.passed] == ["holds"]
+    assert {outcome.name: outcome.sentence for outcome in report.failed} == {
+        "falls": "row 3: expected 1, got 2.",
+        "stops": "stopped with KeyError: 'inside'",
+    }
+    assert {outcome.name: outcome.sentence for outcome in report.left_out} == {
+        "needs_more": "no_such_library not installed",
+        "takes_long": "slow: ask for it with slow=True",
+    }
+    assert not report.ok
+    assert "failed    falls" in str(report)
+    assert str(report).startswith("NoPE(dim=2): 1 passed, 2 failed, 0 expected, 2 left out")
+
+
+def test_slow_checks_run_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    _only(monkeypatch, Check("takes_long", _fails, "", slow=True))
+    assert [outcome.name for outcome in check_encoding(NoPE(dim=2), slow=True).failed] == ["takes_long"]
+
+
+def test_an_expected_failure_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    _only(monkeypatch, Check("falls", _fails, ""))
+    report = check_encoding(NoPE(dim=2), expected_failures={"falls": "known"})
+    assert report.ok
+    assert report.expected[0].sentence == "known"
+
+
+def test_an_expected_failure_that_passes_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    _only(monkeypatch, Check("holds", _passes, ""))
+    report = check_encoding(NoPE(dim=2), expected_failures={"holds": "long mended"})
+    assert report.failed[0].sentence == "expected to fail (long mended), but it passed"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "begins"),
+    [
+        (lambda: check_encoding(NoPE(dim=2), expected_failures={"no_such": "why"}), ValueError, "expected_failures"),
+        (
+            lambda: check_encoding(NoPE(dim=2), expected_failures={"record_is_frozen": " "}),
+            ValueError,
+            "expected_failures",
+        ),
+        (lambda: check_encoding(NoPE(dim=2), expected_failures=["record_is_frozen"]), TypeError, "expected_failures"),  # type: ignore[arg-type]
+        (lambda: check_encoding(NoPE(dim=2), slow=1), TypeError, "slow"),  # type: ignore[arg-type]
+        (lambda: check_encoding(NoPE), TypeError, "encoding"),  # type: ignore[arg-type]
+        (lambda: checks_for("NoPE"), TypeError, "encoding"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_arguments_of_the_suite_are_named(call: Callable[[], object], kind: type[Exception], begins: str) -> None:
+    with pytest.raises(kind, match=rf"^{begins} must"):
+        call()
+
+
+def test_a_difference_is_told_with_place_and_numbers() -> None:
+    with pytest.raises(CheckFailed, match=r"^rows: expected 2 at \[1\], got 2.5 \(off by 0.5, 0.25 allowed\)\.$"):
+        close("rows", [1.0, 2.5], [1.0, 2.0], 0.25)
+
+
+def test_nan_is_never_close() -> None:
+    with pytest.raises(CheckFailed, match="got nan"):
+        close("rows", [np.nan], [1.0], 1e9)
+
+
+def test_bits_include_the_dtype() -> None:
+    with pytest.raises(CheckFailed, match="expected float64, got float32"):
+        same_bits("rows", np.zeros(2, np.float32), np.zeros(2))
+
+
+def test_a_refusal_must_name_its_argument() -> None:
+    with pytest.raises(CheckFailed, match="begins with 'dim'"):
+        refused("a bad width", lambda: replace(RoPE(dim=4), base=-1.0), "dim")
+
+
+def test_importing_the_suite_imports_neither_torch_nor_jax() -> None:
+    code = "import sys, posenc.testing; print(sorted({'torch', 'jax', 'matplotlib'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_public_names() -> None:
+    assert set(testing.__all__) == {
+        "ALL_CHECKS",
+        "Check",
+        "CheckFailed",
+        "Outcome",
+        "Report",
+        "check_encoding",
+        "checks_for",
+    }

@@ -1,0 +1,105 @@
+"""Bugs in the PyTorch adapter: the record is right, the module that holds it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from unittest import mock
+
+from mutants.bug import Bug
+from posenc.encodings.learned import Learned
+from posenc.encodings.sinusoidal import Sinusoidal
+
+TABLE, WAVES = Learned(dim=4, length=12), Sinusoidal(dim=8)
+
+
+def _replaced(make: Callable[..., Any]) -> AbstractContextManager[object]:
+    import posenc.torch
+
+    return mock.patch.object(posenc.torch, "module", make)
+
+
+class _Forwarded:
+    """A base for broken modules, made where PyTorch is imported."""
+
+    @staticmethod
+    def made(record: Any, seed: int) -> Any:
+        from posenc.torch.modules import module
+
+        return module(record, seed=seed)
+
+
+def table_in_a_buffer() -> AbstractContextManager[object]:
+    import torch
+
+    class Buffered(torch.nn.Module):
+        def __init__(self, record: Any) -> None:
+            super().__init__()
+            self.register_buffer("table", record.embed(torch.arange(64)))
+
+        def forward(self, x: Any, positions: Any) -> Any:
+            return x + self.table[positions]
+
+    return _replaced(lambda record, *, seed=0: Buffered(record))
+
+
+def seed_ignored() -> AbstractContextManager[object]:
+    return _replaced(lambda record, *, seed=0: _Forwarded.made(record, 11))
+
+
+@contextmanager
+def copy_draws_again() -> Iterator[None]:
+    from posenc.torch.held import Held
+
+    def again(self: Any, memo: Any) -> Any:
+        return _Forwarded.made(self.record, 99)
+
+    with mock.patch.object(Held, "__deepcopy__", again, create=True):
+        yield
+
+
+@contextmanager
+def loading_does_nothing() -> Iterator[None]:
+    from posenc.torch.held import Held
+
+    with mock.patch.object(Held, "load_state_dict", return_value=None):
+        yield
+
+
+@contextmanager
+def parameters_detached() -> Iterator[None]:
+    from posenc.torch.held import Held
+
+    original = Held.params.fget  # type: ignore[attr-defined]
+
+    def held(self: Any) -> Any:
+        found = original(self)
+        return None if found is None else {name: value.detach() for name, value in found.items()}
+
+    with mock.patch.object(Held, "params", property(held)):
+        yield
+
+
+@contextmanager
+def louder_in_training() -> Iterator[None]:
+    from posenc.torch.modules import Add
+
+    original = Add.forward
+
+    def forward(self: Any, x: Any, positions: Any) -> Any:
+        result = original(self, x, positions)
+        return 2 * result if self.training else result
+
+    with mock.patch.object(Add, "forward", forward):
+        yield
+
+
+BUGS = (
+    Bug("the table is a buffer", WAVES, "module_cast_changes_no_angle", planted=table_in_a_buffer),
+    Bug("every module is drawn alike", TABLE, "module_draws_from_its_seed", planted=seed_ignored),
+    Bug("a copy is drawn afresh", TABLE, "module_copies_are_equal", planted=copy_draws_again),
+    Bug("a checkpoint is not read", TABLE, "module_state_round_trips", planted=loading_does_nothing),
+    Bug("parameters are copies", TABLE, "module_trains", planted=parameters_detached),
+    Bug("training and evaluation differ", WAVES, "module_modes_agree", planted=louder_in_training),
+)

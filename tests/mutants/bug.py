@@ -1,0 +1,51 @@
+"""What a planted bug is, and which checks it trips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from posenc.doors import Encoding
+from posenc.testing import ALL_CHECKS, Check
+from posenc.testing.suite import _failure
+
+#: Seconds each, so that they run for the bugs that name them.
+COSTLY = frozenset(check.name for check in ALL_CHECKS if check.slow or "jax" in check.needs) | {
+    "compiles_in_one_graph",
+    "exports_with_any_length",
+    "score_mod_is_the_bias",
+}
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One mistake that somebody has made, or will make.
+
+    record: the broken record, or a good one where the mistake is in an adapter.   caught: a check that must trip on it.
+    costly: the slow checks that are run on it too.   planted: replaces something while the checks run.
+    """
+
+    what: str
+    record: Encoding
+    caught: str
+    costly: tuple[str, ...] = ()
+    planted: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    @property
+    def name(self) -> str:
+        return type(self.record).__name__ if self.planted is nullcontext else self.planted.__name__
+
+    def checks(self) -> tuple[Check, ...]:
+        """The checks that are run on it: all that apply, of the costly ones those named."""
+        chosen = {*self.costly, self.caught}
+        return tuple(
+            check
+            for check in ALL_CHECKS
+            if check.applies(self.record) and (check.name not in COSTLY or check.name in chosen)
+        )
+
+    def tripped(self) -> list[str]:
+        """Names of the checks that fail on it."""
+        with self.planted():
+            return [check.name for check in self.checks() if _failure(check, self.record) is not None]

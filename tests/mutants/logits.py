@@ -1,0 +1,144 @@
+"""Broken biases and scores: each is `ALiBi`, `T5Bias` or `Shaw` with one mistake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mutants.bug import Bug
+from posenc import _array
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.shaw import Shaw
+from posenc.encodings.t5 import T5Bias
+
+
+@dataclass(frozen=True)
+class HeadIgnored(ALiBi):
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        return super().bias(head * 0, query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class HeadsInOrder(ALiBi):
+    """Whatever heads are asked for, the first ones answer."""
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        if hasattr(head, "detach"):
+            return super().bias(head * 0 if head.ndim == 0 else head, query, key, params, dtype=dtype)
+        head = np.asarray(head)
+        return super().bias(np.arange(head.size).reshape(head.shape), query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class PowersOfTwo(ALiBi):
+    def slopes(self) -> np.ndarray:
+        return super().slopes()[: 1 << (self.heads.bit_length() - 1)]
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        if np.max(head, initial=0) >= len(self.slopes()):
+            raise IndexError("no slope for this head")
+        return super().bias(head, query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Transposed(ALiBi):
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        result = super().bias(head, query, key, params, dtype=dtype)
+        return result.swapaxes(-1, -2) if result.ndim > 1 else result
+
+
+@dataclass(frozen=True)
+class AlwaysAMatrix(ALiBi):
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        return super().bias(head, query, key, params, dtype=dtype)[None]
+
+
+@dataclass(frozen=True)
+class KeysAlone(ALiBi):
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        with np.errstate(invalid="ignore"):
+            query = query * 0
+        return super().bias(head, query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class OneSided(ALiBi):
+    """Keys ahead of the query are not biased, though symmetry is claimed."""
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        result = super().bias(head, query, key, params, dtype=dtype)
+        return _array.namespace(result).where(
+            _array.as_array("key", key, like=result) > _array.as_array("query", query, like=result), 0 * result, result
+        )
+
+
+@dataclass(frozen=True)
+class QuietSymmetry(ALiBi):
+    claims: ClassVar[Any] = ALiBi.claims - {"symmetric"}
+
+
+@dataclass(frozen=True)
+class UnsignedDistance(T5Bias):
+    """The distance in the positions' own unsigned type."""
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        if isinstance(query, np.ndarray) and query.dtype.kind == "u":
+            with np.errstate(over="ignore"):
+                key = (key - query).astype(np.int64)
+            query = np.zeros_like(query, np.int64)
+        return super().bias(head, query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class NoContent(Shaw):
+    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
+        return super().score(0 * q + 1, k, query, key, params)
+
+
+@dataclass(frozen=True)
+class ValuesOfSoftmax(Shaw):
+    def values(self, weights: Any, query: Any, key: Any, params: Any = None) -> Any:
+        return super().values(weights + 0.125, query, key, params)
+
+
+@dataclass(frozen=True)
+class ScoreInHalf(Shaw):
+    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
+        if str(q.dtype) == "torch.bfloat16":
+            params = {name: value.bfloat16().float() * 1.0 for name, value in params.items()}
+            q = (q * q.shape[-1] ** -0.5).bfloat16().float() * q.shape[-1] ** 0.5
+        return super().score(q, k, query, key, params)
+
+
+@dataclass(frozen=True)
+class FirstOfTheBatch(Shaw):
+    """Every batch row is scored at the first row's places."""
+
+    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
+        if isinstance(query, np.ndarray) and query.ndim == 2 and query.shape[0] > 1:
+            query = np.broadcast_to(query[:1], query.shape)
+        return super().score(q, k, query, key, params)
+
+
+BUGS = (
+    Bug("the head is not looked at", HeadIgnored(heads=4), "heads_differ"),
+    Bug(
+        "heads are numbered by where they stand",
+        HeadsInOrder(heads=4),
+        "heads_can_be_chosen",
+        ("score_mod_is_the_bias",),
+    ),
+    Bug("slopes for powers of two alone", PowersOfTwo(heads=4), "twelve_heads"),
+    Bug("queries and keys change places", Transposed(heads=4), "queries_and_keys_of_unequal_number"),
+    Bug("one number comes as a matrix", AlwaysAMatrix(heads=4), "bias_broadcasts"),
+    Bug("query positions are not looked at", KeysAlone(heads=4), "query_and_key_positions_are_both_used"),
+    Bug("one side has no bias", OneSided(heads=4), "claim_symmetric"),
+    Bug("symmetry is not claimed", QuietSymmetry(heads=4), "claim_symmetric"),
+    Bug("an unsigned distance", UnsignedDistance(heads=4), "integer_types_agree"),
+    Bug("content is not looked at", NoContent(dim=4, clip=4), "score_reads_content"),
+    Bug("values of what is no weight", ValuesOfSoftmax(dim=4, clip=4), "values_are_linear"),
+    Bug("scores formed in bfloat16", ScoreInHalf(dim=4, clip=4), "score_of_half_content"),
+    Bug("all rows of a batch stand where the first does", FirstOfTheBatch(dim=4, clip=4), "one_query_a_row"),
+)
