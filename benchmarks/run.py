@@ -13,11 +13,12 @@ from pathlib import Path
 
 import bias
 import rotate
+import strided
 import table
 from measure import machine
 
 RESULTS = Path(__file__).parent / "results"
-BENCHMARKS = {"table": table.run, "rotate": rotate.run, "bias": bias.run}
+BENCHMARKS = {"table": table.run, "rotate": rotate.run, "bias": bias.run, "strided": strided.run}
 
 
 def main() -> int:

@@ -37,7 +37,7 @@ def page() -> str:
         parts.append(f"## {row.name}\n")
         parts.append(f"Door: **{row.samples[0].door}**. Source: {linked(row.paper)}. Elsewhere: {', '.join(row.elsewhere)}.\n")
         parts.append(row.use + "\n")
-        parts.append("```text\n" + textwrap.dedent(inspect.getdoc(row.encoding) or "").strip() + "\n```\n")
+        parts.append("```text\n" + textwrap.dedent(inspect.getdoc(row.about) or "").strip() + "\n```\n")
         parts.append("Samples: " + ", ".join(f"`{sample!r}`" for sample in row.samples) + ".\n")
     return "\n".join(parts)
 

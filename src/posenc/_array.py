@@ -240,6 +240,14 @@ def extremes(array: Array) -> tuple[Any, Any] | None:
     return (least.item(), greatest.item()) if concrete(least) else None  # jit traces even what it was handed whole
 
 
+def times_power_of_two(array: Array, power: Array) -> Array:
+    """array · 2^power for whole powers, with nothing lost in the power."""
+    xp = namespace(array, power)
+    if library(array) == "torch":
+        return array * xp.exp2(power)
+    return xp.ldexp(array, power.astype(np.int32))
+
+
 def take_along(array: Array, index: Array) -> Array:
     """array[..., index[..., j]] for every j: index has the leading axes of array and picks along the last one."""
     xp = namespace(array, index)
@@ -261,6 +269,20 @@ def sum_along(array: Array, index: Array, count: int) -> Array:
     else:
         np.add.at(total, where, numbers)
     return total.reshape((*array.shape[:-1], count))
+
+
+def picked(table: Array, row: Array) -> Array:
+    """table[row], a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
+    column = arange(table.shape[1], table)
+    return table[row[..., None] + 0 * column, column]
+
+
+def contracted(left: Array, right: Array) -> Array:
+    """Σ_w left[..., w]·right[..., w], the other axes broadcast, without holding the product of all axes."""
+    xp = namespace(left, right)
+    if library(left) == "jax":  # whose accelerators else round the factors
+        return xp.einsum("...w,...w->...", left, right, precision="highest")
+    return xp.einsum("...w,...w->...", left, right)
 
 
 def host(function: Host) -> Host:

@@ -81,7 +81,7 @@ def attention(
     query, key = _placed("query", query, q), _placed("key", key, k)
     logits = _logits(q, k, query, key, encodings, params, scale, hidden)
     weights = _softmax(logits, _visible(logits, causal, mask))
-    output = weights @ _array.astype(v, weights.dtype)
+    output = _output(weights, v, query, key, encodings, params)
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Scores):
             extra = encoding.values(weights, query, key, values)
@@ -167,7 +167,7 @@ def _logits(
     dtype = _array.wide(q).dtype
     turned_q, turned_k = _array.astype(q, dtype), _array.astype(k, dtype)
     for encoding, values in zip(encodings, params, strict=True):
-        if isinstance(encoding, Rotates):
+        if isinstance(encoding, Rotates) and "query" in encoding.roles:
             turned_q = encoding.turn(query, values, role="query", dtype=dtype)(turned_q, layout="bhtd")
             turned_k = encoding.turn(key, values, role="key", dtype=dtype)(turned_k, layout="bhtd")
     scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
@@ -182,6 +182,30 @@ def _logits(
         elif isinstance(encoding, Scores):
             logits = logits + encoding.score(q, k, query, key, values, hidden=hidden)
     return logits
+
+
+def _output(
+    weights: Array,
+    v: Array,
+    query: Array,
+    key: Array,
+    encodings: tuple[Encoding, ...],
+    params: tuple[Params | None, ...],
+) -> Array:
+    """The values mixed, after those turns that act on values, and turned back where the query stands."""
+    dtype = weights.dtype
+    turning = [
+        (encoding, values)
+        for encoding, values in zip(encodings, params, strict=True)
+        if isinstance(encoding, Rotates) and "value" in encoding.roles
+    ]
+    mixed = _array.astype(v, dtype)
+    for encoding, values in turning:
+        mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
+    mixed = weights @ mixed
+    for encoding, values in turning[::-1]:
+        mixed = encoding.turn(query, values, role="output", dtype=dtype)(mixed, layout="bhtd")
+    return mixed
 
 
 def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:

@@ -102,6 +102,7 @@ class LearnedScale(Adds):
     """embed(p) = s · the encoding's vector, with s learned: how loud position is, left to training.
 
     initial: the value s starts from. Its parameter is "scale", shape (); those of the encoding are "encoding.name".
+    Over Sinusoidal(dim, layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
 
     >>> from posenc.encodings.sinusoidal import Sinusoidal
     >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
@@ -228,7 +229,8 @@ class Partial(Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         inner = self.encoding.turn(positions, params, role=role, dtype=dtype)
         own = inner.pairing
-        return Turn(inner.cos, inner.sin, Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks))
+        pairing = Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
+        return Turn(inner.cos, inner.sin, pairing, inner.factor)
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,8 @@ class Rotates(Encoding):
     """The door at queries and keys: a rotation for every position."""
 
     door: ClassVar[str] = "rotates"
+    #: Whose vectors turn: queries and keys, or values and, back again, the output.
+    roles: ClassVar[tuple[Role, ...]] = ("query", "key")
 
     @property
     @abc.abstractmethod
@@ -133,7 +135,9 @@ class Biases(Encoding):
             raise TypeError(f"head must hold whole numbers; got {_array.dtype_name(head.dtype)}. Count heads from 0.")
         ends = _array.extremes(head)
         if ends is not None and not (ends[0] >= 0 and ends[1] < self.heads):
-            raise ValueError(f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0.")
+            raise ValueError(
+                f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0."
+            )
         return head
 
     @final
@@ -152,6 +156,10 @@ class Scores(Encoding):
     """The door between content and position: a term of the logits that reads queries, keys or both."""
 
     door: ClassVar[str] = "scores"
+    #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not read.
+    reads: ClassVar[Literal["query", "key"] | None] = None
+    #: Whether a score reads the keys between two places, so that all keys must be given together.
+    gathers: ClassVar[bool] = False
 
     @abc.abstractmethod
     def score(

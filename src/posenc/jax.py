@@ -42,8 +42,8 @@ def bind(record: Encoding, seed: int = 0) -> Bound:
 class Bound:
     """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
 
-    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates), `bias` (Biases), `score`
-    and `values` (Scores). A method of another door raises TypeError.
+    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values` and
+    `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
 
     >>> import jax, jax.numpy as jnp
     >>> from posenc import ALiBi
@@ -66,6 +66,19 @@ class Bound:
         turn_k = record.turn(key, self.params, role="key", dtype=_array.wide_dtype(k.dtype, k))
         return turn_q(q, layout=layout), turn_k(k, layout=layout)
 
+    def rotate_values(self, v: Array, key: Array, *, layout: Layout) -> Array:
+        """Values turned at the positions of their keys; layout "bhtd" or "bthd"."""
+        return self._turned(v, "key", key, "value", layout)
+
+    def rotate_back(self, output: Array, query: Array, *, layout: Layout) -> Array:
+        """The output of attention turned back at the positions of its queries."""
+        return self._turned(output, "query", query, "output", layout)
+
+    def _turned(self, x: Array, name: str, positions: Array, role: Any, layout: Layout) -> Array:
+        record = self._through(Rotates, "rotate_values and rotate_back")
+        positions = _array.as_array(name, positions, x)
+        return record.turn(positions, self.params, role=role, dtype=_array.wide_dtype(x.dtype, x))(x, layout=layout)
+
     def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
         return self._through(Biases, "bias").matrix(jnp.asarray(query), jnp.asarray(key), self.params, dtype=dtype)
@@ -84,4 +97,4 @@ class Bound:
 
 
 jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["record"])
-jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing"])
+jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor"])

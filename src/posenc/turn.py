@@ -73,11 +73,14 @@ class Turn:
     """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
 
     Shapes: cos and sin (*batch, n, pairs). The product is formed in float32 at least and rounded once.
+    factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
+    None where every pair and place has a factor of its own.
     """
 
     cos: Array
     sin: Array
     pairing: Pairing
+    factor: float | None = 1.0
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
         """Turn x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
@@ -97,7 +100,13 @@ class Turn:
 
     def inverse(self) -> Turn:
         """The turn back."""
-        return Turn(self.cos, -self.sin, self.pairing)
+        if self.factor == 1.0:
+            return Turn(self.cos, -self.sin, self.pairing)
+        if self.factor is None:  # divided twice, since the square of a small length may be no number
+            length = _array.namespace(self.cos).hypot(self.cos, self.sin)
+            return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None)
+        square = self.factor**2
+        return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor)
 
 
 def _with_heads(part: Array, x: Array, layout: Layout | None, dim: int) -> Array:

@@ -34,15 +34,15 @@ def test_every_row_says_where_it_comes_from():
         assert row.samples
         assert row.use
         assert all(type(sample) is row.encoding for sample in row.samples)
-        text = inspect.getdoc(row.encoding) or ""
+        text = inspect.getdoc(row.about) or ""
         assert ">>>" in text, f"{row.name} has no example"
-        assert re.search(r"arXiv|notes|lecture|article|chapter", row.paper), row.paper
+        assert re.search(r"arXiv|kexue|notes|lecture|article|chapter", row.paper), row.paper
 
 
 def test_every_row_has_an_oracle():
     from oracles import ORACLES
 
-    assert {row.name for row in posenc.CATALOG} == set(ORACLES)
+    assert {row.encoding.__name__ for row in posenc.CATALOG} == set(ORACLES)
 
 
 def test_generated_pages_are_current():

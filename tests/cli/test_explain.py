@@ -58,7 +58,10 @@ def test_no_encoding_sees_no_order_and_a_mirror_image_fools_alibi(posenc):
     assert results[None, False]["blind"] is True
     assert results[None, True]["blind"] is False
     assert {name for (name, causal), one in results.items() if one["blind"] and not causal and name} == {
-        repr(sample) for row in CATALOG for sample in row.samples[:1] if "symmetric" in sample.claims
+        repr(sample)
+        for row in CATALOG
+        for sample in row.samples[:1]
+        if "symmetric" in sample.claims or row.name == "CoPE"  # whose table begins as zeros, and says nothing
     }
 
 

@@ -12,6 +12,7 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.frequencies import YaRN
 from posenc.testing import Check, checks_for
 
 COMPOSED: tuple[Encoding, ...] = (
@@ -20,6 +21,7 @@ COMPOSED: tuple[Encoding, ...] = (
     LearnedScale(Sinusoidal(dim=6), initial=0.25),
     Concatenated(Sinusoidal(dim=4)),
     Partial(RoPE(dim=4, pairing="halves"), dim=10, start=2),
+    Partial(RoPE(dim=6, scaling=YaRN(factor=8.0, original=128)), dim=10, start=3),
 )
 
 #: (record, check) → why it fails. An entry whose check passes is itself a failure.

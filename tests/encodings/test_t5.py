@@ -57,6 +57,12 @@ def test_the_table_is_read_by_bucket_and_head() -> None:
                 assert found[h, i, j] == table[one_way(abs(n - m), 16, 128) + (16 if n > m else 0), h]
 
 
+def test_a_scale_multiplies_the_table() -> None:
+    table = np.random.default_rng(3).standard_normal((32, 2))
+    plain, scaled = (T5Bias(heads=2, scale=scale).matrix([3], [0, 9], {"table": table}) for scale in (1.0, 8.0))
+    assert np.array_equal(scaled, 8 * plain)
+
+
 def test_batched_positions() -> None:
     table = np.arange(64.0).reshape(32, 2)
     found = T5Bias(heads=2).matrix(np.array([[0], [9]]), np.array([[0, 3], [9, 12]]), {"table": table})
@@ -113,6 +119,7 @@ def test_the_lookup_is_nobodys_to_change() -> None:
             r"^max_distance must be above 8, the distances that have a bucket each with buckets=32; got 8",
         ),
         (lambda: T5Bias(heads=1, bidirectional=1), TypeError, r"^bidirectional must be True or False; got 1"),
+        (lambda: T5Bias(heads=1, scale=0.0), ValueError, r"^scale must be a finite number above 0"),
         (lambda: T5Bias(heads=1).init(None), TypeError, r"^rng must be a numpy.random.Generator; got None"),
         (lambda: T5Bias(heads=1).matrix([0], [1]), ValueError, r"^params must hold what T5Bias learns, \['table'\]"),
         (

@@ -1,9 +1,15 @@
-"""Press et al. 2022, §3, with the rule of the authors' code where the number of heads is no power of two."""
+"""Press et al. 2022, §3, with the rule of the authors' code where the number of heads is no power of two, and others."""
 
 import mpmath
 
 
 def slope(record, head):
+    rule = getattr(record, "rule", "paper")
+    if rule == "geometric":
+        return _geometric(record.steepest, head + 1, record.heads)
+    if rule == "linear":  # exponents in equal steps from -1 for the first head to -steepest for the last
+        step = (mpmath.mpf(record.steepest) - 1) / (record.heads - 1)
+        return mpmath.power(2, -1 - head * step)
     power = 1
     while 2 * power <= record.heads:
         power *= 2
@@ -19,4 +25,6 @@ def _geometric(steepest, number, heads):
 def bias(record, head, query, key, params=None):
     with mpmath.workprec(240):
         steps = mpmath.mpf(query) - mpmath.mpf(key)
-        return -slope(record, head) * (steps if steps > 0 else -steps)
+        if getattr(record, "form", "symmetric") == "symmetric" and steps < 0:
+            steps = -steps
+        return -slope(record, head) * steps

@@ -2,6 +2,8 @@
 
 import mpmath
 
+from oracles import scalings
+
 
 def planes(record):
     """The two channels of every plane."""
@@ -12,14 +14,24 @@ def planes(record):
 
 
 def theta(record, plane):
-    return mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * plane) / record.dim)
+    return scalings.frequency(getattr(record, "scaling", None), record.base, record.dim, plane)
+
+
+def turned_by(record, plane, position):
+    """e^(i·m·θ); where a turn is a whole number of positions, from what is left of the position after whole turns."""
+    scaling = getattr(record, "scaling", None)
+    whole = scalings.wavelength(scaling, record.base, record.dim, plane) if hasattr(scaling, "scaling") else 0
+    if not whole:
+        return mpmath.expj(mpmath.mpf(position) * theta(record, plane))
+    return mpmath.expjpi(2 * mpmath.fmod(mpmath.mpf(position), whole) / whole)
 
 
 def rotated(record, x, position):
     with mpmath.workprec(240):
         turned = [mpmath.mpf(value) for value in x]
+        factor = scalings.attention_factor(getattr(record, "scaling", None))
         for plane, (one, two) in enumerate(planes(record)):
             # A plane of the paper is the complex number x_1 + i·x_2, turned by e^(i·m·θ).
-            number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta(record, plane))
+            number = factor * mpmath.mpc(x[one], x[two]) * turned_by(record, plane, position)
             turned[one], turned[two] = number.real, number.imag
         return turned

@@ -25,4 +25,4 @@ def bucket(record, distance):
 
 
 def bias(record, head, query, key, params):
-    return params["table"][bucket(record, key - query)][head]
+    return mpmath.mpf(params["table"][bucket(record, key - query)][head]) * mpmath.mpf(getattr(record, "scale", 1.0))

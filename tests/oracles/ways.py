@@ -25,6 +25,9 @@ def whole_places(record: Encoding) -> list[int]:
     """Positions the record takes: all kinds where it is unlimited, else those of its table."""
     if "unlimited" in record.claims:
         return [*NEAR, *NEGATIVE, *FAR]
+    if hasattr(record, "farthest"):  # as far as that from a centre
+        ends = (record.centre - record.farthest, record.centre + record.farthest)  # type: ignore[attr-defined]
+        return [*(place for place in (*NEAR, *NEGATIVE) if abs(place) < record.farthest // 2), *ends]
     last = (getattr(record, "extent", None) or record.length) - 1  # type: ignore[attr-defined]
     return sorted({0, 1, 3, last // 2, last - 1, last})
 
@@ -32,7 +35,7 @@ def whole_places(record: Encoding) -> list[int]:
 def fractions(record: Encoding) -> list[float]:
     if "fractional" not in record.claims:
         return []
-    if "unlimited" in record.claims:
+    if "unlimited" in record.claims or hasattr(record, "farthest"):
         return [*BETWEEN]
     return [place for place in (0.5, 1.25, 6.999, 1e-9) if place <= record.extent - 1]  # type: ignore[attr-defined]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
+from posenc import ALiBi, RelativeBias, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
 
 #: Positions of two rows: from the start, and near the largest that Llama 3.1 claims.
 POSITIONS = torch.stack([torch.arange(40), torch.arange(131_072 - 40, 131_072)])
@@ -212,3 +212,12 @@ def test_transformer_xl_is_the_position_score_of_xlnet(models: Models) -> None:
     mirrored = TransformerXL(dim=8, heads=3, model_dim=24).score(q, k, -places, -places, params)
     wrong = torch.softmax(mirrored + q @ k.transpose(-1, -2) / math.sqrt(8), -1)
     assert (wrong - peer.permute(2, 3, 0, 1)).abs().max() > 0.1
+
+
+def test_relative_bias_is_the_table_of_swin_on_one_axis(models: Models) -> None:
+    peer = next(kind for name, kind in vars(models.swin).items() if name.endswith("RelativePositionBias"))(12, (1, 7))
+    table = torch.randn(13, 12, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        peer.relative_position_bias_table.copy_(table)
+        wanted = peer()[0]
+    assert torch.equal(RelativeBias(heads=12, clip=6).matrix(torch.arange(7), torch.arange(7), {"table": table}), wanted)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, LearnedScale, Sinusoidal, T5Bias
+from posenc import ALiBi, DynamicPositionBias, LearnedScale, Sinusoidal, T5Bias
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +60,30 @@ def test_scaled_sinusoid(xt: Any) -> None:
 def test_scaled_sinusoid_frequencies(xt: Any) -> None:
     peer = xt.ScaledSinusoidalEmbedding(64).inv_freq.double().numpy()
     assert np.abs(peer / Sinusoidal(dim=64).frequencies.radians() - 1).max() <= 3 * 2.0**-23
+
+
+def test_t5_bias_is_scaled_where_the_logits_are(xt: Any) -> None:
+    layer = xt.RelativePositionBias(64**0.5, causal=True, heads=12)
+    ours = T5Bias(heads=12, bidirectional=False, scale=64**0.5)
+    table = layer.relative_attention_bias.weight.detach()
+    assert torch.equal(ours.matrix(torch.arange(10, 15), torch.arange(15), {"table": table}), layer(5, 15).detach())
+
+
+@pytest.mark.parametrize("log_distance", [True, False])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_dynamic_position_bias(xt: Any, depth: int, log_distance: bool) -> None:
+    torch.manual_seed(0)
+    layer = xt.DynamicPositionBias(16, heads=12, depth=depth, log_distance=log_distance)
+    first, *middle, last = (m for m in layer.modules() if isinstance(m, torch.nn.Linear))
+    params = {"weight_in": first.weight[:, 0], "bias_in": first.bias, "weight_out": last.weight, "bias_out": last.bias}
+    if middle:
+        params["weight_hidden"] = torch.stack([m.weight for m in middle])
+        params["bias_hidden"] = torch.stack([m.bias for m in middle])
+    ours = DynamicPositionBias(heads=12, dim=16, depth=depth, log_distance=log_distance)
+    with torch.no_grad():
+        found, peer = ours.matrix(torch.arange(60, 70), torch.arange(70), params), layer(10, 70)
+    # The peer's layers are sums of 17 float32 products each; every layer here is narrower in size than the distance, 70.
+    assert (found - peer).abs().max() <= (depth + 1) * 20 * 2.0**-24 * 70
+    # The sign of the distance matters: queries minus keys.
+    with torch.no_grad():
+        assert (ours.matrix(torch.arange(70), torch.arange(60, 70), params).mT - peer).abs().max() > 1e-3

@@ -37,7 +37,7 @@ def every_record() -> list[Any]:
     wrapped = [
         pytest.param(record, id=type(record).__name__, marks=pytest.mark.nightly)
         for record in composed()
-        if type(record).__name__ not in {row.name for row in CATALOG}
+        if type(record).__name__ not in {row.encoding.__name__ for row in CATALOG}
     ]
     return listed + wrapped
 
@@ -50,12 +50,16 @@ class Whole(torch.nn.Module):
         self.held = held
 
     def forward(self, *arguments: torch.Tensor) -> Tensors:
+        if isinstance(self.held.record, Rotates) and "value" in self.held.record.roles:
+            q, k, query, key = arguments
+            return self.held(k, key, layout="bhtd"), self.held.back(q, query, layout="bhtd")
         if isinstance(self.held.record, Rotates):
             return self.held(*arguments, layout="bhtd")
-        result = self.held(*arguments)
         if not isinstance(self.held.record, Scores):
-            return (result,)
-        values = self.held.values(result.softmax(-1), *arguments[2:])
+            return (self.held(*arguments),)
+        q, k, *hidden, query, key = arguments
+        result = self.held(q, k, query, key, hidden=hidden[0] if hidden else None)
+        values = self.held.values(result.softmax(-1), query, key)
         return (result,) if values is None else (result, values)
 
 
@@ -78,11 +82,14 @@ def inputs(record: Encoding, n: int) -> Tensors:
     if isinstance(record, Biases):
         return query, key
     rotates = isinstance(record, Rotates)
-    width = record.head_dim if rotates else record.dim
+    width = record.head_dim if rotates else getattr(record, "dim", 8)
     heads = HEADS if rotates else getattr(record, "heads", HEADS)
     q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)
     k = torch.randn(BATCH, KEY_HEADS if rotates else heads, n + 2, width, generator=draw, dtype=torch.float32)
-    return q, k, query, key
+    if rotates or record.reads is None:
+        return q, k, query, key
+    places = n if record.reads == "query" else n + 2
+    return q, k, torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32), query, key
 
 
 def call(whole: Whole, n: int = 5) -> Tensors:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.catalog import CATALOG
+from posenc.catalog import CATALOG, row_of
 from posenc.cli import parse, show
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.nope import NoPE
@@ -72,9 +72,8 @@ class Explain:
                 )
             record = parse.record(self.what)
             if not isinstance(record, Encoding):
-                raise ValueError(
-                    f"record must be an encoding; got {short(record)}, a schedule. Explain one of its layers."
-                )
+                what = parse.apart(record, "Explain one of its layers.")
+                raise ValueError(f"record must be an encoding; got {short(record)}, {what}")
             _explain(self, record)
         elif self.versus is None:
             name = self.what.strip()
@@ -91,7 +90,7 @@ class Explain:
 def _explain(options: Explain, record: Encoding) -> None:
     dims = _chosen(options, record)
     example = worked(record, options.position, dims=dims, key=options.key, seed=options.seed)
-    row = next((row for row in CATALOG if row.encoding is type(record)), None)
+    row = row_of(record)
     waves = _spectrum(record)
     if options.json:
         facts = {"record": record, "door": record.door, "claims": record.claims, "paper": row.paper if row else None}

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.catalog import CATALOG, Row, row
+from posenc.catalog import CATALOG, row
 from posenc.cli import show
+from posenc.rows.row import Row
 
 
 @dataclass(frozen=True)

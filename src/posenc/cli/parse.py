@@ -9,11 +9,11 @@ import re
 import warnings
 from typing import Any
 
-from posenc import compose
+from posenc import compose, frequencies
 from posenc.catalog import CATALOG
 
 #: Longer or deeper than any record that is meant.
-LONGEST = 2_000
+LONGEST = 10_000
 DEEPEST = 12
 LONGEST_NUMBER = 40
 
@@ -30,13 +30,18 @@ def is_record(text: str) -> bool:
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, and those that wrap them."""
+    """What may be called: the records of the catalog, those that wrap them, and those that scale frequencies."""
     wrappers = {
         name: value
         for name, value in vars(compose).items()
         if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == compose.__name__
     }
-    return {row.name: row.encoding for row in CATALOG} | wrappers
+    scalings = {
+        name: value
+        for name, value in vars(frequencies).items()
+        if isinstance(value, type) and issubclass(value, frequencies.Scaling) and value is not frequencies.Scaling
+    }
+    return {row.encoding.__name__: row.encoding for row in CATALOG} | wrappers | scalings
 
 
 def record(text: str) -> Any:
@@ -65,6 +70,13 @@ def record(text: str) -> Any:
     if not isinstance(tree.body, ast.Call):
         raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.")
     return _call(tree.body)
+
+
+def apart(record: Any, then: str) -> str:
+    """What a record is that is no encoding, and what to do with it; `then` is for a schedule."""
+    if isinstance(record, frequencies.Scaling):
+        return "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)."
+    return f"a schedule. {then}"
 
 
 def _call(node: ast.Call) -> Any:

@@ -92,7 +92,8 @@ class Plot:
     def run(self) -> int:
         record = parse.record(self.record)
         if not isinstance(record, Encoding):
-            raise ValueError(f"record must be an encoding; got {self.record}, a schedule. Draw one of its layers.")
+            what = parse.apart(record, "Draw one of its layers.")
+            raise ValueError(f"record must be an encoding; got {self.record}, {what}")
         if self.picture not in (*PICTURES, "all"):
             raise ValueError(
                 f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."

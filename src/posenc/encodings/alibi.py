@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.phase import guard
-from posenc.positions.distance import FARTHEST_NARROW, difference
+from posenc.positions.distance import difference, guarded
+
+Rule = Literal["paper", "geometric", "linear"]
+RULES = ("paper", "geometric", "linear")
+Form = Literal["symmetric", "signed"]
+FORMS = ("symmetric", "signed")
 
 
 @dataclass(frozen=True)
 class ALiBi(Biases):
     """bias(h, m, n) = -slope_h · |m - n|, slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
-    Press et al. 2022, arXiv:2108.12409, §3. For another number of heads, the rule of the authors' code: the slopes of the
-    power of two below, then every second slope of the power of two above.
+    Press et al. 2022, arXiv:2108.12409, §3. For another number of heads the rule decides; for a power of two "paper" and
+    "geometric" are one.
 
     heads: how many heads the layer has.   steepest: the 8 of the formula (`alibi_bias_max` in MPT).
+    rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of two
+    above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before 2026).
+    "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), another one also for 16 heads.
+    form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper where it was only
+    meant for keys up to the query, which rewards later ones. Behind a causal mask the two are one.
 
     Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
 
@@ -31,44 +40,59 @@ class ALiBi(Biases):
     """
 
     steepest: float = 8.0
-
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+    rule: Rule = "paper"
+    form: Form = "symmetric"
 
     def __post_init__(self) -> None:
         _check.settle(
             self,
             heads=_check.integer("heads", self.heads, 1, 1 << 16),
             steepest=_check.real("steepest", self.steepest, 0.0, 64.0, above=True),
+            rule=_check.choice("rule", self.rule, RULES),
+            form=_check.choice("form", self.form, FORMS),
         )
+        if self.rule == "linear" and self.heads < 2:
+            raise ValueError(
+                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take rule='paper'."
+            )
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        always: frozenset[Claim] = frozenset({"relative", "streaming", "unlimited", "fractional"})
+        return always | {"symmetric"} if self.form == "symmetric" else always
 
     def slopes(self) -> np.ndarray:
-        """One positive slope a head, as float64; shape (heads,)."""
+        """One positive slope a head, as float64; shape (heads,).
+
+        >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()
+        [0.5, 0.25, 0.125]
+        """
+        if self.rule == "geometric":
+            return geometric(self.heads, self.steepest)
+        if self.rule == "linear":
+            return np.exp2(-1.0 - (self.steepest - 1.0) * np.arange(self.heads) / (self.heads - 1))
         below = 1 << int(math.log2(self.heads))
-        extra = _geometric(2 * below, self.steepest)[0::2][: self.heads - below]
-        return np.concatenate([_geometric(below, self.steepest), extra])
+        extra = geometric(2 * below, self.steepest)[0::2][: self.heads - below]
+        return np.concatenate([geometric(below, self.steepest), extra])
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         self.checked(params)
         distance = difference(query, key)
         dtype = _array.result_dtype(dtype, distance)
         slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
-        xp = _array.namespace(distance)
-        steps = _array.astype(xp.abs(distance), slopes.dtype)
-        steps = steps + _array.astype(_unseen(query, distance) + _unseen(key, distance), slopes.dtype)
-        if not _array.has_float64(distance):  # so far apart that 32 bits did not hold it
-            steps = xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
+        steps = guarded(distance, query, key, slopes.dtype)
+        slope = slopes[self.head_index(head, distance)]
+        if self.form == "signed":
+            return _array.astype(slope * steps, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - slopes[self.head_index(head, distance)] * steps, dtype)
+        return _array.astype(0.0 - slope * _array.namespace(steps).abs(steps), dtype)
 
 
-def _unseen(positions: Array, like: Array) -> Array:
-    return guard(_array.as_array("positions", positions, like=like))
+def geometric(count: int, steepest: float) -> np.ndarray:
+    """2^(-steepest·(h+1)/count) for h = 0 … count-1, as float64; shape (count,)."""
+    return np.exp2(-steepest * np.arange(1, count + 1) / count)
 
 
 @_array.host
 def _slopes(record: ALiBi) -> np.ndarray:
     return record.slopes()
-
-
-def _geometric(count: int, steepest: float) -> np.ndarray:
-    return np.exp2(-steepest * np.arange(1, count + 1) / count)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import ROLES, Claim, Params, Role, Rotates
-from posenc.frequencies import Geometric
-from posenc.phase import Numerics, cosine_sine
+from posenc.frequencies import Geometric, Rescaled, Scaling
+from posenc.phase import Frequencies, Numerics, cosine_sine
 from posenc.turn import Pairing, Turn
 
 
@@ -24,6 +24,8 @@ class RoPE(Rotates):
     dim: channels of a head, all of which turn (wrap in `Partial` to turn some).
     pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
     numerics: "exact", or "float32" for what released models compute.
+    scaling: how the frequencies are changed for a longer context, `YaRN(factor=4.0, original=4096)`, say; None for not at
+    all. Its attention factor multiplies cos and sin; lengths are kept where that factor is 1.
 
     Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in radians.
     Raises ValueError or TypeError naming the field or `positions`.
@@ -38,6 +40,7 @@ class RoPE(Rotates):
     base: float = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     numerics: Numerics = "exact"
+    scaling: Scaling | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
@@ -51,20 +54,42 @@ class RoPE(Rotates):
             pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
             numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
         )
+        if self.scaling is not None:
+            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
+        if self.attention_factor != 1.0:
+            _check.settle(self, claims=type(self).claims - {"isometry"})
         _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:
         return self.dim
 
+    def __repr__(self) -> str:
+        shown = [field.name for field in fields(self) if field.name != "scaling" or self.scaling is not None]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
     @cached_property
-    def frequencies(self) -> Geometric:
+    def frequencies(self) -> Frequencies:
         """How fast each pair turns."""
-        return Geometric(self.dim, self.base)
+        ladder = Geometric(self.dim, self.base)
+        return ladder if self.scaling is None else Rescaled(ladder, self.scaling)
+
+    @cached_property
+    def attention_factor(self) -> float:
+        """What cos and sin are multiplied by; logits by its square."""
+        return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         self.checked(params)
         _check.choice("role", role, ROLES)
         positions = _array.as_array("positions", positions)
-        cosine, sine = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
-        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim))
+        pairing = Pairing(self.pairing, self.dim, self.dim)
+        if self.attention_factor == 1.0:
+            return Turn(*cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype), pairing)
+        dtype = _array.result_dtype(dtype, positions)
+        # The product is rounded once from the widest floats, or formed in float32 as released models do.
+        exact = self.numerics == "exact"
+        made = _array.widest_dtype(positions) if exact else _array.dtype_of("float32", positions)
+        waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=made)
+        cosine, sine = (_array.astype(wave * self.attention_factor, dtype) for wave in waves)
+        return Turn(cosine, sine, pairing, self.attention_factor)

@@ -27,6 +27,8 @@ class Sinusoidal(Adds):
     odd: what an odd width does: "error"; "truncate" drops the last cosine; "zero" leaves the last channel 0.
     numerics: "exact", or "float32" for what released models compute.
 
+    MLX's SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
+
     Positions (*batch, n), integers or float32/float64, radians per step; result (*batch, n, dim).
     Raises ValueError or TypeError naming the field or `positions`.
 

@@ -18,7 +18,7 @@ from posenc.positions.whole import whole
 
 @dataclass(frozen=True)
 class T5Bias(Biases):
-    """bias(h, m, n) = table[bucket(n - m), h], with n the key's position and m the query's.
+    """bias(h, m, n) = scale · table[bucket(n - m), h], with n the key's position and m the query's.
 
     Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction the
     first E = ⌊B/2⌋ hold one distance each; distance d ≥ E has bucket E + ⌊(B-E)·ln(d/E) / ln(max_distance/E)⌋, at most B-1.
@@ -28,6 +28,7 @@ class T5Bias(Biases):
     heads: how many heads the layer has.     buckets: rows of the table, for both directions together.
     max_distance: from here on all distances share the last bucket, in steps.
     bidirectional: keys after the query have the second half of the buckets; otherwise they share bucket 0 (decoders).
+    scale: 1 in T5; the root of the width of a head in x-transformers, where logits are scaled and the bias is not.
 
     Positions are whole numbers and broadcast; params["table"] (buckets, heads), as in T5 checkpoints; the result has no unit.
     Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
@@ -41,6 +42,7 @@ class T5Bias(Biases):
     buckets: int = 32
     max_distance: int = 128
     bidirectional: bool = True
+    scale: float = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
@@ -51,6 +53,7 @@ class T5Bias(Biases):
             heads=_check.integer("heads", self.heads, 1, 1 << 16),
             buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both),
             max_distance=_check.integer("max_distance", self.max_distance, 2, 1 << 20),
+            scale=_check.real("scale", self.scale, 0.0, 1e6, above=True),
         )
         if self.max_distance <= self._one_way // 2:
             raise ValueError(
@@ -94,8 +97,8 @@ class T5Bias(Biases):
         key, key_guard = whole("key", key, like=table)
         distance = difference(query, key)
         dtype = _array.result_dtype(dtype, distance)
+        table = _array.astype(table, _array.wide_dtype(dtype, distance)) * self.scale
         number = table[self._bucket(distance), self.head_index(head, distance)]
-        number = _array.astype(number, _array.wide_dtype(dtype, distance))
         return _array.astype(number + _array.astype(query_guard + key_guard, number.dtype), dtype)
 
 

@@ -66,9 +66,11 @@ class Geometric(Frequencies):
         if self.released == "exponential":
             steps = _array.constant(np.array([float(top) for top, _ in self.exponents()], np.float32), like, single)
             return xp.exp(steps * (-math.log(self.base) / self.exponents()[0][1]))
-        tops, bottom = [float(top) for top, _ in self.exponents()], float(self.exponents()[0][1])
-        fractions = _array.constant(np.array(tops, np.float32), like, single) / bottom
-        return 1.0 / (self.base**fractions)
+        return 1.0 / self.powers(like)
+
+    def powers(self, like: Array) -> Array:
+        """base^e(i) in float32, the reciprocals of the frequencies, as rotary code raises them; shape (pairs,)."""
+        return powers(self.base, self, like)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ class Divisors(Frequencies):
 
     def exact(self) -> tuple[Decimal, ...]:
         return tuple(EXACT.divide(Decimal(1), Decimal(value)) for value in self.divisors)
+
+
+def powers(base: float, ladder: Geometric, like: Array) -> Array:
+    """Another base raised to the exponents of a ladder, in float32 beside `like`."""
+    tops, bottom = [float(top) for top, _ in ladder.exponents()], float(ladder.exponents()[0][1])
+    fractions = _array.constant(np.array(tops, np.float32), like, _array.dtype_of("float32", like)) / bottom
+    return base**fractions
 
 
 @lru_cache(maxsize=256)

@@ -158,7 +158,7 @@ def recipe_of(record: Encoding) -> Recipe | None:
         order: Order = "adjacent" if record.layout == "interleaved" else "halves"
         waves = ("sine", "cosine") if record.first == "sine" else ("cosine", "sine")
         return Recipe("adds", record.base, record.exponent, order, order, waves, start=record.start, scale=record.scale)
-    if isinstance(record, RoPE):
+    if isinstance(record, RoPE) and record.scaling is None:
         return Recipe("rotates", record.base, "2i/d", record.pairing, record.pairing, ("cosine", "sine"), (-1.0, 1.0))
     return None
 

@@ -181,7 +181,8 @@ def _heads(encoding: Encoding | None) -> tuple[int, int]:
 def _width(encoding: Encoding | None, dim: int | None) -> int:
     added = isinstance(encoding, Adds) and not isinstance(encoding, Concatenated)
     if dim is None:
-        return encoding.width if added and isinstance(encoding, Adds) else DIM
+        reads = isinstance(encoding, Scores) and encoding.reads
+        return encoding.width if added and isinstance(encoding, Adds) else encoding.model_dim if reads else DIM  # type: ignore[union-attr]
     dim = _check.integer("dim", dim, 1)
     if added and isinstance(encoding, Adds) and encoding.width != dim:
         raise ValueError(f"dim must be the width of what is added, {encoding.width}; got {dim}. Leave it out.")

@@ -82,7 +82,12 @@ def score_by_distance(
     if isinstance(record, Scores):
         heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
         q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
-        scores = np.asarray(record.score(q, k, query, place, given))[0, :, :, 0]
+        if record.gathers:
+            raise TypeError(
+                f"record must have a score that depends on its own key alone; got {_check.shown(record)}, which reads the keys between."
+            )
+        x = np.ones((1, query.size, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
+        scores = np.asarray(record.score(q, k, query, place, given, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
     raise TypeError(f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one.")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc.frequencies import Divisors, Geometric
+from posenc.encodings.dual_base import TwoLadders
+from posenc.frequencies import Divisors, Geometric, Rescaled
 from posenc.inspect import _text
 from posenc.phase import Frequencies
 
@@ -65,11 +66,17 @@ class Question:
 
 
 def angle(place: str, frequencies: Frequencies, pair: int) -> str:
-    """position · ω as text: "3 / 10000^(2/4)", "3 / 2" or "3 · 0.25"."""
+    """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):
         top, bottom = frequencies.exponents()[pair]
         return f"{place} / {_text.number(frequencies.base)}^({top}/{bottom})"
+    if isinstance(frequencies, TwoLadders):
+        past = pair - frequencies.first.pairs
+        return angle(place, frequencies.first, pair) if past < 0 else angle(place, frequencies.second, past)
     if isinstance(frequencies, Divisors):
         divisor = frequencies.divisors[pair]
         return place if divisor == 1.0 else f"{place} / {_text.number(divisor)}"
-    return f"{place} · {_text.number(frequencies.radians()[pair])}"
+    written = f"{place} · {_text.number(frequencies.radians()[pair])}"
+    if isinstance(frequencies, Rescaled):
+        written += f" (unscaled {_text.number(frequencies.ladder.radians()[pair])})"
+    return written

@@ -11,9 +11,12 @@ from posenc import _check
 from posenc.compose import Concatenated, Scaled
 from posenc.doors import Adds, Encoding
 from posenc.encodings.divisor_pairs import DivisorPairs
+from posenc.encodings.fourier_features import FourierFeatures
 from posenc.encodings.nope import NoPE
 from posenc.encodings.one_sine import OneSine
+from posenc.encodings.random_fourier_features import RandomFourierFeatures
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.timestep_embedding import TimestepEmbedding
 from posenc.phase import Frequencies
 
 
@@ -83,6 +86,32 @@ def _(record: Sinusoidal) -> Waves:
 def _(record: DivisorPairs) -> Waves:
     channels = 2 * np.arange(record.frequencies.pairs)
     return Waves(record.frequencies, channels, channels + 1, record.width)
+
+
+@waves.register
+def _(record: FourierFeatures) -> Waves | None:
+    if record.coordinate:  # its first channel is no wave
+        return None
+    bands = np.arange(record.bands)
+    sine, cosine = (2 * bands, 2 * bands + 1) if record.layout == "interleaved" else (bands, bands + record.bands)
+    return Waves(record.frequencies, sine, cosine, record.width)
+
+
+@waves.register
+def _(record: RandomFourierFeatures) -> Waves:
+    return _halves(record, record.features, record.first == "sine")
+
+
+@waves.register
+def _(record: TimestepEmbedding) -> Waves:
+    return _halves(record, record.dim // 2, not record.flip)
+
+
+def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> Waves:
+    """All of one wave, then all of the other."""
+    first, second = np.arange(pairs), np.arange(pairs) + pairs
+    sine, cosine = (first, second) if sine_first else (second, first)
+    return Waves(record.frequencies, sine, cosine, record.width)
 
 
 @waves.register

@@ -10,11 +10,16 @@ import numpy as np
 from posenc import _array
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Params
+from posenc.encodings.axial_learned import AxialLearned
 from posenc.encodings.count import Count, NormalisedCount
 from posenc.encodings.divisor_pairs import DivisorPairs
+from posenc.encodings.fourier_features import FourierFeatures
 from posenc.encodings.learned import Learned
 from posenc.encodings.one_sine import OneSine
+from posenc.encodings.random_fourier_features import RandomFourierFeatures
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.time2vec import Time2Vec
+from posenc.encodings.timestep_embedding import TimestepEmbedding
 from posenc.inspect import _text
 from posenc.inspect.steps import Question, Step, Steps, angle
 from posenc.inspect.waves import needed
@@ -48,6 +53,50 @@ def _(record: OneSine, question: Question) -> Steps:
 @adds.register
 def _(record: DivisorPairs, question: Question) -> Steps:
     return _waving(record, question, "PE(p, 2i) = sin(p / divisor i), PE(p, 2i+1) = cos(p / divisor i)")
+
+
+@adds.register
+def _(record: FourierFeatures, question: Question) -> Steps:
+    formula = "PE(p) = sin(f_k · π · p) and cos(f_k · π · p) for every band k"
+    if record.coordinate:
+        return _lines(record, question, f"{formula}, behind p itself", lambda _: "")
+    return _waving(record, question, formula)
+
+
+@adds.register
+def _(record: RandomFourierFeatures, question: Question) -> Steps:
+    return _waving(record, question, "PE(p) = cos(2π · b_k · p) and sin(2π · b_k · p), every b_k drawn once")
+
+
+@adds.register
+def _(record: TimestepEmbedding, question: Question) -> Steps:
+    scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
+    rung = f"{_text.number(record.max_period)}^(i / ({record.dim // 2} - {_text.number(record.shift)}))"
+    return _waving(record, question, f"PE(t) = sin and cos of {scale}t / {rung}")
+
+
+@adds.register
+def _(record: Time2Vec, question: Question) -> Steps:
+    omega, phi = question.params["omega"], question.params["phi"]
+
+    def right(dimension: int) -> str:
+        line = f"{_text.number(float(omega[dimension]))} · {question.place} + {_text.number(float(phi[dimension]))}"
+        return f"sin({line})" if dimension else line
+
+    return _lines(record, question, "PE(p, 0) = ω0 · p + φ0, PE(p, c) = sin(ωc · p + φc), ω and φ learned", right)
+
+
+@adds.register
+def _(record: AxialLearned, question: Question) -> Steps:
+    places = [(axis, channel) for axis, width in enumerate(record.dims) for channel in range(width)]
+
+    def right(dimension: int) -> str:
+        axis, channel = places[dimension]
+        digits = np.unravel_index(int(question.position), record.shape)
+        return f"table_{axis}[{int(digits[axis])}, {channel}]"
+
+    sizes = " × ".join(map(str, record.shape))
+    return _lines(record, question, f"PE(p) = a row of each table, by the digits of p in {sizes}", right)
 
 
 @adds.register

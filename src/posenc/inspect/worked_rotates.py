@@ -16,7 +16,7 @@ from posenc.phase import Frequencies
 
 def rotates(record: Rotates, question: Question) -> Steps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
-    turn = record.turn(question.at, question.learned(record), role="query")
+    turn = record.turn(question.at, question.learned(record), role=record.roles[0])
     cosine, sine = (_array.to_numpy(part)[0] for part in (turn.cos, turn.sin))
     first, second = turn.pairing.split(np.arange(record.head_dim))
     x = question.vector
@@ -46,7 +46,13 @@ def rotates(record: Rotates, question: Question) -> Steps:
     still = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
     notes = (f"Dimensions without a pair pass unchanged: {_some(still)}.",) if still else ()
     lengths = f"length {_text.number(float(np.linalg.norm(x)))} before, {_text.number(float(np.linalg.norm(y)))} after"
-    formula = "(a, b) → (a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
+    factor = 1.0 if turn.factor is None else turn.factor
+    scaled = "" if factor == 1.0 else f"{_text.number(factor)} · "
+    formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
+    if turn.factor is None:
+        notes = ("Each pair is stretched too, by a factor of its own: this is the turn of a query.", *notes)
+    if scaled:
+        notes = (f"{_text.number(factor)} is the attention factor: logits grow by its square.", *notes)
     return Steps(
         formula,
         tuple(steps),

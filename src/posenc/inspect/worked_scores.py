@@ -15,6 +15,9 @@ from posenc.inspect import _text
 from posenc.inspect.steps import Question, Step, Steps
 from posenc.phase import cosine_sine
 
+#: So many keys between a key and a query are made.
+MOST_BETWEEN = 1 << 12
+
 
 @singledispatch
 def scores(record: Scores, question: Question) -> Steps:
@@ -84,10 +87,21 @@ def width(record: Scores) -> int:
 
 def _values(record: Scores, question: Question) -> np.ndarray:
     q, k = content(record, question)
-    score = record.score(
-        q[None, :, None], k[None, :, None], question.at, np.array([question.key]), question.learned(record)
-    )
+    keys = _keys(record, question)
+    k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
+    x = None
+    if record.reads:
+        shape = (1, 1 if record.reads == "query" else len(keys), record.model_dim)  # type: ignore[attr-defined]
+        x = np.random.default_rng([question.seed, 2]).standard_normal(shape)
+    score = record.score(q[None, :, None], k[None], question.at, keys, question.learned(record), hidden=x)
     return np.asarray(_array.to_numpy(score)[0, :, 0, 0], np.float64)
+
+
+def _keys(record: Scores, question: Question) -> np.ndarray:
+    """The key's position; before a query that counts what lies between, every position up to its own."""
+    steps = question.position - question.key
+    between = record.gathers and 0 <= steps <= MOST_BETWEEN and float(steps).is_integer()
+    return question.key + np.arange(int(steps) + 1 if between else 1)
 
 
 def _left(question: Question, head: int) -> str:

@@ -6,6 +6,19 @@ Everything that turns, waves or decays with position passes through here, so tha
 
 from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
 from posenc.phase.frequencies import Frequencies
+from posenc.phase.learned import cosine_sine_of
+from posenc.phase.powers import power_of_two
 from posenc.phase.waves import Numerics, cosine_sine
 
-__all__ = ["LARGEST_POSITION", "Frequencies", "Numerics", "Phase", "checked", "cosine_sine", "guard", "phase"]
+__all__ = [
+    "LARGEST_POSITION",
+    "Frequencies",
+    "Numerics",
+    "Phase",
+    "checked",
+    "cosine_sine",
+    "cosine_sine_of",
+    "guard",
+    "phase",
+    "power_of_two",
+]

@@ -43,3 +43,7 @@ class Frequencies(abc.ABC):
     def float32(self, like: Array) -> Array:
         """The frequencies as released models hold them: float32, by their own arithmetic, beside `like`."""
         return constant(self.radians(), like, dtype_of("float32", like))
+
+    def angle32(self, positions: Array) -> Array:
+        """The angles of float32 positions as released models form them; shape (*positions, pairs)."""
+        return positions[..., None] * self.float32(positions)

@@ -30,9 +30,7 @@ def cosine_sine(
     dtype = _array.result_dtype(dtype, positions)
     if numerics == "float32":
         single = _array.dtype_of("float32", positions)
-        angle = (_array.astype(positions, single) + guard(positions, single))[..., None] * frequencies.float32(
-            positions
-        )
+        angle = frequencies.angle32(_array.astype(positions, single) + guard(positions, single))
         xp = _array.namespace(angle)
         return _array.astype(xp.cos(angle), dtype), _array.astype(xp.sin(angle), dtype)
     if _array.library(positions) == "jax" or not _array.concrete(positions):
@@ -59,16 +57,21 @@ def _exact(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Arra
 
 def _angle(turns: Array, positions: Array, frequencies: Frequencies) -> Array:
     """Radians of a fraction of a turn, with the derivative that fixed point does not carry."""
-    if _array.dtype_name(turns.dtype) == "float64":
-        angle = turns * (2 * math.pi)
-    else:  # 2π in two parts, the first of 8 bits, times the first 12 bits of the turn: nothing is lost in float32
-        first = _array.namespace(turns).round(turns * 4096.0) / 4096.0
-        angle = first * 6.28125 + (first * (2 * math.pi - 6.28125) + (turns - first) * (2 * math.pi))
+    angle = _radians(turns)
     if _array.kind(positions) != "float" or _array.library(positions) == "numpy":
         return angle
     rates = _array.constant(turn_rates(frequencies) * (2 * math.pi), turns, turns.dtype)
     still = _array.astype(positions - _array.detach(positions), turns.dtype)
     return angle + still[..., None] * rates
+
+
+def _radians(turns: Array) -> Array:
+    """Radians of a small fraction of a turn."""
+    if _array.dtype_name(turns.dtype) == "float64":
+        return turns * (2 * math.pi)
+    # 2π in two parts, the first of 8 bits, times the first 12 bits of the turn: nothing is lost in float32.
+    first = _array.namespace(turns).round(turns * 4096.0) / 4096.0
+    return first * 6.28125 + (first * (2 * math.pi - 6.28125) + (turns - first) * (2 * math.pi))
 
 
 def _turned(quarter: Array, angle: Array) -> tuple[Array, Array]:

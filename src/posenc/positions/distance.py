@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posenc import _array
 from posenc._array import Array
-from posenc.phase import checked
+from posenc.phase import checked, guard
 
 #: The farthest distance that 32-bit integers tell from others.
 FARTHEST_NARROW = 2**31 - 1
@@ -25,6 +27,25 @@ def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     if _array.kind(query) == "integer" and _array.kind(key) == "integer" and not _array.has_float64(query):
         return _narrow(query, key)
     return key - query
+
+
+def guarded(distance: Array, query: Array, key: Array, dtype: Any) -> Array:
+    """A difference of query and key as floats of a dtype; NaN where one of them could not be seen and is out of range,
+    or where 32 bits did not hold how far apart they are.
+
+    >>> guarded(difference([5], [3]), [5], [3], "float32").dtype
+    dtype('float32')
+    """
+    xp = _array.namespace(distance)
+    unseen = _unseen(query, distance) + _unseen(key, distance)
+    steps = _array.astype(distance, dtype) + _array.astype(unseen, dtype)
+    if _array.has_float64(distance):
+        return steps
+    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
+
+
+def _unseen(positions: Array, like: Array) -> Array:
+    return guard(_array.as_array("positions", positions, like=like))
 
 
 def _narrow(query: Array, key: Array) -> Array:

@@ -23,6 +23,19 @@ def content(name: str, x: Array, dim: int) -> Array:
     return _array.wide(x)
 
 
+def own_heads(name: str, x: Array, dim: int, heads: int) -> Array:
+    """Content as above, with the number of heads that a record states.
+
+    >>> import numpy as np
+    >>> own_heads("q", np.zeros((2, 3, 4)), 4, 2).shape
+    (2, 3, 4)
+    """
+    x = content(name, x, dim)
+    if x.shape[-3] != heads:
+        raise ValueError(f"{name} must have {heads} heads; got shape {tuple(x.shape)}. Repeat grouped heads first.")
+    return x
+
+
 def placed(name: str, positions: Array, x: Array, axis: int) -> Array:
     """Positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
 
@@ -40,3 +53,26 @@ def placed(name: str, positions: Array, x: Array, axis: int) -> Array:
             f"{(*batch, x.shape[axis])}; got {tuple(positions.shape)}. Give the positions of these tokens."
         )
     return positions
+
+
+def inputs(hidden: Array | None, x: Array, width: int) -> Array:
+    """The input of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
+
+    >>> import numpy as np
+    >>> inputs(np.zeros((2, 4)), np.zeros((3, 2, 8)), 4).shape
+    (2, 4)
+    """
+    wanted = (*x.shape[:-3], x.shape[-2], width)
+    if hidden is None:
+        raise ValueError(
+            f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. Give the vectors that q and k are made of."
+        )
+    _array.namespace(x, hidden)
+    if _array.kind(hidden) not in ("float", "narrow"):
+        raise TypeError(f"hidden must hold floats; got {_array.dtype_name(hidden.dtype)}. Convert it.")
+    if tuple(hidden.shape) != tuple(wanted):
+        raise ValueError(
+            f"hidden must have shape {tuple(wanted)}, a vector for each place; got {tuple(hidden.shape)}. "
+            "Give the vectors that q and k are made of."
+        )
+    return _array.astype(hidden, x.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.probe import content, head_width, heads
+from posenc.testing.probe import content, head_width, heads, hidden, sides
 
 
 def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
@@ -15,7 +15,7 @@ def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtyp
     if isinstance(encoding, Adds):
         return encoding.embed(query, params, dtype=dtype)
     if isinstance(encoding, Rotates):
-        return encoding.turn(query, params, role="query", dtype=dtype).cos
+        return encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype).cos
     if isinstance(encoding, Biases):
         return encoding.matrix(query, key, params, dtype=dtype)
     if not isinstance(encoding, Scores):
@@ -24,7 +24,7 @@ def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtyp
         np.broadcast_to(content(encoding, seed), (heads(encoding), _count(places), head_width(encoding)))
         for seed, places in ((1, query), (2, key))
     )
-    return encoding.score(q, k, query, key, params)
+    return encoding.score(q, k, query, key, params, hidden=hidden(encoding, _count(query), _count(key)))
 
 
 def _count(places: Any) -> int:

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from posenc.doors import Adds, Claim, Encoding, Rotates
+from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.check import PAIRWISE, Check, apart, ensure
 from posenc.testing.probe import ANCHORS, FAR, accepts, fixed, logits, parameters, reach, rows, sides
@@ -60,7 +60,7 @@ def _longer(encoding: Rotates) -> str | None:
     positions = np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
-    for role in ("query", "key"):
+    for role in encoding.roles:
         turned = encoding.turn(positions, parameters(encoding) or None, role=role)(x)
         change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1)
         if change.max() > budget:
@@ -88,11 +88,15 @@ def _bounded(encoding: Encoding) -> None:
 
 def _growth(encoding: Encoding) -> str | None:
     """Values that are more than twice as large from 2^20 on as they are below 2^10 have no bound."""
+    if isinstance(encoding, Scores) and encoding.gathers:
+        return _growth_with_keys(encoding)
     most = reach(encoding)
-    sign = np.array([1, -1] if accepts(encoding, -1) else [1])[:, None]
+    sign = np.array([1, -1] if accepts(encoding, -most) else [1])[:, None]
     near = np.arange(min(most, 1 << 10) + 1)
     far = np.array(
-        [place for power in range(20, 51) for place in (1 << power, (1 << power) - 1) if place <= most], np.int64
+        [place for power in range(20, 51) for place in (1 << power, (1 << power) - 1) if place <= most]
+        or [place for place in (most, most - 1) if place > 1 << 10],
+        np.int64,
     )
     if not len(far):
         return None
@@ -103,6 +107,18 @@ def _growth(encoding: Encoding) -> str | None:
                 f"the largest value grows from {low:.3g} below position 1024 to {high:.3g} at 2^20 and beyond ({side})"
             )
     return None
+
+
+def _growth_with_keys(encoding: Encoding) -> str | None:
+    """A score that reads the keys between two places grows, if it does, with their number."""
+    few, many = (
+        float(np.abs(rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max()) for count in (128, 2_048)
+    )
+    return (
+        None
+        if many <= 2 * few + 1e-9
+        else f"the largest value grows from {few:.3g} for 128 keys to {many:.3g} for 2048"
+    )
 
 
 def _unlimited(encoding: Encoding) -> None:
@@ -137,9 +153,10 @@ def _steps(encoding: Encoding) -> Iterator[str]:
 
 
 def _symmetric(encoding: Encoding) -> None:
-    places = np.array(ANCHORS)
+    # Also far apart: what is measured against a position or a length may be symmetric close to the start.
+    places = np.array([*ANCHORS, *(place for place in (700, 3_000) if place <= reach(encoding))])
     params = parameters(encoding)
-    found = rows(encoding, places, params=params)
+    found = rows(encoding, places, params=params, anchors=places)
     other = np.swapaxes(found, -1, -2)
     against = None
     if apart(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):

@@ -10,7 +10,7 @@ from posenc.attention import attention
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.check import PAIRWISE, Check, apart, close, ensure
-from posenc.testing.probe import fixed, head_width, heads, logits, parameters, rows, sides, twelve_heads
+from posenc.testing.probe import fixed, head_width, heads, hidden, logits, parameters, rows, sides, twelve_heads
 
 QUERY = fixed(4, 2, 5, 3)
 KEY = fixed(0, 1, 4, 2, 3, 5, 5)
@@ -64,15 +64,18 @@ def _content_matters(encoding: Encoding) -> None:
     shape = heads(encoding), head_width(encoding)
     rng = np.random.default_rng(8)
     q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
-    own = np.asarray(encoding.score(q, k, QUERY, KEY, params))
+    x = hidden(encoding, len(QUERY), len(KEY))
+    own = np.asarray(encoding.score(q, k, QUERY, KEY, params, hidden=x))
     wanted = (shape[0], len(QUERY), len(KEY))
     ensure(own.shape == wanted, f"score: expected {wanted}, got {own.shape}.")
     ensure(
-        apart(encoding.score(q + 1, k, QUERY, KEY, params), own, 1e-9)
-        or apart(encoding.score(q, k + 1, QUERY, KEY, params), own, 1e-9),
-        "score: expected it to depend on queries or keys, but it depends on neither.",
+        apart(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or apart(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or (x is not None and apart(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
+        "score: expected it to depend on queries, keys or the layer's input, but it depends on none of them.",
     )
-    swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params))
+    x = None if x is None else x[::-1]
+    swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
     close("score of all places in reverse against score in reverse", swapped, own[:, ::-1, ::-1], _budget(own))
 
 
@@ -103,7 +106,7 @@ def _attach(encoding: Encoding) -> None:
 def _layouts(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((2, 3, len(KEY), encoding.head_dim))
-    turn = encoding.turn(KEY, params, role="query")
+    turn = encoding.turn(KEY, params, role=encoding.roles[0])
     bhtd = np.asarray(turn(x, layout="bhtd"))
     bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
     close("layout 'bthd' against 'bhtd'", np.swapaxes(bthd, 1, 2), bhtd, 0.0)
@@ -114,7 +117,7 @@ def _layouts(encoding: Encoding) -> None:
 def _undone(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((len(KEY), encoding.head_dim))
-    for role in ("query", "key"):
+    for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
         lost = 2.0**-20 if budgets.released(encoding) else 0.0
         close(
@@ -154,25 +157,31 @@ def _attended(encoding: Encoding) -> None:
     rng = np.random.default_rng(6)
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
-    found = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params])
+    x = hidden(record, len(QUERY), len(KEY), (2,))
+    found = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
     for head in (0, 4, 11):
-        wanted = _one_head(record, params, q, k, v, head)
+        wanted = _one_head(record, params, (q, k, v), x, head)
         close(f"attention at head {head} of 12 (4 key heads)", found.output[1, head], wanted, 64 * _budget(wanted))
 
 
-def _one_head(record: Encoding, params: Any, q: np.ndarray, k: np.ndarray, v: np.ndarray, head: int) -> np.ndarray:
+def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
+    q, k, v = content
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
-    if isinstance(record, Rotates):
+    if isinstance(record, Rotates) and "value" in record.roles:
+        one_v = record.turn(KEY, params, role="value")(one_v)
+    elif isinstance(record, Rotates):
         one_q = record.turn(QUERY, params, role="query")(one_q)
         one_k = record.turn(KEY, params, role="key")(one_k)
     if isinstance(record, Biases):
         term = record.bias(head, QUERY[:, None], KEY[None, :], params)
     if isinstance(record, Scores):
-        term = record.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params)[head]
+        term = record.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params, hidden=None if x is None else x[1])[head]
     powers = np.exp(one_q @ one_k.T * scale + term)
     weights = powers / powers.sum(-1, keepdims=True)
     output = np.asarray(weights @ one_v)
+    if isinstance(record, Rotates) and "value" in record.roles:
+        output = record.turn(QUERY, params, role="output")(output)
     if isinstance(record, Scores):
         every = np.broadcast_to(weights, (12, *weights.shape))
         extra = record.values(every, QUERY, KEY, params)

@@ -11,7 +11,7 @@ from posenc.doors import Adds, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.check import Check, CheckFailed, close, ensure
 from posenc.testing.learning import LEARNED
-from posenc.testing.probe import SOME, array, converted, head_width, heads, library, parameters, program, sides
+from posenc.testing.probe import SOME, array, converted, head_width, heads, hidden, library, parameters, program, sides
 
 
 def _content(encoding: Encoding) -> None:
@@ -21,9 +21,15 @@ def _content(encoding: Encoding) -> None:
     if isinstance(encoding, Scores):
         shape = heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
-        _gradcheck("q and k", lambda q, k: encoding.score(q, k, positions, positions, params), (q, k))
+        x = hidden(encoding, 3, 3, name="torch")
+        given = (q, k) if x is None else (q, k, x.requires_grad_())
+
+        def scored(q: Any, k: Any, x: Any = None) -> Any:
+            return encoding.score(q, k, positions, positions, params, hidden=x)
+
+        _gradcheck("q, k and hidden", scored, given)
     elif isinstance(encoding, Rotates):
-        turn = encoding.turn(positions, params, role="query", dtype=torch.float64)
+        turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=torch.float64)
         _gradcheck("x", turn, (_drawn(torch, (2, 3, encoding.head_dim), 1),))
     else:
         adds = cast(Adds, encoding)
@@ -46,7 +52,8 @@ def _params_reached(encoding: Encoding) -> None:
     """Some gradient arrives at every parameter, through the scores or through what is added to the output."""
     torch = library("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
-    total = _program(encoding, values, "query")(array(SOME, "torch")).square().sum()
+    # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
+    total = _program(encoding, values)(array(SOME, "torch")).pow(3).sum()
     if isinstance(encoding, Scores):
         weights = torch.rand(heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
         extra = encoding.values(weights, torch.arange(3), torch.arange(3), values)
@@ -98,7 +105,7 @@ def _jax_gradient(encoding: Encoding) -> None:
 
     found = jax.grad(total)({name: array(value, "jax", "float32") for name, value in values.items()})
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
-    (_program(encoding, leaves, "query")(array(SOME, "torch")) * torch.tensor(mixed)).sum().backward()
+    (_program(encoding, leaves)(array(SOME, "torch")) * torch.tensor(mixed)).sum().backward()
     for name, leaf in leaves.items():
         wanted = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy()
         close(
@@ -109,7 +116,7 @@ def _jax_gradient(encoding: Encoding) -> None:
         )
 
 
-def _program(encoding: Encoding, values: Any, side: Any) -> Any:
+def _program(encoding: Encoding, values: Any, side: Any = None) -> Any:
     """The program with parameters that stay leaves of the graph."""
     return program(encoding, name="torch", dtype="float64", side=side, params=values)
 

@@ -126,7 +126,7 @@ def _mixed(encoding: Encoding) -> None:
 def _applied(encoding: Any, positions: Any, params: Any) -> Any:
     if encoding.door == "adds":
         return encoding.attach(np.zeros((2, encoding.width)), positions, params)
-    return encoding.turn(positions, params, role="query")(np.zeros((2, encoding.head_dim)))
+    return encoding.turn(positions, params, role=encoding.roles[0])(np.zeros((2, encoding.head_dim)))
 
 
 CHECKS = (

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.testing.check import Check, ensure, same_bits
 from posenc.testing.learning import LEARNED
-from posenc.testing.probe import array, head_width, heads, library, numbers
+from posenc.testing.probe import array, head_width, heads, hidden, library, numbers
 
 PLACES = (0, 3, 1, 4)
 
@@ -29,9 +29,13 @@ def _forward(module: Any, encoding: Encoding) -> Any:
     if encoding.door == "biases":
         return module(places, places)
     q, k = (_drawn(torch, (1, heads(encoding), len(PLACES), head_width(encoding)), seed) for seed in (1, 2))
+    if isinstance(encoding, Rotates) and "value" in encoding.roles:
+        return torch.cat([module(k, places, layout="bhtd"), module.back(q, places, layout="bhtd")])
     if isinstance(encoding, Rotates):
         return torch.cat([part.flatten() for part in module(q, k, places, places, layout="bhtd")])
-    return module(q, k, places, places)
+    return module(
+        q, k, places, places, hidden=hidden(encoding, len(PLACES), len(PLACES), (1,), name="torch", dtype="float32")
+    )
 
 
 def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:

@@ -103,7 +103,7 @@ def _far_neighbours(encoding: Encoding) -> None:
             far = rows(encoding, place + np.arange(2), side=side, anchors=place + np.arange(2))
             if apart(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
                 ensure(
-                    apart(far[..., 0, :], far[..., 1, :], 1e-9),
+                    apart(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
                     f"positions {place} and {place + 1} ({side}): expected different rows, got equal ones.",
                 )
 

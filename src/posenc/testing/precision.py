@@ -11,10 +11,12 @@ from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.check import Check, apart, close, ensure, refused, same_bits
 from posenc.testing.probe import (
+    ANCHORS,
     SOME,
     array,
     content,
     converted,
+    hidden,
     library,
     numbers,
     parameters,
@@ -78,8 +80,8 @@ def _half_numpy(encoding: Encoding) -> None:
     params = parameters(encoding) or None
     places = _places(encoding)
     wide = np.asarray(called(encoding, places, places, params, dtype=np.float32))
-    found = np.asarray(called(encoding, places, places, params, dtype=np.float16))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # a power of a distance may pass 65504; it is infinite by either way
+        found = np.asarray(called(encoding, places, places, params, dtype=np.float16))
         once = [
             np.asarray(called(encoding, places, places, params, dtype=kind)).astype(np.float16)
             for kind in (np.float32, np.float64)
@@ -138,8 +140,9 @@ def _score_half(encoding: Encoding) -> None:
     params = converted(parameters(encoding), "torch", "float32")
     q, k = (content(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
     places = array([0, 3, 1, 2], "torch")
-    found = scores.score(q, k, places, places, params)
-    wide = scores.score(q.float(), k.float(), places, places, params)
+    x = hidden(scores, 4, 4, name="torch", dtype="bfloat16")
+    found = scores.score(q, k, places, places, params, hidden=x)
+    wide = scores.score(q.float(), k.float(), places, places, params, hidden=None if x is None else x.float())
     limit = budgets.product("float32", 16, 16.0)
     if found.dtype == torch.bfloat16:
         limit += budgets.rounding("bfloat16", float(wide.abs().max()))
@@ -163,13 +166,18 @@ def _rows_apart(encoding: Encoding) -> None:
     """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
     if "fractional" not in encoding.claims or reach(encoding) < 2_001:
         return
-    for name in ("torch",):
-        found = rows(encoding, np.array([0, 1, 2_000, 2_001]), name=name, dtype="float32")
-        if apart(found[..., 0, :], found[..., 1, :], 1e-3):
-            ensure(
-                apart(found[..., 2, :], found[..., 3, :], 1e-4),
-                "positions 2000 and 2001 in PyTorch: expected different rows, got equal ones.",
-            )
+
+    def two(start: int) -> np.ndarray:
+        """Rows of two neighbours; where a number belongs to a pair, against places no farther from them than from 0."""
+        anchors = np.array(ANCHORS) + start
+        return rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
+
+    near, far = two(0), two(2_000)
+    if apart(near[..., 0, :], near[..., 1, :], 1e-3):
+        ensure(
+            apart(far[..., 0, :], far[..., 1, :], 1e-4),
+            "positions 2000 and 2001 in PyTorch: expected different rows, got equal ones.",
+        )
 
 
 def _places(encoding: Encoding) -> np.ndarray:
@@ -184,7 +192,7 @@ def _width(encoding: Encoding) -> int:
 def _applied(encoding: Encoding, x: Any, positions: Any, params: Any) -> Any:
     if isinstance(encoding, Rotates):
         dtype = library("torch").float64 if str(x.dtype) == "torch.float64" else None
-        return encoding.turn(positions, params, role="query", dtype=dtype)(x)
+        return encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype)(x)
     return cast(Adds, encoding).attach(x, positions, params)
 
 

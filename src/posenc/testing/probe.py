@@ -20,7 +20,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.check import PAIRWISE
 
-Side = Literal["query", "key"]
+Side = Literal["query", "key", "value", "output"]
 
 #: The places on the other side of a pairwise door.
 ANCHORS = (0, 1, 2, 3, 5)
@@ -96,11 +96,12 @@ def program(
     *,
     name: str = "numpy",
     dtype: str | None = None,
-    side: Side = "query",
+    side: Side | None = None,
     params: Mapping[str, Any] | None = None,
     anchors: Any = ANCHORS,
 ) -> Callable[[Array], Array]:
     """A function of positions (*batch, n) of one library, with all else fixed; it can be compiled, traced and exported."""
+    side = sides(encoding)[0] if side is None else side
     single = dtype if dtype in ("float32", "float64") else "float32"
     wide = "float64" if name == "numpy" and dtype is None else single
     params = converted(parameters(encoding) if params is None else params, name, wide)
@@ -114,6 +115,7 @@ def program(
         return partial(_matrix, encoding, params, side, asked, other)
     scores = cast(Scores, encoding)
     vectors = [content(encoding, seed, name, dtype or wide) for seed in (1, 2)]
+    vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
     return partial(_score, scores, params, side, vectors, other, library(name))
 
 
@@ -126,8 +128,11 @@ def rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
 
 
 def sides(encoding: Encoding) -> tuple[Side, ...]:
-    """The sides a position can stand on at this door."""
-    return ("query",) if encoding.door == "adds" else ("query", "key")
+    """The sides a position can stand on at this door, where it can be asked about alone."""
+    if isinstance(encoding, Rotates):
+        return cast(tuple[Side, ...], encoding.roles)
+    alone = encoding.door == "adds" or (isinstance(encoding, Scores) and encoding.gathers)
+    return ("query",) if alone else ("query", "key")
 
 
 def reach(encoding: Encoding) -> int:
@@ -162,11 +167,33 @@ def logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
         return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
     shape = heads(encoding), head_width(encoding)
     q, k = (_drawn(seed, (shape[0], len(places), shape[1])) for seed, places in ((1, query), (2, key)))
+    if isinstance(encoding, Rotates) and "query" not in encoding.roles:  # what it does to values and back to the output
+        k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
+        weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
+        return np.asarray(encoding.turn(query, params, role="output")(weights @ k, layout="bhtd")[0])
     if isinstance(encoding, Rotates):
         q = encoding.turn(query, params, role="query")(q[None], layout="bhtd")[0]
         k = encoding.turn(key, params, role="key")(k[None], layout="bhtd")[0]
         return np.asarray(q @ np.swapaxes(k, -1, -2))
-    return np.asarray(cast(Scores, encoding).score(q, k, query, key, params))
+    scores = cast(Scores, encoding)
+    return np.asarray(scores.score(q, k, query, key, params, hidden=hidden(scores, len(query), len(key))))
+
+
+def hidden(
+    encoding: Encoding,
+    queries: int,
+    keys: int,
+    batch: tuple[int, ...] = (),
+    *,
+    name: str = "numpy",
+    dtype: str = "float64",
+) -> Array | None:
+    """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
+    reads = encoding.reads if isinstance(encoding, Scores) else None
+    if reads is None:
+        return None
+    shape = (*batch, queries if reads == "query" else keys, encoding.model_dim)  # type: ignore[attr-defined]
+    return array(_drawn(5, shape), name, dtype)
 
 
 def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -191,9 +218,12 @@ def _score(
     lengths = (shape[-1], len(anchors)) if side == "query" else (len(anchors), shape[-1])
     q, k = (
         xp.broadcast_to(vector, (*shape[:-1], vector.shape[0], length, vector.shape[2]))
-        for vector, length in zip(vectors, lengths, strict=True)
+        for vector, length in zip(vectors[:2], lengths, strict=True)
     )
-    return encoding.score(q, k, query, key, params)
+    x = None
+    if encoding.reads:
+        x = xp.broadcast_to(vectors[2], (*shape[:-1], lengths[encoding.reads == "key"], vectors[2].shape[-1]))
+    return encoding.score(q, k, query, key, params, hidden=x)
 
 
 def twelve_heads(encoding: Encoding) -> Encoding:

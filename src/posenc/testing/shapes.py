@@ -8,7 +8,18 @@ from posenc.doors import Adds, Biases, Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.check import PAIRWISE, Check, close, ensure
-from posenc.testing.probe import ANCHORS, SOME, content, head_width, heads, parameters, rows, sides, twelve_heads
+from posenc.testing.probe import (
+    ANCHORS,
+    SOME,
+    content,
+    head_width,
+    heads,
+    hidden,
+    parameters,
+    rows,
+    sides,
+    twelve_heads,
+)
 
 
 def _sequence(encoding: Encoding) -> None:
@@ -49,7 +60,9 @@ def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndar
             )
             for seed, places in ((1, query), (2, key))
         )
-        return np.asarray(encoding.score(q, k, query, key, params))  # type: ignore[attr-defined]
+        x = hidden(encoding, query.shape[-1], key.shape[-1])
+        x = None if x is None else np.broadcast_to(x, (len(query), *x.shape))
+        return np.asarray(encoding.score(q, k, query, key, params, hidden=x))  # type: ignore[attr-defined]
     return np.asarray(called(encoding, query, key, params))
 
 

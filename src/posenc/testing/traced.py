@@ -29,7 +29,7 @@ def _attaching(encoding: Adds, params: Any, vector: Array, xp: Any) -> Callable[
 
 
 def _turning(encoding: Rotates, params: Any, vector: Array, xp: Any) -> Callable[[Array], Array]:
-    return lambda positions: encoding.turn(positions, params, role="query")(
+    return lambda positions: encoding.turn(positions, params, role=encoding.roles[0])(
         xp.broadcast_to(vector, (positions.shape[0], vector.shape[1]))
     )
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.testing.budgets import parts
+from posenc.frequencies import Linear, Scaling
 from posenc.testing.probe import parameters, rows, sides
 
 
-def variants(encoding: Encoding, name: str) -> list[Encoding]:
+def variants(encoding: Any, name: str) -> list[Any]:
     """Records that differ from this one in the named field; those that the constructor refuses are left out."""
     found = [changed(encoding, **{name: value}) for value in others(encoding, name)]
     return [record for record in found if record is not None]
 
 
-def changed(encoding: Encoding, /, **values: Any) -> Encoding | None:
+def changed(encoding: Any, /, **values: Any) -> Any:
     """The record with other values; None where the constructor refuses them."""
     try:
         return replace(encoding, **values)
@@ -50,7 +50,7 @@ def rebuilt(text: str, encoding: Encoding) -> Any:
     return _value(ast.parse(text, mode="eval").body, classes)
 
 
-def others(encoding: Encoding, name: str) -> Iterator[Any]:
+def others(encoding: Any, name: str) -> Iterator[Any]:
     """Values of the same kind as the field's own, good or bad."""
     value = getattr(encoding, name)
     if value is not None and any(field.name == name and field.default is None for field in fields(encoding)):
@@ -65,7 +65,9 @@ def others(encoding: Encoding, name: str) -> Iterator[Any]:
         yield from (option for option in _options(encoding, name) if option != value)
     elif value is None:
         yield from (3, 7, 7.5)
-    elif isinstance(value, Encoding):
+        if Scaling in _options(encoding, name):
+            yield Linear(factor=2.5)
+    elif is_dataclass(value):
         yield from (other for field in fields(value) for other in variants(value, field.name))
     elif isinstance(value, tuple) and value:
         yield value[:-1]
@@ -76,7 +78,7 @@ def others(encoding: Encoding, name: str) -> Iterator[Any]:
             yield (*value[:-1], value[-1] * 2 + 1)
 
 
-def _options(encoding: Encoding, name: str) -> tuple[Any, ...]:
+def _options(encoding: Any, name: str) -> tuple[Any, ...]:
     try:
         return get_args(get_type_hints(type(encoding)).get(name))
     except NameError:  # a class defined inside a function, whose annotations cannot be read
@@ -88,7 +90,7 @@ def _applied(encoding: Encoding) -> bytes | str:
     params = parameters(encoding) or None
     if isinstance(encoding, Rotates):
         x = np.arange(1.0, encoding.head_dim + 1)[None] * np.ones((3, 1))
-        return _bytes(lambda: encoding.turn([0, 1, 2], params, role="query", dtype=np.float64)(x))
+        return _bytes(lambda: encoding.turn([0, 1, 2], params, role=encoding.roles[0], dtype=np.float64)(x))
     if isinstance(encoding, Adds):
         return _bytes(lambda: encoding.attach(np.ones((2, encoding.width)), [0, 1], params))
     return b""
@@ -104,8 +106,14 @@ def _bytes(call: Any) -> bytes | str:
     return np.asarray(result).tobytes() + repr(np.shape(result)).encode()
 
 
-def _within(encoding: Encoding) -> list[Encoding]:
-    return [encoding] + [deep for part in parts(encoding) for deep in _within(part)]
+def _within(record: Any) -> list[Any]:
+    """A record and all records inside it, whatever their kind."""
+    found = [record]
+    for field in fields(record):
+        own = getattr(record, field.name)
+        inner = (part for part in (own if isinstance(own, tuple) else (own,)) if is_dataclass(part))
+        found += [deep for part in inner for deep in _within(part)]
+    return found
 
 
 def _value(node: ast.expr, classes: dict[str, type]) -> Any:

@@ -7,6 +7,22 @@ no checkpoint can lose it.
 from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
-from posenc.torch.modules import Add, Bias, Rotate, Score, module
+from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
+from posenc.torch.rows import decode_row, slopes
+from posenc.torch.strided import strided, strided_attention
 
-__all__ = ["Add", "Bias", "HuggingFaceRotary", "InputLayer", "Rotate", "Score", "module", "score_mod"]
+__all__ = [
+    "Add",
+    "Bias",
+    "HuggingFaceRotary",
+    "InputLayer",
+    "Rotate",
+    "RotateValues",
+    "Score",
+    "decode_row",
+    "module",
+    "score_mod",
+    "slopes",
+    "strided",
+    "strided_attention",
+]

@@ -14,8 +14,8 @@ from posenc.torch.held import Held, beside
 from posenc.turn import LAYOUTS, Layout
 
 
-def module(record: Encoding, *, seed: int = 0) -> Add | Rotate | Bias | Score:
-    """The module for a record: `Add`, `Rotate`, `Bias` or `Score`, by its door.
+def module(record: Encoding, *, seed: int = 0) -> Add | Rotate | RotateValues | Bias | Score:
+    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`, by its door.
 
     record: any encoding.   seed: where learned parameters are drawn from. Raises TypeError for anything else.
 
@@ -26,7 +26,7 @@ def module(record: Encoding, *, seed: int = 0) -> Add | Rotate | Bias | Score:
     if isinstance(record, Adds):
         return Add(record, seed=seed)
     if isinstance(record, Rotates):
-        return Rotate(record, seed=seed)
+        return RotateValues(record, seed=seed) if "value" in record.roles else Rotate(record, seed=seed)
     if isinstance(record, Biases):
         return Bias(record, seed=seed)
     if isinstance(record, Scores):
@@ -78,7 +78,7 @@ class Rotate(Held):
     record: Rotates
 
     def __init__(self, record: Rotates, *, seed: int = 0) -> None:
-        super().__init__(_check.instance("record", record, Rotates, "a record that rotates"), seed)
+        super().__init__(_turning("query", record), seed)
 
     def forward(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
         _check.choice("layout", layout, LAYOUTS)
@@ -93,12 +93,47 @@ class Rotate(Held):
 
 
 @final
+class RotateValues(Held):
+    """Turned values, and the output turned back, for a record that rotates values.
+
+    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key: (m,) or (batch, m), positions.
+    `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Dtypes as in `Rotate`.
+
+    >>> import torch
+    >>> from posenc import RoPE, ValueRotation
+    >>> turning = RotateValues(ValueRotation(RoPE(dim=8)))
+    >>> v = turning(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
+    """
+
+    record: Rotates
+
+    def __init__(self, record: Rotates, *, seed: int = 0) -> None:
+        super().__init__(_turning("value", record), seed)
+
+    def forward(self, v: Array, key: Array, *, layout: Layout) -> Array:
+        return self._turned("v", v, "key", key, "value", layout)
+
+    def back(self, output: Array, query: Array, *, layout: Layout) -> Array:
+        """The output of attention, turned back at the positions of its queries."""
+        return self._turned("output", output, "query", query, "output", layout)
+
+    def _turned(self, name: str, x: Array, positions_name: str, positions: Array, role: Any, layout: Layout) -> Array:
+        _check.choice("layout", layout, LAYOUTS)
+        positions = beside(positions_name, positions, _tensor(name, x))
+        _check_width(name, x, self.record.head_dim, layout)
+        _check_places(name, x, positions_name, positions, layout)
+        return self.record.turn(positions, self.params, role=role, dtype=_array.wide_dtype(x.dtype, x))(
+            x, layout=layout
+        )
+
+
+@final
 class Bias(Held):
     """The dense bias of the scaled logits, for a record that biases.
 
     query: (*batch, n) and key: (*batch, m), positions; result (*batch, heads, n, m), float32 unless dtype says otherwise.
-    It is what `scaled_dot_product_attention` takes as `attn_mask`. For long sequences use `score_mod`, which never
-    forms it.
+    It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three PyTorch leaves
+    its fast kernels. For long sequences use `strided` or `score_mod`, which never form it.
 
     >>> import torch
     >>> from posenc import ALiBi
@@ -152,13 +187,27 @@ def _without_autocast(like: Any) -> AbstractContextManager[Any]:
     return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
 
 
+def _turning(role: Any, record: Any) -> Rotates:
+    """A record that rotates what is meant."""
+    _check.instance("record", record, Rotates, "a record that rotates")
+    if role not in record.roles:
+        raise TypeError(
+            f"record must turn {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call module(record), which chooses."
+        )
+    return record  # type: ignore[no-any-return]
+
+
+def _check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
+    if x.ndim != 4 or x.shape[-1] != dim:
+        raise ValueError(
+            f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
+        )
+
+
 def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
     """Queries and keys of one model: four axes, whole heads, one batch, grouped evenly."""
     for name, x in (("q", q), ("k", k)):
-        if x.ndim != 4 or x.shape[-1] != dim:
-            raise ValueError(
-                f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
-            )
+        _check_width(name, x, dim, layout)
     if q.shape[0] != k.shape[0]:
         raise ValueError(
             f"k must have the batch of q, {q.shape[0]}; got {k.shape[0]}. Give queries and keys of one batch."

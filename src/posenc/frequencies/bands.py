@@ -1,0 +1,64 @@
+"""Frequencies of Fourier features: octaves, and bands up to a resolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from posenc import _check
+from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
+
+Spacing = Literal["octaves", "linear", "logarithmic"]
+SPACINGS = ("octaves", "linear", "logarithmic")
+
+#: Above these a fraction of a position, as float32 holds it, would be more than a turn beyond its last bit.
+MOST_OCTAVES = 24
+LARGEST_RESOLUTION = 1 << 16
+
+
+@dataclass(frozen=True)
+class Bands(Frequencies):
+    """ω_k = π·f_k for the bands k = 0 … count-1, in radians for one unit of position.
+
+    spacing: "octaves", f_k = 2^k (Mildenhall et al. 2020, arXiv:2003.08934, eq. 4); "linear", f evenly spaced from 1 to
+    resolution/2 (Jaegle et al. 2021, arXiv:2103.03206, §3.2); "logarithmic", f from 1 to resolution/2 by one factor.
+    resolution: samples over the two units from -1 to 1, whose half is the fastest frequency that they can show.
+    """
+
+    count: int
+    spacing: Spacing = "octaves"
+    resolution: float | None = None
+
+    def __post_init__(self) -> None:
+        spacing = _check.choice("spacing", self.spacing, SPACINGS)
+        most = MOST_OCTAVES if spacing == "octaves" else _check.LARGEST_WIDTH // 2
+        _check.settle(self, count=_check.integer("bands", self.count, 1, most), spacing=spacing)
+        if (self.resolution is None) != (spacing == "octaves"):
+            raise ValueError(
+                f"resolution must be given with spacing='linear' or 'logarithmic' and only then; got "
+                f"resolution={self.resolution!r} with spacing={spacing!r}. Say what the fastest band must resolve, or leave it out."
+            )
+        if self.resolution is not None:
+            _check.settle(
+                self, resolution=_check.real("resolution", self.resolution, 2.0, LARGEST_RESOLUTION, above=True)
+            )
+
+    @property
+    def pairs(self) -> int:
+        return self.count
+
+    def multiples(self) -> tuple[Decimal, ...]:
+        """f_k, the frequencies in half turns for one unit of position, to 100 digits."""
+        if self.spacing == "octaves":
+            return tuple(Decimal(1 << k) for k in range(self.count))
+        top, steps = Decimal(self.resolution or 0.0) / 2, Decimal(max(self.count - 1, 1))
+        if self.spacing == "linear":
+            step = EXACT.divide(EXACT.subtract(top, Decimal(1)), steps)
+            return tuple(EXACT.add(Decimal(1), EXACT.multiply(step, Decimal(k))) for k in range(self.count))
+        octave = EXACT.divide(EXACT.ln(top), steps)
+        return tuple(EXACT.exp(EXACT.multiply(octave, Decimal(k))) for k in range(self.count))
+
+    def exact(self) -> tuple[Decimal, ...]:
+        half_turn = EXACT.divide(TWO_PI, Decimal(2))
+        return tuple(EXACT.multiply(multiple, half_turn) for multiple in self.multiples())

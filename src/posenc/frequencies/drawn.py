@@ -1,0 +1,57 @@
+"""Frequencies drawn once from a normal distribution, the same for one seed everywhere and for ever."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+
+from posenc import _check
+from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
+
+
+@dataclass(frozen=True)
+class Drawn(Frequencies):
+    """ω_k = 2π·std·b_k with b_k drawn from N(0, 1), in radians for one unit of position.
+
+    The draws come from the integers of NumPy's PCG64, whose stream for a seed is promised never to change, by the rule of
+    Box and Muller, and are rounded to float32 as a checkpoint would hold them.
+    """
+
+    count: int
+    std: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            count=_check.integer("features", self.count, 1, _check.LARGEST_WIDTH // 2),
+            std=_check.real("std", self.std, 0.0, 1e4, above=True),
+            seed=_check.integer("seed", self.seed, 0, 2**63 - 1),
+        )
+
+    @property
+    def pairs(self) -> int:
+        return self.count
+
+    def draws(self) -> tuple[float, ...]:
+        """b_k, as float32 numbers; those of a smaller count are the first of a larger one."""
+        return _draws(self.seed, self.count)
+
+    def exact(self) -> tuple[Decimal, ...]:
+        spread = EXACT.multiply(TWO_PI, Decimal(self.std))
+        return tuple(EXACT.multiply(spread, Decimal(draw)) for draw in self.draws())
+
+
+@lru_cache(maxsize=64)
+def _draws(seed: int, count: int) -> tuple[float, ...]:
+    words = np.random.PCG64(seed).random_raw(2 * count).reshape(-1, 2)
+    return tuple(_normal(int(one) >> 11, int(other) >> 11) for one, other in words)
+
+
+def _normal(one: int, other: int) -> float:
+    """Box and Muller's normal number of two whole numbers below 2^53."""
+    return float(np.float32(math.sqrt(-2 * math.log((one + 1) / 2**53)) * math.cos(2 * math.pi * other / 2**53)))

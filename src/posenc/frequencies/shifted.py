@@ -1,0 +1,63 @@
+"""The ladder of diffusion models: the exponent's divisor is shifted, the angle scaled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.phase.frequencies import EXACT, Frequencies
+
+
+@dataclass(frozen=True)
+class Shifted(Frequencies):
+    """ω_i = scale · base^(-i / (count - shift)) for the pairs i = 0 … count-1, in radians a step.
+
+    With shift 1 the last frequency is exactly scale/base, with shift 0 it stops one rung short of it.
+    """
+
+    count: int
+    base: float = 10_000.0
+    shift: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            base=_check.real("max_period", self.base, 0.0, 1e30, above=True),
+            shift=_check.real("shift", self.shift, 0.0, 1e6),
+            scale=_check.real("scale", self.scale, -1e6, 1e6),
+        )
+        if self.shift >= self.count:
+            raise ValueError(
+                f"shift must be below the number of pairs, {self.count}, which it is taken from; got {self.shift!r}. "
+                "Make it smaller, or widen dim."
+            )
+
+    @property
+    def pairs(self) -> int:
+        return self.count
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return _exact(self)
+
+    def float32(self, like: Array) -> Array:
+        """The frequencies before the scale, which released models apply to the angle."""
+        steps = _array.constant(np.arange(self.count, dtype=np.float32), like, _array.dtype_of("float32", like))
+        return _array.namespace(like).exp(steps * -math.log(self.base) / (self.count - self.shift))
+
+    def angle32(self, positions: Array) -> Array:
+        angle = positions[..., None] * self.float32(positions)
+        return angle if self.scale == 1.0 else angle * self.scale
+
+
+@lru_cache(maxsize=256)
+def _exact(ladder: Shifted) -> tuple[Decimal, ...]:
+    rung = EXACT.divide(EXACT.ln(Decimal(ladder.base)), EXACT.subtract(Decimal(ladder.shift), Decimal(ladder.count)))
+    scale = Decimal(ladder.scale)
+    return tuple(EXACT.multiply(scale, EXACT.exp(EXACT.multiply(rung, Decimal(i)))) for i in range(ladder.count))

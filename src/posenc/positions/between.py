@@ -1,0 +1,62 @@
+"""What lies between two places: gates of the keys from one to the other, added up by position and not by index."""
+
+from __future__ import annotations
+
+from posenc import _array
+from posenc._array import Array
+from posenc.phase import guard
+from posenc.positions.distance import difference
+
+
+def reached(query: Array, key: Array) -> Array:
+    """Which keys do not lie behind the query: position of key ≤ position of query, (*batch, n, m).
+
+    >>> import numpy as np
+    >>> reached(np.array([1, 5]), np.array([0, 1, 2])).tolist()
+    [[True, True, False], [True, True, True]]
+    """
+    return difference(query[..., :, None], key[..., None, :]) <= 0
+
+
+def spoiled(positions: Array) -> Array:
+    """0.0 for each sequence, or NaN where a position of it is none and could not be seen; shape (*batch, 1)."""
+    return guard(positions).sum(-1)[..., None]
+
+
+def from_last(gates: Array, key: Array) -> Array:
+    """For every key the gates of all keys at its position or after it, added up.
+
+    gates: (*batch, heads, n, m); key: positions, (m,) or (*batch, m), in any order, equal ones counted together.
+
+    >>> import numpy as np
+    >>> from_last(np.array([[[1.0, 2.0, 4.0]]]), np.array([5, 0, 1])).tolist()
+    [[[1.0, 7.0, 5.0]]]
+    """
+    xp, key = _array.namespace(gates, key), _array.signed(key)
+    order = xp.argsort(-key, -1)[..., None, None, :]
+    sums = xp.cumsum(_array.take_along(gates, xp.broadcast_to(order, gates.shape)), -1)
+    # How many keys come before the sum that ends with the last key of this position.
+    place = (key[..., None, :] >= key[..., :, None]).sum(-1)[..., None, None, :] - 1
+    return _array.take_along(sums, xp.broadcast_to(_array.astype(place, order.dtype), gates.shape))
+
+
+def log_sigmoid(x: Array) -> Array:
+    """ln σ(x), which neither overflows nor loses its small values.
+
+    >>> import numpy as np
+    >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
+    [-1000.0, -0.6931]
+    """
+    xp = _array.namespace(x)
+    size = xp.abs(x)
+    return (x - size) / 2 - xp.log1p(xp.exp(-size))
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + e^-x), which does not overflow.
+
+    >>> import numpy as np
+    >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
+    [0.0, 0.5]
+    """
+    return (_array.namespace(x).tanh(x / 2) + 1) / 2

@@ -1,0 +1,37 @@
+"""Positions on two levels: the place in a segment, and which segment."""
+
+from __future__ import annotations
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.positions.sequences import LONGEST
+
+
+def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
+    """Each token's place within its segment, counted from 0, and the number of its segment, counted from 0.
+
+    He et al. 2024, arXiv:2401.16421 (BiPE), §3: the first is for an absolute encoding that is added, the second for a
+    relative one. A separator (a full stop, the end of a line) is the last token of its segment.
+
+    ends: (*batch, n), true or 1 at the separators, of any library.     longest: places from longest-1 on are that place, as
+    in the released code with 1024; None leaves them. Two results of that shape, integers. Raises ValueError or TypeError
+    naming the argument.
+
+    >>> within, segment = bi_level([0, 0, 1, 0, 1, 0])
+    >>> within.tolist(), segment.tolist()
+    ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 2])
+    """
+    ends = _array.as_mask("ends", ends)
+    if ends.ndim < 1:
+        raise ValueError(
+            f"ends must have a sequence axis; got shape {tuple(ends.shape)}. Give one truth value a token."
+        )
+    xp, length = _array.namespace(ends), ends.shape[-1]
+    one = _array.signed(_array.astype(ends, _array.dtype_of("int32", ends)))
+    segment = _array.astype(xp.cumsum(one, -1), one.dtype) - one
+    sizes = _array.sum_along(xp.ones_like(one), segment, length)
+    starts = _array.astype(xp.cumsum(sizes, -1), one.dtype) - sizes
+    within = _array.arange(length, ends) - _array.take_along(starts, segment)
+    if longest is not None:
+        within = xp.clip(within, 0, _check.integer("longest", longest, 1, LONGEST) - 1)
+    return within, segment

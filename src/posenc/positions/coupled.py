@@ -1,0 +1,65 @@
+"""Coupled positions: tokens that belong together share one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc import _check
+from posenc.positions.draws import generator
+
+LONGEST_NUMBER = 1 << 20
+
+
+def coupled(
+    first: int,
+    second: int,
+    answer: int,
+    *,
+    reverse_input: bool = False,
+    reverse_output: bool = True,
+    longest: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> np.ndarray:
+    """Positions of the characters of "a+b=c", digits of the same significance sharing one.
+
+    Cho et al. 2024, arXiv:2405.20671 (position coupling), §4.1, as in its released code: "+" takes the start s, the digits
+    of each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
+    before an answer written in the usual order.
+
+    first, second, answer: digits of a, b and c.     reverse_input, reverse_output: least significant digit written first.
+    longest, rng: together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
+
+    Result (first + second + answer + 2,), int64. Raises ValueError or TypeError naming the argument.
+
+    653 + 49 = 702, the answer written 207:
+
+    >>> coupled(3, 2, 3).tolist()
+    [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
+    """
+    sizes = {"first": first, "second": second, "answer": answer}
+    one, two, three = (_check.integer(name, size, 1, LONGEST_NUMBER) for name, size in sizes.items())
+    given, written = _check.truth("reverse_input", reverse_input), _check.truth("reverse_output", reverse_output)
+    start = _start(max(one, two, three) if written else max(one, two, three + 1), longest, rng)
+    equals = start if written else start + three + 1
+    plus, sign = np.array([0]), np.array([equals - start])
+    parts = [_digits(one, given), plus, _digits(two, given), sign, _digits(three, written)]
+    return start + np.concatenate(parts).astype(np.int64)
+
+
+def _digits(count: int, least_first: bool) -> np.ndarray:
+    """How far each digit lies from the start."""
+    counted = np.arange(1, count + 1)
+    return counted if least_first else counted[::-1]
+
+
+def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> int:
+    """1, or a draw that leaves room for the farthest token."""
+    if (longest is None) != (rng is None):
+        raise ValueError(
+            f"longest and rng must be given together or not at all; got longest={longest!r} and rng={_check.shown(rng)}. "
+            "Give both for a random start."
+        )
+    if longest is None or rng is None:
+        return 1
+    longest = _check.integer("longest", longest, span + 1, 2**53)
+    return int(generator(rng).integers(1, longest - span, endpoint=True))

@@ -1,0 +1,38 @@
+"""What every random assignment of positions asks for: a generator, and a place outside traced programs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.phase import checked
+
+
+def generator(rng: np.random.Generator) -> np.random.Generator:
+    """The generator, or the error that asks for one: nothing here draws from a global state."""
+    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+    return rng
+
+
+def rows_of(rows: int | None, length: int) -> tuple[int, ...]:
+    """The leading shape of so many rows of a length; () for None."""
+    shape = () if rows is None else (_check.integer("rows", rows, 0, 1 << 24),)
+    _check.size("rows", length * (shape[0] if shape else 1))
+    return shape
+
+
+def outside(positions: Array) -> Array:
+    """Positions with a sequence axis, not inside a traced program, where one draw would be repeated for ever."""
+    positions = checked(positions)
+    if positions.ndim < 1:
+        raise ValueError(
+            f"positions must have a sequence axis; got shape {tuple(positions.shape)}. Give a list of them."
+        )
+    traced = _array.library(positions) == "jax" and not _array.concrete(positions)
+    if traced or _array.tracing(positions):
+        raise ValueError(
+            "positions must be drawn outside a compiled or traced program, which would repeat one draw for ever; got traced "
+            "positions. Draw first and pass the result in."
+        )
+    return positions

@@ -1,0 +1,30 @@
+"""RoPE (Su et al. 2021, eq. 15) on each half of the channels, with a base of its own."""
+
+import mpmath
+
+ROLES = ("both",)
+
+
+def planes(record):
+    """The two channels of every plane."""
+    half, quarter = record.dim // 2, record.dim // 4
+    return [
+        (start + 2 * i, start + 2 * i + 1) if record.pairing == "adjacent" else (start + i, start + quarter + i)
+        for start in (0, half)
+        for i in range(quarter)
+    ]
+
+
+def theta(record, plane):
+    quarter = record.dim // 4
+    base, place = (record.base, plane) if plane < quarter else (record.second_base, plane - quarter)
+    return mpmath.power(mpmath.mpf(base), mpmath.mpf(-2 * place) / (record.dim // 2))
+
+
+def rotated(record, x, position, role, params):
+    with mpmath.workprec(240):
+        turned = [mpmath.mpf(value) for value in x]
+        for plane, (one, two) in enumerate(planes(record)):
+            number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta(record, plane))
+            turned[one], turned[two] = number.real, number.imag
+        return turned

@@ -1,0 +1,16 @@
+"""RoPE (Su et al. 2021, eq. 15) with each frequency a number of its own, as the float that holds it."""
+
+import mpmath
+
+ROLES = ("both",)
+
+
+def rotated(record, x, position, role, params):
+    half = record.dim // 2
+    with mpmath.workprec(240):
+        turned = [mpmath.mpf(value) for value in x]
+        for plane, frequency in enumerate(params["frequencies"]):
+            one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
+            number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * mpmath.mpf(frequency))
+            turned[one], turned[two] = number.real, number.imag
+        return turned

@@ -1,0 +1,102 @@
+"""Pins of the oracles of scores that read content, and of the further rotations; beside each, where its numbers are from."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace as Fields
+
+import pytest
+
+from oracles import cope, deberta, distance_bank, dual_base, forgetting, learned_rope, value_rotation, xpos
+
+
+def printed(values: list, digits: int = 4) -> list[float]:
+    return [round(float(value), digits) for value in values]
+
+
+def test_deberta_rows() -> None:
+    # v1, the paper's δ: 0 for i - j ≤ -k, 2k - 1 for i - j ≥ k, else i - j + k.
+    linear = Fields(buckets=3, max_distance=None)
+    assert [deberta.row(linear, d) for d in (-9, -3, -2, 0, 2, 3, 9)] == [0, 0, 1, 3, 5, 5, 5]
+    # v3 as released, 256 buckets up to 512: 1 … 128 as they are, then 128 + ⌈127·log_(511/128)(d/128)⌉.
+    spaced = Fields(buckets=256, max_distance=512)
+    assert [deberta.bucket(spaced, d) for d in (1, 128, 129, 130, 256, 511, -511, 512)] == [
+        1, 128, 129, 130, 128 + math.ceil(127 * math.log(2) / math.log(511 / 128)), 255, -255, 256,
+    ]  # fmt: skip
+    assert [deberta.row(spaced, d) for d in (-512, -511, 511, 512)] == [0, 1, 511, 511]
+
+
+def test_deberta_score() -> None:
+    # By hand: rows of m - n = 1 for both terms, over √(2·3) = √6; one term alone over √4.
+    record = Fields(dim=2, buckets=2, max_distance=None)
+    table = [[[0, 0], [0, 0], [0, 0], [1, 2]]]
+    both = {"position_keys": table, "position_queries": table}
+    assert printed([deberta.score(record, 0, [1, 1], [10, 0], 5, 4, both)]) == [round(13 / 6**0.5, 4)]
+    assert deberta.score(record, 0, [1, 1], [10, 0], 5, 4, {"position_keys": table}) == 1.5
+
+
+def test_cope() -> None:
+    # Keys of zero have gates of 1/2: the third key from the query counts 1.5, half way from row 1 to row 2.
+    record, table = Fields(dim=1, rows=3), {"table": [[0.0], [10.0], [30.0]]}
+    scores = [cope.score_among(record, 0, [1.0], [[0.0]] * 4, 2, [0, 1, 2, 3], j, table, None) for j in range(4)]
+    assert scores == [20.0, 10.0, 5.0, 0.0]
+    # Large keys have gates of one; position rows - 1 is the last.
+    far = [cope.score_among(record, 0, [1.0], [[900.0]] * 4, 3, [0, 1, 2, 3], j, table, None) for j in range(4)]
+    assert printed(far) == [30.0, 30.0, 30.0, 10.0]
+
+
+def test_forgetting() -> None:
+    # σ(0) = 1/2: two gates of one half between the query and the key; σ(ln 3) = 3/4.
+    record, params = Fields(), {"W": [[1.0]], "c": [0.0]}
+    scores = [
+        forgetting.score_among(record, 0, None, [None] * 4, 2, [0, 1, 2, 3], j, params, [[9.0], [0.0], [0.0], [9.0]])
+        for j in range(4)
+    ]
+    assert printed(scores) == printed([math.log(1 / 4), math.log(1 / 2), 0.0, 0.0])
+    one = forgetting.score_among(record, 0, None, [None] * 2, 1, [0, 1], 0, params, [[0.0], [math.log(3)]])
+    assert printed([one], 12) == printed([math.log(3 / 4)], 12)
+
+
+def test_distance_bank() -> None:
+    # By hand: 10·2 of profile 0 and 10·3 of profile 1 at the distance; nothing outside 0 … 1.
+    record = Fields(basis=2, extent=2, model_dim=1)
+    params = {"weights": [[[2.0, 3.0]]], "bank": [[1.0, 5.0], [0.0, 7.0]]}
+    scores = [distance_bank.score_among(record, 0, None, None, 4, [2, 3, 4, 5], j, params, [10.0]) for j in range(4)]
+    assert scores == [0.0, 310.0, 20.0, 0.0]
+
+
+def test_xpos() -> None:
+    # §3: ζ_i = (i/(d/2) + γ)/(1 + γ); with γ = 0.4, d = 4: 2/7 and 9/14. At a whole scale base the stretch is ζ itself.
+    record = Fields(dim=4, base=1.0, gamma=0.4, scale_base=3.0, centre=2, pairing="adjacent")
+    turned = xpos.rotated(record, [1, 0, 1, 0], 5, "query", {})
+    cosine, sine = math.cos(5), math.sin(5)
+    assert printed(turned) == printed([cosine * 2 / 7, sine * 2 / 7, cosine * 9 / 14, sine * 9 / 14])
+    assert printed(xpos.rotated(record, [1, 0, 0, 0], 5, "key", {})[:2]) == printed([cosine * 7 / 2, sine * 7 / 2])
+    # The centre cancels: q·k is that of the distance, ζ^(3/3)·cos 3.
+    q, k = xpos.rotated(record, [1, 0, 0, 0], 9, "query", {}), xpos.rotated(record, [1, 0, 0, 0], 6, "key", {})
+    assert float(sum(a * b for a, b in zip(q, k, strict=True))) == pytest.approx(2 / 7 * math.cos(3), abs=1e-15)
+
+
+def test_dual_base() -> None:
+    # By hand: base 1 turns both pairs of the first half by 1 rad, base 10^4 those of the second by 1 and 0.01 rad.
+    record = Fields(dim=8, base=1.0, second_base=10_000.0, pairing="adjacent")
+    one = [math.cos(1), math.sin(1)]
+    assert printed(dual_base.rotated(record, [1, 0] * 4, 1, "both", {})) == printed([*one, *one, *one, 0.99995, 0.01])
+    halves = Fields(dim=8, base=1.0, second_base=10_000.0, pairing="halves")
+    found = dual_base.rotated(halves, [1, 1, 0, 0] * 2, 1, "both", {})
+    assert printed(found) == printed([one[0], one[0], one[1], one[1], one[0], 0.99995, one[1], 0.01])
+
+
+def test_learned_rope() -> None:
+    params = {"frequencies": [math.pi / 2, 0.0]}
+    adjacent = learned_rope.rotated(Fields(dim=4, pairing="adjacent"), [1, 0, 5, 6], 1, "both", params)
+    assert printed(adjacent) == [0.0, 1.0, 5.0, 6.0]
+    halves = learned_rope.rotated(Fields(dim=4, pairing="halves"), [1, 5, 0, 6], 3, "both", params)
+    assert printed(halves) == [0.0, 5.0, -1.0, 6.0]
+
+
+def test_value_rotation() -> None:
+    # cos 1 = 0.5403, sin 1 = 0.8415 for values; the output goes back.
+    record = Fields(encoding=Fields(dim=2, base=10_000.0, pairing="adjacent"))
+    assert printed(value_rotation.rotated(record, [1, 0], 1, "value", {})) == [0.5403, 0.8415]
+    assert printed(value_rotation.rotated(record, [1, 0], 1, "output", {})) == [0.5403, -0.8415]

@@ -1,0 +1,257 @@
+"""The overlapping view, the row of a decoding step and the slopes against the dense bias, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
+from posenc.doors import Biases
+from posenc.torch import decode_row, slopes, strided, strided_attention
+
+RECORDS = [
+    pytest.param(record, id=f"{row.name}-{number}")
+    for row in CATALOG
+    for number, record in enumerate(row.samples)
+    if isinstance(record, Biases) and getattr(record, "axes", 1) == 1
+]
+RELATIVE = [case for case in RECORDS if "relative" in case.values[0].claims]
+#: First and last position of queries and of keys: queries among, after and before their keys, one query, one key.
+RANGES = [
+    (range(100_003, 100_010), range(100_000, 100_011)),
+    (range(40, 45), range(3)),
+    (range(-3, 2), range(7, 20)),
+    (range(9, 10), range(10)),
+    (range(6), range(2, 3)),
+]
+
+
+def learned(record: Biases, *, grown: float = 5.0) -> dict[str, torch.Tensor] | None:
+    """Parameters large enough for a wrong bucket or head to show, in float64."""
+    drawn = record.init(np.random.default_rng(3))
+    return {name: torch.tensor(value * grown, requires_grad=True) for name, value in drawn.items()} or None
+
+
+def budget(dense: torch.Tensor) -> float:
+    """The same numbers, from other positions at the same distance: two roundings of the largest, and of what it is a sum of."""
+    return 64 * 2.0**-52 * (1 + float(dense.detach().abs().max()))
+
+
+@pytest.mark.parametrize("ranges", RANGES)
+@pytest.mark.parametrize("record", RELATIVE)
+def test_the_view_is_the_matrix_with_queries_in_reverse(record: Biases, ranges: tuple[range, range]) -> None:
+    params, (query, key) = learned(record), (torch.tensor(list(places)) for places in ranges)
+    view = strided(record, query, key, params, dtype=torch.float64)
+    dense = record.matrix(query, key, params, dtype=torch.float64)
+    assert view.shape == (1, record.heads, len(query), len(key))
+    assert torch.allclose(view[0].flip(-2), dense, rtol=0, atol=budget(dense))
+    # n + m - 1 numbers a head, however many places.
+    assert view.untyped_storage().size() == 8 * record.heads * (len(query) + len(key) - 1)
+
+
+@pytest.mark.parametrize("record", RELATIVE)
+def test_a_batch_has_a_row_of_positions_each(record: Biases) -> None:
+    params = learned(record)
+    query, key = torch.arange(5) + torch.tensor([[70], [3]]), torch.arange(8) + torch.tensor([[66], [0]])
+    view = strided(record, query, key, params, dtype=torch.float64)
+    dense = record.matrix(query, key, params, dtype=torch.float64)
+    assert torch.allclose(view.flip(-2), dense, rtol=0, atol=budget(dense))
+    shared = strided(record, query[0], key, params, dtype=torch.float64)
+    dense = record.matrix(query[0], key, params, dtype=torch.float64)
+    assert torch.allclose(shared.flip(-2), dense, rtol=0, atol=budget(dense))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("record", RELATIVE)
+def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
+    params, (query, key) = learned(record, grown=1.5), (torch.arange(100, 109), torch.arange(96, 110))
+    draw = torch.Generator().manual_seed(0)
+    shapes = ((2, record.heads, 9, 4), (2, record.heads, 14, 4), (2, record.heads, 14, 4))
+    q, k, v = (torch.randn(shape, generator=draw, dtype=torch.float64).requires_grad_() for shape in shapes)
+    weight = torch.randn(2, record.heads, 9, 4, generator=draw, dtype=torch.float64)
+    dense = record.matrix(query, key, params, dtype=torch.float64)
+    if causal:
+        dense = dense.masked_fill(key > query[:, None], float("-inf"))
+    wanted = scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
+    view = strided(record, query, key, params, causal=causal, dtype=torch.float64)
+    got = strided_attention(q, k, v, view)
+    # Logits may reach hundreds, so a unit of their last place moves a weight by 2^-52 times as much.
+    size = 64 * 2.0**-52 * (1 + float(dense.detach()[dense > -torch.inf].abs().max()))
+    assert torch.allclose(got, wanted, rtol=0, atol=size * 8)
+    sources = (q, k, v, *(params or {}).values())
+    slopes_of = [torch.autograd.grad((out * weight).sum(), sources, retain_graph=True) for out in (got, wanted)]
+    for left, right in zip(*slopes_of, strict=True):
+        # A parameter gathers 2·9·14 terms for every head, each with the error of a weight and times a distance.
+        assert torch.allclose(left, right, rtol=1e-9, atol=size * 2 * 9 * 14 * 200)
+
+
+def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
+    record, query, key = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
+    weight = torch.randn(3, 7, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = []
+    for form in (
+        lambda params: strided(record, query, key, params)[0].flip(-2),
+        lambda p: record.matrix(query, key, p),
+    ):
+        params = learned(record)
+        (form(params).double() * weight).sum().backward()
+        found.append(params["table"].grad)
+    assert found[1].any(-1).sum() > 10
+    # At most 280 numbers below 5 in a bucket, added in another order in float64 and rounded to float32 on the way.
+    assert torch.allclose(found[0], found[1], rtol=0, atol=280 * 5 * 2.0**-23)
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_decode_row_is_the_last_row_of_the_matrix(record: Biases) -> None:
+    params, places = learned(record), torch.arange(50, 70)
+    dense = record.matrix(places, places, params, dtype=torch.float64)
+    row = decode_row(record, places[-1], places, params, dtype=torch.float64)
+    assert row.shape == (1, record.heads, 1, 20)
+    assert torch.allclose(row[0, :, 0], dense[:, -1], rtol=0, atol=budget(dense))
+    each = decode_row(record, torch.tensor([60, 69]), places, params, dtype=torch.float64)
+    assert each.shape == (2, record.heads, 1, 20)
+    assert torch.allclose(each[0, :, 0], dense[:, 10], rtol=0, atol=budget(dense))
+
+
+def test_a_decode_row_of_sequences_with_keys_of_their_own() -> None:
+    key = torch.tensor([[0, 1, 2, 3], [0, 0, 0, 1]])
+    row = decode_row(ALiBi(heads=2), torch.tensor([3, 1]), key)
+    assert row.shape == (2, 2, 1, 4)
+    assert row[1, 0, 0].tolist() == [-0.0625, -0.0625, -0.0625, 0.0]
+
+
+@pytest.mark.parametrize("rule", ["paper", "geometric", "linear"])
+def test_slopes_make_the_bias(rule: Any) -> None:
+    record = ALiBi(heads=12, rule=rule)
+    found, query, key = slopes(record), torch.arange(20, 25), torch.arange(25)
+    assert found.dtype == torch.float32
+    by_hand = -found[:, None, None] * (query[:, None] - key).abs()
+    # The slope is rounded once in both and the product once.
+    assert torch.allclose(record.matrix(query, key), by_hand, rtol=2.0**-23, atol=0)
+
+
+def test_positions_that_cannot_be_seen() -> None:
+    record = ALiBi(heads=2)
+    compiled = torch.compile(lambda query, key: strided(record, query, key), fullgraph=True, backend="aot_eager")
+    query, key = torch.arange(5, 9), torch.arange(3, 9)
+    assert torch.equal(compiled(query, key), strided(record, query, key))
+    assert compiled(torch.tensor([5, 6, 6, 7]), key).isnan().all()
+    assert compiled(query, key.flip(0)).isnan().all()
+
+
+def test_a_length_left_open_for_export() -> None:
+    class Attends(torch.nn.Module):
+        def forward(self, q: Any, k: Any, v: Any, query: Any, key: Any, table: Any) -> Any:
+            view = strided(T5Bias(heads=2), query, key, {"table": table}, causal=True)
+            return strided_attention(q, k, v, view)
+
+    def inputs(n: int, m: int) -> tuple[torch.Tensor, ...]:
+        draw = torch.Generator().manual_seed(n)
+        q, k, v = (torch.randn(1, 2, length, 4, generator=draw) for length in (n, m, m))
+        return q, k, v, torch.arange(m - n, m), torch.arange(m), torch.randn(32, 2, generator=draw)
+
+    n, m = torch.export.Dim("n", min=2, max=512), torch.export.Dim("m", min=2, max=512)
+    shapes = ({2: n}, {2: m}, {2: m}, {0: n}, {0: m}, None)
+    program = torch.export.export(Attends(), inputs(5, 9), dynamic_shapes=shapes).module()
+    for lengths in ((5, 9), (7, 30), (2, 2)):
+        # Products of four and sums of at most 30 numbers below 8, in another order.
+        assert torch.allclose(program(*inputs(*lengths)), Attends()(*inputs(*lengths)), rtol=0, atol=34 * 8 * 2.0**-24)
+
+
+def test_grouped_heads_and_a_scale() -> None:
+    record, places = T5Bias(heads=12), torch.arange(7)
+    params = {"table": torch.randn(32, 12, generator=torch.Generator().manual_seed(2))}
+    q, k, v = (torch.randn(2, heads, 7, 8, generator=torch.Generator().manual_seed(heads)) for heads in (12, 4, 4))
+    got = strided_attention(q, k, v, strided(record, places, places, params), scale=1.0, grouped=True)
+    wanted = scaled_dot_product_attention(
+        q, k, v, attn_mask=record.matrix(places, places, params)[None], scale=1.0, enable_gqa=True
+    )
+    # Sums of 8 and 7 products below 16 in another order.
+    assert torch.allclose(got, wanted, rtol=0, atol=15 * 16 * 2.0**-23)
+
+
+def test_dtype_and_nothing_to_attend() -> None:
+    place, none = torch.arange(3), torch.arange(0)
+    assert strided(ALiBi(heads=2), place, place, dtype=torch.bfloat16).dtype == torch.bfloat16
+    assert strided(ALiBi(heads=2), place, place.float()).dtype == torch.float32
+    assert strided(ALiBi(heads=2), none, place).shape == (1, 2, 0, 3)
+    assert strided(ALiBi(heads=2), place, none).shape == (1, 2, 3, 0)
+
+
+PLACE = torch.arange(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: strided(RoPE(dim=8), PLACE, PLACE), TypeError, "^record must be a record that biases; got RoPE"),
+        (lambda: strided(FIRE(heads=2), PLACE, PLACE), ValueError, "^record must claim 'relative', as its numbers"),
+        (lambda: strided(ALiBi(heads=2), [0, 1], PLACE), TypeError, "^query must be a tensor of positions"),
+        (lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)), ValueError, r"^key must have one or two axes.*\(\)"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, torch.tensor([0, 1, 3])),
+            ValueError,
+            "^key must rise by one from place to place; got 1 and then 3",
+        ),
+        (
+            lambda: strided(ALiBi(heads=2), torch.tensor([[0, 1], [5, 4]]), PLACE),
+            ValueError,
+            "^query must rise by one from place to place; got 5 and then 4",
+        ),
+        (
+            lambda: strided(ALiBi(heads=2), torch.tensor([255, 0], dtype=torch.uint8), PLACE),
+            ValueError,
+            "^query must rise by one from place to place; got 255 and then 0",
+        ),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, PLACE.double().requires_grad_()),
+            ValueError,
+            "^key must not require a gradient, as only its ends are read",
+        ),
+        (lambda: strided(ALiBi(heads=2), PLACE, PLACE.half()), TypeError, "^key must be integers, float32 or float64"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE + torch.zeros(2, 1).long(), PLACE + torch.zeros(3, 1).long()),
+            ValueError,
+            r"^key must have the batch of query; got shapes \(2, 3\) and \(3, 3\)",
+        ),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, PLACE.to("meta")),
+            ValueError,
+            "^key must be on the device of query, cpu",
+        ),
+        (lambda: strided(T5Bias(heads=2), PLACE, PLACE), ValueError, r"^params must hold what T5Bias learns"),
+        (lambda: strided(ALiBi(heads=2), PLACE, PLACE, causal=1), TypeError, "^causal must be True or False; got 1"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, PLACE, dtype=torch.int64),
+            TypeError,
+            "^dtype must be a floating dtype",
+        ),
+        (lambda: decode_row(RoPE(dim=8), PLACE[0], PLACE), TypeError, "^record must be a record that biases"),
+        (lambda: decode_row(ALiBi(heads=2), 3, PLACE), TypeError, "^query must be a tensor of positions"),
+        (
+            lambda: decode_row(ALiBi(heads=2), PLACE[None], PLACE),
+            ValueError,
+            r"^query must have shape \(\) or \(batch,\)",
+        ),
+        (lambda: decode_row(ALiBi(heads=2), PLACE[0], PLACE[0]), ValueError, "^key must have one or two axes"),
+        (
+            lambda: decode_row(ALiBi(heads=2), PLACE[:2], PLACE.expand(3, 3)),
+            ValueError,
+            r"^key must have the batch of query; got shapes \(2, 1\) and \(3, 3\)",
+        ),
+        (
+            lambda: slopes(T5Bias(heads=2)),
+            TypeError,
+            "^record must be ALiBi, the one bias that a slope describes; got T5",
+        ),
+        (lambda: slopes(ALiBi(heads=2, form="signed")), ValueError, "^record must have form='symmetric'"),
+    ],
+)
+def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
