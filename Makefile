@@ -32,7 +32,7 @@ doctest: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-glob='*.md' README.md docs
 
 docs: $(VENV)/.test
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Everything, however long it takes: inductor for every row, every life-cycle event on every row.
 nightly: $(VENV)/.test

@@ -73,7 +73,9 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold numbers; got {array.dtype} values. Give integers or floats.")
+        raise TypeError(
+            f"{name} must hold numbers; got {array.dtype} values in {_check.shown(value)}. Give integers or floats."
+        )
     if like is None or isinstance(value, (np.ndarray, np.generic)):
         return array
     if array.dtype.kind in "iu" and array.size and not has_float64(like) and np.abs(array).max() >= 2**31:
@@ -101,6 +103,17 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     return value != 0
 
 
+def floats(name: str, value: Any) -> Array:
+    """Content as it is, if it is an array of floats of one of the libraries."""
+    if _library(value) is None:
+        raise TypeError(
+            f"{name} must be a NumPy, PyTorch or JAX array of floats; got {_check.shown(value)}. Convert it first."
+        )
+    if kind(value) not in ("float", "narrow"):
+        raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
+    return value
+
+
 def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
     """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
     for value in values.values():
@@ -112,9 +125,13 @@ def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
 
 def astype(array: Array, dtype: Any) -> Array:
     """The array in another dtype."""
-    if library(array) == "torch":
+    which = library(array)
+    if which == "torch":
         return array.to(dtype)
-    return array.astype(dtype)
+    if which == "jax":
+        return array.astype(dtype)
+    with np.errstate(over="ignore"):  # infinity is the rounded value of what 16 bits do not hold
+        return array.astype(dtype)
 
 
 def kind(array: Array) -> str:
@@ -252,7 +269,9 @@ def sum_along(array: Array, index: Array, count: int) -> Array:
     """The inverse: numbers of the last axis that share an index are added; shapes (..., m), (..., m) to (..., count)."""
     xp = namespace(array, index)
     if library(array) == "torch":
-        return xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device).scatter_add(-1, index, array)
+        return xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device).scatter_add(
+            -1, index, array
+        )
     rows, places = math.prod(array.shape[:-1]), array.shape[-1]
     where = (xp.arange(rows)[:, None], index.reshape((rows, places)))
     total, numbers = xp.zeros((rows, count), array.dtype), array.reshape((rows, places))

@@ -11,8 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.phase import guard
-from posenc.positions.distance import FARTHEST_NARROW, difference
+from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
@@ -49,20 +48,12 @@ class ALiBi(Biases):
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         self.checked(params)
-        distance = difference(query, key)
-        dtype = _array.result_dtype(dtype, distance)
-        slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
-        xp = _array.namespace(distance)
-        steps = _array.astype(xp.abs(distance), slopes.dtype)
-        steps = steps + _array.astype(_unseen(query, distance) + _unseen(key, distance), slopes.dtype)
-        if not _array.has_float64(distance):  # so far apart that 32 bits did not hold it
-            steps = xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
+        query, key = _array.as_arrays(query=query, key=key)
+        dtype = _array.result_dtype(dtype, query)
+        distance = _array.namespace(query).abs(steps(query, key, dtype))
+        slopes = _array.constant(_slopes(self), distance, distance.dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - slopes[self.head_index(head, distance)] * steps, dtype)
-
-
-def _unseen(positions: Array, like: Array) -> Array:
-    return guard(_array.as_array("positions", positions, like=like))
+        return _array.astype(0.0 - slopes[self.head_index(head, distance)] * distance, dtype)
 
 
 @_array.host

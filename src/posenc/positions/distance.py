@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posenc import _array
 from posenc._array import Array
-from posenc.phase import checked
+from posenc.phase import checked, guard
 
 #: The farthest distance that 32-bit integers tell from others.
 FARTHEST_NARROW = 2**31 - 1
@@ -25,6 +27,26 @@ def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     if _array.kind(query) == "integer" and _array.kind(key) == "integer" and not _array.has_float64(query):
         return _narrow(query, key)
     return key - query
+
+
+def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Array:
+    """key - query as floats of a dtype, or of float32 where that has 16 bits.
+
+    What `difference` cannot say while values are not seen is NaN here: a position out of range, a distance too far for
+    32 bits.
+
+    >>> import numpy as np
+    >>> steps([5], [3, 9], np.float32).tolist()
+    [-2.0, 4.0]
+    """
+    query, key = _array.as_arrays(query=query, key=key, like=like)
+    distance = difference(query, key)
+    real = _array.wide_dtype(dtype, distance)
+    floats = _array.astype(distance, real) + _array.astype(guard(query) + guard(key), real)
+    if _array.kind(distance) == "float" or _array.has_float64(distance):
+        return floats
+    xp = _array.namespace(distance)
+    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(floats, float("nan")), floats)
 
 
 def _narrow(query: Array, key: Array) -> Array:
