@@ -63,6 +63,6 @@ $(VENV)/.tour: pyproject.toml $(VENV)/.torch
 
 $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev,peers]'
-	# One file of it is compared with; what it requires besides is not needed.
+	@# One file of torchtune is compared with; what it requires besides is not needed.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps torchtune
 	touch $@ $(VENV)/.tour

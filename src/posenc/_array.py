@@ -63,18 +63,12 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
         raise TypeError(
             f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. Convert it first."
         )
-    try:
-        array = np.asarray(value)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(
-            f"{name} must be a number, an array or an even nest of lists; got {_check.shown(value)}. "
-            f"Make every row the same length ({error})."
-        ) from None
+    array = _even(name, value)
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuf":
         raise TypeError(
-            f"{name} must hold numbers; got {array.dtype} values in {_check.shown(value)}. Give integers or floats."
+            f"{name} must hold numbers; got {array.dtype} in {_check.shown(value)}. Give integers or floats."
         )
     if like is None or isinstance(value, (np.ndarray, np.generic)):
         return array
@@ -85,14 +79,23 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
     return constant(array, like)
 
 
+def _even(name: str, value: Any) -> np.ndarray:
+    """A number or an even nest of lists as a NumPy array."""
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be a number, an array or an even nest of lists; got {_check.shown(value)}. "
+            f"Make every row the same length ({error})."
+        ) from None
+
+
 def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
     if isinstance(value, list | tuple):
-        value = np.asarray(value) if like is None else constant(np.asarray(value), like)
+        value = _even(name, value) if like is None else constant(_even(name, value), like)
     if _library(value) is None:
-        raise TypeError(
-            f"{name} must be an array of truth values; got {_check.shown(value)}. Give true where a token is real."
-        )
+        raise TypeError(f"{name} must be an array of truth values; got {_check.shown(value)}. Give true or false.")
     if dtype_name(value.dtype) == "bool":
         return value
     ends = extremes(value)
@@ -106,9 +109,7 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
 def floats(name: str, value: Any) -> Array:
     """Content as it is, if it is an array of floats of one of the libraries."""
     if _library(value) is None:
-        raise TypeError(
-            f"{name} must be a NumPy, PyTorch or JAX array of floats; got {_check.shown(value)}. Convert it first."
-        )
+        raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
     if kind(value) not in ("float", "narrow"):
         raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
     return value

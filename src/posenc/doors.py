@@ -91,7 +91,7 @@ class Adds(Encoding):
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
         table = _table_for(self, x, positions, params)
-        if x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
+        if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
             raise ValueError(
                 f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. One place for each position."
             )
@@ -133,7 +133,9 @@ class Biases(Encoding):
             raise TypeError(f"head must hold whole numbers; got {_array.dtype_name(head.dtype)}. Count heads from 0.")
         ends = _array.extremes(head)
         if ends is not None and not (ends[0] >= 0 and ends[1] < self.heads):
-            raise ValueError(f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0.")
+            raise ValueError(
+                f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0."
+            )
         return head
 
     @final
@@ -169,5 +171,5 @@ def _first(params: Params | None) -> Array | None:
 
 
 def _table_for(encoding: Adds, x: Array, positions: Array, params: Params | None) -> Array:
-    positions = _array.as_array("positions", positions, like=x)
+    positions = _array.as_array("positions", positions, like=_array.floats("x", x))
     return encoding.embed(positions, params, dtype=_array.wide(x).dtype)
