@@ -32,7 +32,7 @@ doctest: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-glob='*.md' README.md docs
 
 docs: $(VENV)/.test
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Everything, however long it takes: inductor for every row, every life-cycle event on every row.
 nightly: $(VENV)/.test
@@ -63,6 +63,6 @@ $(VENV)/.tour: pyproject.toml $(VENV)/.torch
 
 $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev,peers]'
-	# One file of it is compared with; what it requires besides is not needed.
+	@# One file of torchtune is compared with; what it requires besides is not needed.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps torchtune
 	touch $@ $(VENV)/.tour

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-def ratios(
-    case: str, floor: str, variants: Mapping[str, Callable[[], Any]], *, rounds: int = 9
-) -> dict[str, Any]:
+def ratios(case: str, floor: str, variants: Mapping[str, Callable[[], Any]], *, rounds: int = 9) -> dict[str, Any]:
     """Each variant's CPU time over the floor's in the same round: median, least and greatest of the rounds."""
     seen: dict[str, list[float]] = {name: [] for name in variants}
     for run in variants.values():

@@ -32,12 +32,16 @@ def page() -> str:
         "# The encodings\n",
         "Generated from the catalog by `docs/generate.py`. What the claims mean is said in [architecture](architecture.md).\n",
         table() + "\n",
+        "The examples begin with these imports:\n",
+        "```python\n>>> import numpy as np\n>>> from posenc import *\n\n```\n",
     ]
     for row in posenc.CATALOG:
         parts.append(f"## {row.name}\n")
-        parts.append(f"Door: **{row.samples[0].door}**. Source: {linked(row.paper)}. Elsewhere: {', '.join(row.elsewhere)}.\n")
+        parts.append(
+            f"Door: **{row.samples[0].door}**. Source: {linked(row.paper)}. Elsewhere: {', '.join(row.elsewhere)}.\n"
+        )
         parts.append(row.use + "\n")
-        parts.append("```text\n" + textwrap.dedent(inspect.getdoc(row.about) or "").strip() + "\n```\n")
+        parts.append("```text\n" + textwrap.dedent(inspect.getdoc(row.about) or "").strip() + "\n\n```\n")
         parts.append("Samples: " + ", ".join(f"`{sample!r}`" for sample in row.samples) + ".\n")
     return "\n".join(parts)
 

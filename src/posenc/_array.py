@@ -63,17 +63,13 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
         raise TypeError(
             f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. Convert it first."
         )
-    try:
-        array = np.asarray(value)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(
-            f"{name} must be a number, an array or an even nest of lists; got {_check.shown(value)}. "
-            f"Make every row the same length ({error})."
-        ) from None
+    array = _even(name, value)
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold numbers; got {array.dtype} values. Give integers or floats.")
+        raise TypeError(
+            f"{name} must hold numbers; got {array.dtype} in {_check.shown(value)}. Give integers or floats."
+        )
     if like is None or isinstance(value, (np.ndarray, np.generic)):
         return array
     if array.dtype.kind in "iu" and array.size and not has_float64(like) and np.abs(array).max() >= 2**31:
@@ -83,14 +79,23 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
     return constant(array, like)
 
 
+def _even(name: str, value: Any) -> np.ndarray:
+    """A number or an even nest of lists as a NumPy array."""
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be a number, an array or an even nest of lists; got {_check.shown(value)}. "
+            f"Make every row the same length ({error})."
+        ) from None
+
+
 def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
     if isinstance(value, list | tuple):
-        value = np.asarray(value) if like is None else constant(np.asarray(value), like)
+        value = _even(name, value) if like is None else constant(_even(name, value), like)
     if _library(value) is None:
-        raise TypeError(
-            f"{name} must be an array of truth values; got {_check.shown(value)}. Give true where a token is real."
-        )
+        raise TypeError(f"{name} must be an array of truth values; got {_check.shown(value)}. Give true or false.")
     if dtype_name(value.dtype) == "bool":
         return value
     ends = extremes(value)
@@ -99,6 +104,15 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
             f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. Compare it with something first."
         )
     return value != 0
+
+
+def floats(name: str, value: Any) -> Array:
+    """Content as it is, if it is an array of floats of one of the libraries."""
+    if _library(value) is None:
+        raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
+    if kind(value) not in ("float", "narrow"):
+        raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
+    return value
 
 
 def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
@@ -112,9 +126,13 @@ def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
 
 def astype(array: Array, dtype: Any) -> Array:
     """The array in another dtype."""
-    if library(array) == "torch":
+    which = library(array)
+    if which == "torch":
         return array.to(dtype)
-    return array.astype(dtype)
+    if which == "jax":
+        return array.astype(dtype)
+    with np.errstate(over="ignore"):  # infinity is the rounded value of what 16 bits do not hold
+        return array.astype(dtype)
 
 
 def kind(array: Array) -> str:
@@ -260,7 +278,9 @@ def sum_along(array: Array, index: Array, count: int) -> Array:
     """The inverse: numbers of the last axis that share an index are added; shapes (..., m), (..., m) to (..., count)."""
     xp = namespace(array, index)
     if library(array) == "torch":
-        return xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device).scatter_add(-1, index, array)
+        return xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device).scatter_add(
+            -1, index, array
+        )
     rows, places = math.prod(array.shape[:-1]), array.shape[-1]
     where = (xp.arange(rows)[:, None], index.reshape((rows, places)))
     total, numbers = xp.zeros((rows, count), array.dtype), array.reshape((rows, places))

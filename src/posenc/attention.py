@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.phase import checked
 from posenc.turn import LAYOUTS, Layout
 
 
@@ -112,7 +113,7 @@ def _paired(
 
 def _placed(name: str, positions: Array, x: Array) -> Array:
     """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time)."""
-    positions = _array.as_array(name, positions, like=x)
+    positions = checked(_array.as_array(name, positions, like=x), name)
     _array.namespace(x, positions)
     if tuple(positions.shape) not in ((x.shape[2],), (x.shape[0], x.shape[2]), (1, x.shape[2])):
         raise ValueError(
@@ -125,13 +126,15 @@ def _placed(name: str, positions: Array, x: Array) -> Array:
 def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
     """q, k and v as (batch, heads, time, d), with each key head repeated for its group of queries."""
     _check.choice("layout", layout, LAYOUTS)
-    _array.namespace(q, k, v)
     for name, value in (("q", q), ("k", k), ("v", v)):
-        if value.ndim != 4 or _array.kind(value) not in ("float", "narrow"):
-            raise ValueError(
-                f"{name} must hold floats with four axes, {layout!r}; got {_array.dtype_name(value.dtype)} of shape "
-                f"{tuple(value.shape)}. Add the missing axes."
+        if getattr(value, "ndim", None) != 4 or _array.kind(value) not in ("float", "narrow"):
+            what = (
+                f"{_array.dtype_name(value.dtype)} of shape {tuple(value.shape)}"
+                if hasattr(value, "dtype")
+                else _check.shown(value)
             )
+            raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
+    _array.namespace(q, k, v)
     if layout == "bthd":
         q, k, v = (value.swapaxes(1, 2) for value in (q, k, v))
     if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:

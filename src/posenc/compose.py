@@ -175,7 +175,7 @@ class Concatenated(Adds):
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x: (*batch, n, d) → (*batch, n, d + width)."""
-        positions = _array.as_array("positions", positions, like=x)
+        positions = _array.as_array("positions", positions, like=_array.floats("x", x))
         rows = _array.astype(self.embed(positions, params, dtype=_array.wide(x).dtype), x.dtype)
         if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
             raise ValueError(
@@ -276,7 +276,9 @@ def _own(params: Params, prefix: str) -> Mapping[str, Array]:
 
 def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
     """factor · embed(positions), formed in float32 at least and rounded once."""
-    positions = _array.as_array("positions", positions, like=next(iter(params.values()), None) if params else None)
+    positions = _array.as_array(
+        "positions", positions, like=next(iter(params.values()), None) if isinstance(params, Mapping) else None
+    )
     dtype = _array.result_dtype(dtype, positions)
     rows = encoding.embed(positions, params, dtype=_array.wide_dtype(dtype, positions))
     return _array.astype(rows * factor, dtype)

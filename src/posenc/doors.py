@@ -91,7 +91,7 @@ class Adds(Encoding):
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
         table = _table_for(self, x, positions, params)
-        if x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
+        if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
             raise ValueError(
                 f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. One place for each position."
             )
@@ -177,5 +177,5 @@ def _first(params: Params | None) -> Array | None:
 
 
 def _table_for(encoding: Adds, x: Array, positions: Array, params: Params | None) -> Array:
-    positions = _array.as_array("positions", positions, like=x)
+    positions = _array.as_array("positions", positions, like=_array.floats("x", x))
     return encoding.embed(positions, params, dtype=_array.wide(x).dtype)

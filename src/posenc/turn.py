@@ -84,9 +84,7 @@ class Turn:
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
         """Turn x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
-        _array.namespace(x, self.cos)  # refuses a mixture of libraries
-        if _array.kind(x) not in ("float", "narrow"):
-            raise TypeError(f"x must hold floats; got {_array.dtype_name(x.dtype)}. Convert it.")
+        _array.namespace(_array.floats("x", x), self.cos)  # refuses a mixture of libraries
         y = _array.wide(x)
         if _array.dtype_name(y.dtype) == "float64" and _array.dtype_name(self.cos.dtype) == "float32":
             raise TypeError(

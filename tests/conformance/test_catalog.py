@@ -5,14 +5,16 @@ from typing import Any, ClassVar
 
 import pytest
 
+from posenc import _array
 from posenc.catalog import CATALOG
 from posenc.compose import Concatenated, LearnedScale, Partial, Scaled, Sum
 from posenc.doors import Adds, Biases, Claim, Encoding
-from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import YaRN
+from posenc.phase import guard
+from posenc.positions import difference
 from posenc.testing import Check, checks_for
 
 COMPOSED: tuple[Encoding, ...] = (
@@ -35,7 +37,13 @@ class Recency(Biases):
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        return ALiBi(heads=self.heads, steepest=4.0).bias(head, query, key, params, dtype=dtype)
+        self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key, like=None)
+        steps = difference(query, key)
+        dtype = _array.result_dtype(dtype, steps)
+        wide = _array.astype(_array.namespace(steps).abs(steps), _array.wide_dtype(dtype, steps))
+        unseen = _array.astype(guard(query) + guard(key), wide.dtype)
+        return _array.astype((unseen - wide) / (self.head_index(head, steps) + 1), dtype)
 
 
 def _cases() -> list[Any]:

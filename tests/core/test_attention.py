@@ -78,14 +78,19 @@ def test_rotation_enters_through_the_angle_of_each_pair():
 def test_a_cache_gives_what_the_whole_gives():
     q, k, v = draw(heads=4, key_heads=2, n=6, m=6)
     encodings = [posenc.RoPE(dim=8), posenc.ALiBi(heads=4)]
-    whole = attention(
-        q, k, v, query=range(6), key=range(6), layout="bhtd", encodings=encodings, causal=True
-    ).output
+    whole = attention(q, k, v, query=range(6), key=range(6), layout="bhtd", encodings=encodings, causal=True).output
     cache = Cache(k[:, :, :2], v[:, :, :2], np.arange(2), "bhtd")
     for i in range(2, 6):
         cache = cache.extended(k[:, :, i : i + 1], v[:, :, i : i + 1], [i])
         step = attention(
-            q[:, :, i : i + 1], cache.k, cache.v, query=[i], key=cache.key, layout="bhtd", encodings=encodings, causal=True
+            q[:, :, i : i + 1],
+            cache.k,
+            cache.v,
+            query=[i],
+            key=cache.key,
+            layout="bhtd",
+            encodings=encodings,
+            causal=True,
         )
         assert np.abs(step.output - whole[:, :, i : i + 1]).max() < FLOAT64
 
@@ -126,14 +131,22 @@ REFUSED = [
     ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of records"),
     ({"encodings": [posenc.ALiBi(heads=3)]}, ValueError, r"^encodings must have as many heads as q, 12; got ALiBi"),
     ({"params": [None]}, ValueError, r"^params must be a list with one entry for each of 0"),
-    ({"query": [0]}, ValueError, r"^query must hold a position for each of 5 places, with or without a batch of 2; got shape \(1,\)"),
+    (
+        {"query": [0]},
+        ValueError,
+        r"^query must hold a position for each of 5 places, with or without a batch of 2; got shape \(1,\)",
+    ),
     ({"causal": 1}, TypeError, r"^causal must be True or False; got 1"),
     ({"scale": 0.0}, ValueError, r"^scale must be a finite number above 0"),
     ({"mask": "yes"}, TypeError, r"^mask must be an array of truth values; got 'yes'"),
     ({"mask": [[0.5] * 7] * 5}, ValueError, r"^mask must hold 0 and 1"),
     ({"q": np.zeros((5, 8))}, ValueError, r"^q must hold floats with four axes, 'bhtd'; got float64 of shape \(5, 8\)"),
     ({"q": np.zeros((2, 12, 5, 8), int)}, ValueError, r"^q must hold floats with four axes, 'bhtd'; got int64"),
-    ({"k": np.zeros((2, 5, 7, 8)), "v": np.zeros((2, 5, 7, 8))}, ValueError, r"^k must have a number of heads that divides"),
+    (
+        {"k": np.zeros((2, 5, 7, 8)), "v": np.zeros((2, 5, 7, 8))},
+        ValueError,
+        r"^k must have a number of heads that divides",
+    ),
     ({"k": np.zeros((2, 4, 7, 6))}, ValueError, r"^k must have the batch and head width of q"),
 ]
 

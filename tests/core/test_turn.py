@@ -57,9 +57,17 @@ def test_layouts_say_which_axis_is_time():
 TURN = posenc.RoPE(dim=4).turn([0, 1, 2])
 REFUSED = [
     (lambda: TURN(np.zeros((3, 5))), ValueError, r"^x must have 4 channels in its last axis; got shape \(3, 5\)"),
-    (lambda: TURN(np.zeros((2, 4))), ValueError, r"^x must have as many places as the turn has positions, \(3,\); got shape \(2, 4\)"),
+    (
+        lambda: TURN(np.zeros((2, 4))),
+        ValueError,
+        r"^x must have as many places as the turn has positions, \(3,\); got shape \(2, 4\)",
+    ),
     (lambda: TURN(np.zeros((1, 1, 3, 4))), ValueError, r"^layout must be 'bhtd' or 'bthd' for x with heads; got None"),
-    (lambda: TURN(np.zeros((1, 3, 4)), layout="bhtd"), ValueError, r"^x must have four axes, 'bhtd'; got shape \(1, 3, 4\)"),
+    (
+        lambda: TURN(np.zeros((1, 3, 4)), layout="bhtd"),
+        ValueError,
+        r"^x must have four axes, 'bhtd'; got shape \(1, 3, 4\)",
+    ),
     (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="bhtd"), ValueError, r"^x must have as many places"),
     (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="tbhd"), ValueError, r"^layout must be one of"),
     (lambda: TURN(np.zeros((3, 4), int)), TypeError, r"^x must hold floats; got int64"),

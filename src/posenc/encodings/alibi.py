@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference, guarded
+from posenc.positions.distance import steps
 
 Rule = Literal["paper", "geometric", "linear"]
 RULES = ("paper", "geometric", "linear")
@@ -77,15 +77,15 @@ class ALiBi(Biases):
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         self.checked(params)
-        distance = difference(query, key)
-        dtype = _array.result_dtype(dtype, distance)
-        slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
-        steps = guarded(distance, query, key, slopes.dtype)
+        query, key = _array.as_arrays(query=query, key=key)
+        dtype = _array.result_dtype(dtype, query)
+        distance = steps(query, key, dtype)
+        slopes = _array.constant(_slopes(self), distance, distance.dtype)
         slope = slopes[self.head_index(head, distance)]
         if self.form == "signed":
-            return _array.astype(slope * steps, dtype)
+            return _array.astype(slope * distance, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - slope * _array.namespace(steps).abs(steps), dtype)
+        return _array.astype(0.0 - slope * _array.namespace(distance).abs(distance), dtype)
 
 
 def geometric(count: int, steepest: float) -> np.ndarray:

@@ -59,7 +59,7 @@ class Learned(Adds):
         _check.size("length", self.length * self.dim)
         if (self.extent is None) == (self.outside == "interpolate"):
             raise ValueError(
-                f"extent must be given with outside='interpolate' and only then; got extent={self.extent} with "
+                f"extent must be given with outside='interpolate' and only then; got extent={self.extent!r} with "
                 f"outside={self.outside!r}. Say how many positions the table is stretched over, or leave extent out."
             )
         if self.extent is not None:

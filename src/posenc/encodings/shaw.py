@@ -60,8 +60,8 @@ class Shaw(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         table = self.checked(params)["relative_keys"]
-        _array.namespace(q, k, table)
         q, k = content("q", q, self.dim), content("k", k, self.dim)
+        _array.namespace(q, k, table)
         row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
         products = q @ _array.astype(table, q.dtype).swapaxes(0, 1)
         row = _array.namespace(q).broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
@@ -69,8 +69,8 @@ class Shaw(Scores):
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
         table = self.checked(params)["relative_values"]
-        xp = _array.namespace(weights, table)
-        weights = content("weights", weights, weights.shape[-1])
+        xp = _array.namespace(_array.floats("weights", weights), table)
+        weights = content("weights", weights, weights.shape[-1] if weights.ndim else 0)
         row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
         # Weights of equal distance are summed first: no vector is made for each pair of positions.
         weights = weights + _array.astype(guard, weights.dtype)

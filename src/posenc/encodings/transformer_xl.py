@@ -76,8 +76,8 @@ class TransformerXL(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
         q, k = self._own("q", q), self._own("k", k)
+        xp = _array.namespace(q, k, *learned.values())
         projection, u, v = (_array.astype(learned[name], q.dtype) for name in ("W_R", "u", "v"))
         asked = (q + v[:, None, :]) @ projection.swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., : self.model_dim // 2], asked[..., self.model_dim // 2 :]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc import _array
+from posenc import _array, _check
 from posenc._array import Array
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
@@ -74,6 +74,7 @@ def phase(positions: Array, frequencies: Frequencies) -> Phase:
     is kept. Beyond that: ValueError where values can be seen, NaN where they cannot (tracing, accelerators).
     """
     positions = checked(positions)
+    _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
     word = WIDE if _array.has_float64(positions) else NARROW
     whole, fraction = _split(positions, word)
     integer = _array.dtype_of(word.integer, positions)

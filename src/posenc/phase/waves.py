@@ -26,6 +26,7 @@ def cosine_sine(
     frequencies, angle and function are float32, as in released models, and bit-equal to them under PyTorch.
     """
     _check.choice("numerics", numerics, ("exact", "float32"))
+    _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
     positions = checked(positions)
     dtype = _array.result_dtype(dtype, positions)
     if numerics == "float32":

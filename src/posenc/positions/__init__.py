@@ -3,7 +3,7 @@
 from posenc.positions.augmented import augmented
 from posenc.positions.bi_level import bi_level
 from posenc.positions.coupled import coupled
-from posenc.positions.distance import difference
+from posenc.positions.distance import difference, steps
 from posenc.positions.randomised import randomised
 from posenc.positions.sequences import decoding, from_mask, packed, span
 from posenc.positions.shifted import shifted
@@ -21,4 +21,5 @@ __all__ = [
     "shifted",
     "skip_wise",
     "span",
+    "steps",
 ]

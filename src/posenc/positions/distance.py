@@ -39,13 +39,28 @@ def guarded(distance: Array, query: Array, key: Array, dtype: Any) -> Array:
     xp = _array.namespace(distance)
     unseen = _unseen(query, distance) + _unseen(key, distance)
     steps = _array.astype(distance, dtype) + _array.astype(unseen, dtype)
-    if _array.has_float64(distance):
+    if _array.kind(distance) == "float" or _array.has_float64(distance):
         return steps
     return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
 
 
 def _unseen(positions: Array, like: Array) -> Array:
     return guard(_array.as_array("positions", positions, like=like))
+
+
+def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Array:
+    """key - query as floats of a dtype, or of float32 where that has 16 bits.
+
+    What `difference` cannot say while values are not seen is NaN here: a position out of range, a distance too far for
+    32 bits.
+
+    >>> import numpy as np
+    >>> steps([5], [3, 9], np.float32).tolist()
+    [-2.0, 4.0]
+    """
+    query, key = _array.as_arrays(query=query, key=key, like=like)
+    distance = difference(query, key)
+    return guarded(distance, query, key, _array.wide_dtype(dtype, distance))
 
 
 def _narrow(query: Array, key: Array) -> Array:

@@ -14,8 +14,7 @@ def content(name: str, x: Array, dim: int) -> Array:
     >>> content("q", np.zeros((2, 3, 4), np.float16), 4).dtype
     dtype('float32')
     """
-    if _array.kind(x) not in ("float", "narrow"):
-        raise TypeError(f"{name} must hold floats; got {_array.dtype_name(x.dtype)}. Convert it.")
+    x = _array.floats(name, x)
     if x.ndim < 3 or x.shape[-1] != dim:
         raise ValueError(
             f"{name} must have shape (*batch, heads, places, {dim}); got {tuple(x.shape)}. Give whole heads."

@@ -67,14 +67,12 @@ def _fields_matter(encoding: Encoding) -> None:
 def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
     """Whether the field matters once another field has another value (what an odd width does, say)."""
     values = (getattr(encoding, name), *others(encoding, name))
-    alone = [changed(encoding, **{name: value}) is None for value in values]
     for field in fields(encoding):
         if field.name == name:
             continue
         for beside in others(encoding, field.name):
             both = [changed(encoding, **{field.name: beside, name: value}) for value in values]
-            refused = [record is None for record in both]
-            if refused != alone and not all(refused):  # what this field may be depends on the other
+            if both[0] is None and any(both):  # beside that value, this field's own is refused and another is not
                 return True
             if len({everything_seen(record) for record in both if record is not None}) > 1:
                 return True

@@ -21,6 +21,9 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     the device of attention: a step of decoding gives its own `query`. params: what the record learns, None if nothing.
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
 
+    A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since PyTorch
+    compiles no sum inside a score_mod; take `strided` where the record is relative.
+
     It is `record.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
     naming the argument.
 

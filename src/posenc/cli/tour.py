@@ -1,0 +1,159 @@
+"""`posenc tour`: positional encoding at work on real text, in one page."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from posenc.cli import show
+from posenc.explorer.tour import ALL, STEPS, Journey, Settings, Step
+from posenc.explorer.tour_order import PAIRS
+
+INTERRUPTED = 130
+#: What the tour needs beyond the mathematics, and what installs it.
+NEEDED = ("matplotlib", "tokenizers", "torch")
+
+
+@dataclass(frozen=True)
+class Tour:
+    """See positional encoding at work on real text: order blindness, the encodings with their numbers and pictures, and six
+    small models that differ in nothing else, trained while you wait (under three minutes on two cores).
+
+    Writes one self-contained page. Ctrl-C leaves a whole page of what was done so far.
+
+    examples:
+      posenc tour
+      posenc tour --text my-book.txt --output book.html
+      posenc tour --sentences "Dog bites man" "Man bites dog"
+      posenc tour --seed 1 --steps 2000
+    """
+
+    text: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """UTF-8 text to train on, 4,000 characters or more; English that ships with Python if left out."""
+
+    sentences: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SENTENCE")] = ()
+    """Two sentences, or several twos, of the same words in two orders."""
+
+    output: Annotated[Path, tyro.conf.arg(metavar="FILE")] = Path("tour.html")
+    """Where the page goes."""
+
+    seed: Annotated[int, tyro.conf.arg(metavar="INT")] = 0
+    """Decides initial weights, order of the data and generated text."""
+
+    steps: Annotated[int, tyro.conf.arg(metavar="INT")] = STEPS
+    """Training steps for each model."""
+
+    json: bool = False
+    """Print the measured losses as JSON."""
+
+    def run(self) -> int:
+        _installed()
+        journey = Journey(_settings(self))
+        began = time.monotonic()
+        try:
+            with contextlib.closing(journey.steps()) as steps:
+                _shown(steps)
+        except KeyboardInterrupt:
+            _say(f"Stopped. {_left(journey)}")
+            return INTERRUPTED
+        seconds = time.monotonic() - began
+        _say(f"{journey.settings.output} is ready, after {seconds:.0f} seconds. Open it in a browser.")
+        if self.json:
+            print(show.as_json(_figures(journey, seconds)))
+        return 0
+
+
+def _installed() -> None:
+    import importlib.util
+
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"tour needs {', '.join(missing)}. Install what is missing with: pip install 'posenc[lab,plot]'"
+        )
+
+
+def _settings(options: Tour) -> Settings:
+    if len(options.sentences) % 2:
+        raise ValueError(
+            f"sentences must come in pairs, the same words in two orders; got {len(options.sentences)}. Put each sentence in quotes."
+        )
+    pairs = tuple(zip(options.sentences[::2], options.sentences[1::2], strict=True))
+    return Settings(options.text, pairs or PAIRS, options.output, options.seed, options.steps)
+
+
+def _left(journey: Journey) -> str:
+    """What is left of an interrupted tour."""
+    output = journey.settings.output
+    if not journey.written:
+        return "Nothing was written."
+    done = len(journey.outcomes)
+    return f"{output} holds a partial report, with {done} of {journey.contestants} models trained."
+
+
+def _say(line: str) -> None:
+    """To the reader, not into the JSON."""
+    print(line, file=sys.stderr)
+
+
+def _shown(steps: Iterator[Step]) -> None:
+    """A bar for each stage and each model, with the time left; plain lines where there is no terminal."""
+    if not sys.stderr.isatty():
+        _told(steps)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<12}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    times = (
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("taken"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, *times, console=Console(stderr=True)) as progress:
+        bars: dict[str, Any] = {}
+        for step in steps:
+            if step.stage not in bars:
+                bars[step.stage] = progress.add_task(step.stage, total=step.total, note="", start=False)
+            if step.done:
+                progress.start_task(bars[step.stage])
+            progress.update(bars[step.stage], completed=step.done, note=step.note)
+
+
+def _told(steps: Iterator[Step]) -> None:
+    """A line for each finished stage, and for each quarter of all training."""
+    quarter = 0
+    for step in steps:
+        if step.stage == ALL and 4 * step.done // step.total > quarter:
+            quarter = 4 * step.done // step.total
+            _say(f"{step.stage}: {step.done} of {step.total} steps")
+        elif step.stage != ALL and step.done == step.total:
+            _say(f"{step.stage}: done{', ' if step.note else ''}{step.note}")
+
+
+def _figures(journey: Journey, seconds: float) -> dict[str, Any]:
+    """The numbers behind the page."""
+    recipe = journey.settings.recipe
+    block = recipe.longest // recipe.bins
+    models = [
+        {
+            "name": outcome.contestant.name,
+            "encoding": outcome.contestant.encoding,
+            "pace": outcome.contestant.pace,
+            "parameters": outcome.parameters,
+            "training_loss": outcome.curve[-1].loss,
+            "loss_by_context": {block * (index + 1): loss for index, loss in enumerate(outcome.losses.mean(0))},
+            "sample_tokens": outcome.sample,
+        }
+        for _, outcome in sorted(journey.outcomes.items())
+    ]
+    return {"output": journey.settings.output, "seconds": round(seconds, 1), "recipe": recipe, "models": models}

@@ -1,0 +1,164 @@
+"""What the measured numbers say, in sentences: every claim is decided by a number that stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.learned import Learned
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5Bias
+from posenc.lab.recipe import Outcome, Recipe
+
+#: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may make (nats).
+SURE, LEAST = 2.0, 0.05
+
+
+class Change(NamedTuple):
+    """A mean difference of losses of the same tokens, and its standard error over windows."""
+
+    mean: float
+    error: float
+
+    @property
+    def seen(self) -> bool:
+        return abs(self.mean) > max(SURE * self.error, LEAST)
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f} ± {SURE * self.error:.2f}".replace("-", "−")
+
+
+def change(losses: np.ndarray, base: np.ndarray) -> Change:
+    """How losses (windows,) differ from those of the same windows."""
+    difference = losses - base
+    return Change(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference))))
+
+
+def lengths(recipe: Recipe) -> tuple[int, ...]:
+    """The context lengths that are named: the training length, twice that, the longest."""
+    return tuple(sorted({recipe.length, min(2 * recipe.length, recipe.longest), recipe.longest}))
+
+
+def at(outcome: Outcome, length: int, recipe: Recipe) -> np.ndarray:
+    """Losses (windows,) with a context of so many tokens."""
+    return outcome.at(length / recipe.longest)
+
+
+def findings(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
+    """The whole comparison in a few sentences."""
+    sound = [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
+    if not sound:
+        return []
+    said = [_ranking(sound, recipe)]
+    worth = _worth(sound, recipe)
+    said += [worth] if worth else []
+    near, far = recipe.length, recipe.longest
+    moved = {outcome.contestant.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
+    worse = {
+        name: moved[name]
+        for name in sorted(moved, key=lambda name: -moved[name].mean)
+        if moved[name].seen and moved[name].mean > 0
+    }
+    held = [name for name in moved if name not in worse]
+    if worse:
+        listed = ", ".join(f"{name} ({gain})" for name, gain in worse.items())
+        said.append(
+            f"The same tokens at the end of {far} tokens instead of {near} cost more with: {listed} nats a token."
+        )
+    if held:
+        said.append(
+            f"No loss to be seen from {near} to {far} tokens with: {', '.join(f'{name} ({moved[name]})' for name in held)}."
+        )
+    return said
+
+
+def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
+    ordered = sorted(sound, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
+    listed = ", ".join(
+        f"{outcome.contestant.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
+    )
+    best = ordered[0]
+    level = [
+        other.contestant.name
+        for other in ordered[1:]
+        if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).seen
+    ]
+    equal = f" Too near to the first to be told from it: {', '.join(level)}." if level else ""
+    return f"Loss on held-out text at the training length of {recipe.length} tokens, in nats a token, the best first: {listed}.{equal}"
+
+
+def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
+    """What the best encoding gains over none."""
+    bare = next((outcome for outcome in sound if isinstance(outcome.contestant.encoding, NoPE)), None)
+    others = [outcome for outcome in sound if outcome is not bare]
+    if bare is None or not others:
+        return None
+    best = min(others, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
+    gain = change(at(bare, recipe.length, recipe), at(best, recipe.length, recipe))
+    if not gain.seen or gain.mean < 0:
+        return "No encoding beats none here, by a difference that counts: train longer (--steps)."
+    return (
+        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives the right token "
+        f"{np.exp(gain.mean):.2f} times the probability that the model without an encoding gives it (geometric mean)."
+    )
+
+
+def verdict(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
+    """What one encoding did, and why where the why follows from its definition."""
+    if not np.isfinite(outcome.losses).all():
+        return "Diverged: its loss is no number any more. Try another seed or fewer steps."
+    near, *further = lengths(recipe)
+    base = at(outcome, near, recipe)
+    said = [f"{base.mean():.2f} nats a token at the training length{_beside_none(outcome, outcomes, recipe)}."]
+    moves = [change(at(outcome, length, recipe), base) for length in further]
+    for length, moved in zip(further, moves, strict=True):
+        word = "no difference to be seen" if not moved.seen else "worse" if moved.mean > 0 else "better"
+        said.append(f"The same tokens at {length // near}× that length: {moved}, {word}.")
+    said.append(_why(outcome, recipe, any(moved.seen and moved.mean > 0 for moved in moves)))
+    return " ".join(part for part in said if part)
+
+
+def _beside_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
+    bare = next((other for other in outcomes if isinstance(other.contestant.encoding, NoPE)), outcome)
+    if bare is outcome or not np.isfinite(bare.losses).all():
+        return ""
+    gain = change(at(outcome, recipe.length, recipe), at(bare, recipe.length, recipe))
+    return f", {gain} beside none" + ("" if gain.seen else " (no difference to be seen)")
+
+
+def _why(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
+    record = outcome.contestant.encoding
+    last = recipe.length - 1
+    if isinstance(record, NoPE):
+        return (
+            "It knows order only through the causal mask: a layer sees which tokens came before, not in what order, and only the next "
+            "one can work out some of that."
+        )
+    if isinstance(record, Sinusoidal):
+        return (
+            f"Its vectors exist at every position, but those after {last} were never seen in training." if fell else ""
+        )
+    if isinstance(record, Learned):
+        rows = f"Its table has {record.length} rows; every later token gets the last row (outside={record.outside!r})"
+        return rows + (", so it cannot tell those tokens apart." if fell else ".")
+    if isinstance(record, RoPE):
+        return f"It sees distances alone, but distances above {last} never occurred in training." if fell else ""
+    if isinstance(record, ALiBi):
+        return "Its bias goes on in a straight line: the farther a token, the less it counts, and what training never showed counts least."
+    if isinstance(record, T5Bias):
+        return _untrained(record, recipe) if fell else ""
+    return ""
+
+
+def _untrained(record: T5Bias, recipe: Recipe) -> str:
+    """From which distance on the buckets are those that no training window reaches."""
+    buckets = record.bucket(-np.arange(recipe.longest))
+    beyond = np.flatnonzero(~np.isin(buckets, buckets[: recipe.length]))
+    if not len(beyond):
+        return ""
+    return f"Its numbers for distances from {beyond[0]} on were never trained: they are still those it was drawn with."

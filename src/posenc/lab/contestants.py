@@ -1,0 +1,31 @@
+"""The encodings that the tour compares, one for each way of telling a decoder where it is."""
+
+from __future__ import annotations
+
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.learned import Learned
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5Bias
+from posenc.lab.recipe import Contestant, Recipe
+
+#: The rate of an encoding's own parameters, as a multiple of the model's.
+PACE = 10.0
+
+
+def contestants(recipe: Recipe) -> tuple[Contestant, ...]:
+    """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
+
+    The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
+    encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short training.
+    """
+    head = recipe.width // recipe.heads
+    return (
+        Contestant("none", NoPE(dim=recipe.width)),
+        Contestant("sinusoidal", Sinusoidal(dim=recipe.width)),
+        Contestant("learned", Learned(dim=recipe.width, length=recipe.length, outside="clamp"), PACE),
+        Contestant("rotary", RoPE(dim=head)),
+        Contestant("ALiBi", ALiBi(heads=recipe.heads)),
+        Contestant("T5", T5Bias(heads=recipe.heads, bidirectional=False), PACE),
+    )

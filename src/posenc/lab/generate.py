@@ -1,0 +1,32 @@
+"""Text from a model, a token at a time, each token placed behind the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from posenc import _check
+from posenc.lab.model import Cache, Transformer
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def generate(
+    model: Transformer, prompt: Sequence[int], count: int, *, seed: int, temperature: float = 0.8
+) -> tuple[int, ...]:
+    """`count` tokens that follow the prompt, drawn from softmax(logits / temperature).
+
+    The draw of token i is the same number for every model of a seed: samples differ because the models do.
+    """
+    if len(prompt) == 0:
+        raise ValueError("prompt must hold at least one token; got none. Give the number of a token.")
+    temperature = _check.real("temperature", temperature, 0.0, 100.0, above=True)
+    draws = np.random.default_rng(seed).random(_check.integer("count", count, 0, 10**6))
+    cache, new, made = Cache(), list(prompt), list[int]()
+    for draw in draws:
+        logits = model(torch.tensor([new]), cache=cache, last=1)[0, -1].double()
+        cumulative = torch.softmax(logits / temperature, -1).cumsum(-1).numpy()
+        new = [min(int(np.searchsorted(cumulative, draw * cumulative[-1], side="right")), len(cumulative) - 1)]
+        made += new
+    return tuple(made)

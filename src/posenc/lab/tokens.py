@@ -1,0 +1,97 @@
+"""Text as tokens: byte-level pieces learned from the text itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posenc import _check
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+#: The shortest text that leaves enough to train on and to measure with, and the longest that is read.
+FEWEST_CHARACTERS, MOST_BYTES = 4_000, 8 << 20
+#: Pieces are learned from this much of the text at most; more changes them little and takes long.
+LEARNED_FROM = 1_000_000
+
+
+def default_text() -> str:
+    """English that ships with Python: its help on the language, topic by topic in alphabetical order."""
+    from pydoc_data.topics import topics
+
+    return "\n\n".join(topics[name] for name in sorted(topics))
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file, or a ValueError that names `text` and says what is wrong with the file."""
+    file, rule = Path(path), "text must name a readable file of UTF-8 text"
+    name = repr(str(path))
+    try:
+        if not file.is_file():
+            found = "a folder" if file.is_dir() else "no such file" if not file.exists() else "no ordinary file"
+            raise ValueError(f"{rule}; got {name}: {found}. Give the path of a text file.")
+        size = file.stat().st_size
+        if size > MOST_BYTES:
+            raise ValueError(f"text must have at most {MOST_BYTES} bytes; got {size} in {name}. Cut the file.")
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) and str(error).startswith("text "):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ValueError(f"{rule}; got {name}: {reason}. Check the path and its permissions.") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{rule}; got {name}: byte {data[error.start]:#04x} at {error.start} is not UTF-8. Convert it (iconv -t utf-8)."
+        ) from None
+    if "\0" in text:
+        raise ValueError(f"{rule}; got {name}: it holds NUL, so it is no text. Give a text file.")
+    return long_enough(text.replace("\r\n", "\n"), name)
+
+
+def long_enough(text: str, name: str = "it") -> str:
+    """The text, if there is enough of it to learn from."""
+    if len(text.strip()) < FEWEST_CHARACTERS:
+        raise ValueError(
+            f"text must have at least {FEWEST_CHARACTERS} characters to learn from; got {len(text.strip())} in {name}. "
+            "Give a longer text."
+        )
+    return text
+
+
+def learn_pieces(text: str, vocabulary: int = 512) -> Tokenizer:
+    """A byte-level BPE tokenizer (Sennrich et al. 2016, arXiv:1508.07909) with at most `vocabulary` pieces.
+
+    All 256 bytes are pieces, so every text has tokens; no piece has more than 16 bytes.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    vocabulary = _check.integer("vocabulary", vocabulary, 256, 1 << 16)
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        max_token_length=16,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_paragraphs(text[:LEARNED_FROM]), trainer)
+    return tokenizer
+
+
+def encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
+    """Token numbers of a text; shape (tokens,), int64."""
+    parts = tokenizer.encode_batch(_paragraphs(text))
+    return np.array([number for part in parts for number in part.ids], dtype=np.int64)
+
+
+def _paragraphs(text: str) -> list[str]:
+    """The text cut before words that begin a line after an empty one; joined, it is the text again."""
+    return re.split(r"(?<=\n\n)(?=\S)", text)

@@ -1,0 +1,262 @@
+"""Every argument of every public function and method of the mathematics: bad values are refused by the argument's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hostile.values import (
+    INF,
+    NAN,
+    NOT_A_WORD,
+    NOT_CONTENT,
+    NOT_DTYPE,
+    NOT_PARAMS,
+    NOT_POSITIONS,
+    NOT_REAL,
+    NOT_TRUTH,
+    NOT_WHOLE,
+    name_of,
+    refusal,
+    told,
+)
+from posenc import catalog
+from posenc.attention import attention
+from posenc.compose import PerLayer
+from posenc.doors import Encoding
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.learned import Learned
+from posenc.encodings.rope import RoPE
+from posenc.encodings.shaw import Shaw
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5Bias
+from posenc.encodings.transformer_xl import TransformerXL
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine, phase
+from posenc.positions import decoding, difference, from_mask, packed, span
+
+
+def _params(record: Encoding) -> Any:
+    return record.init(np.random.default_rng(0)) or None
+
+
+WAVES, TABLE, WHEEL = Sinusoidal(dim=4), Learned(dim=4, length=8), RoPE(dim=4)
+SLOPES, BUCKETS, SHAW = ALiBi(heads=2), T5Bias(heads=2), Shaw(dim=4, clip=2)
+XL = TransformerXL(dim=4, heads=1, model_dim=4)
+TWO, X = np.arange(2), np.ones((1, 1, 2, 4))
+NOT_HEADS: tuple[Any, ...] = (None, "0", 0.5, NAN, -1, 2, [0, 5], True, object())
+NOT_MASKS: tuple[Any, ...] = (None, "011", object(), np.array([0.5, 1.0]), np.array([1j]), [[1, 0], [1]], {})
+NOT_COUNTS: tuple[Any, ...] = (None, "7", 2.5, NAN, INF, -1, [-2, 3], True, object(), np.array([1.5]))
+NOT_LENGTHS: tuple[Any, ...] = (None, "32", 3, [2.5], [-1], [None], ["3"], [True], [10**30], {3: 2}, object())
+
+
+@dataclass(frozen=True)
+class Call:
+    """A good call, and what each of its arguments must not be."""
+
+    name: str
+    function: Callable[..., Any]
+    good: Mapping[str, Any]
+    bad: Mapping[str, tuple[Any, ...]]
+
+
+def _attention(**changed: Any) -> Any:
+    return attention(**changed)
+
+
+NOT_Q = (*NOT_CONTENT, np.zeros((1, 1, 2, 5)))
+ATTENDED = {"q": X, "k": X, "v": X, "query": TWO, "key": TWO, "layout": "bhtd", "encodings": [WHEEL], "params": [None]}
+
+CALLS = (
+    Call("span", span, {"length": 3, "start": 0}, {"length": (*NOT_WHOLE, -1), "start": NOT_WHOLE}),
+    Call("from_mask", from_mask, {"mask": [0, 1]}, {"mask": NOT_MASKS}),
+    Call("packed", packed, {"lengths": [3, 2]}, {"lengths": NOT_LENGTHS}),
+    Call("decoding", decoding, {"cached": [3, 2], "steps": 1}, {"cached": NOT_COUNTS, "steps": (*NOT_WHOLE, -1)}),
+    Call("difference", difference, {"query": TWO, "key": TWO}, {"query": NOT_POSITIONS, "key": NOT_POSITIONS}),
+    Call(
+        "cosine_sine",
+        cosine_sine,
+        {"positions": TWO, "frequencies": Geometric(dim=4), "numerics": "exact", "dtype": None},
+        {
+            "positions": NOT_POSITIONS,
+            "frequencies": (None, 1.0, [1.0], "geometric", WHEEL),
+            "numerics": NOT_A_WORD,
+            "dtype": NOT_DTYPE,
+        },
+    ),
+    Call(
+        "phase",
+        phase,
+        {"positions": TWO, "frequencies": Geometric(dim=4)},
+        {"positions": NOT_POSITIONS, "frequencies": (None, 1.0, [1.0], WHEEL)},
+    ),
+    Call(
+        "embed",
+        WAVES.embed,
+        {"positions": TWO, "params": None, "dtype": None},
+        {"positions": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
+    ),
+    Call(
+        "embed_learned",
+        TABLE.embed,
+        {"positions": TWO, "params": _params(TABLE), "dtype": None},
+        {"positions": (*NOT_POSITIONS, [8], [-1], [0.5]), "params": (None, *NOT_PARAMS), "dtype": NOT_DTYPE},
+    ),
+    Call(
+        "attach",
+        WAVES.attach,
+        {"x": np.ones((2, 4)), "positions": TWO, "params": None},
+        {
+            "x": (
+                None,
+                "x",
+                1.5,
+                object(),
+                np.ones((3, 4)),
+                np.ones((2, 5)),
+                np.ones(4),
+                np.ones((2, 4), int),
+                np.ones((2, 4), complex),
+            ),
+            "positions": NOT_POSITIONS,
+            "params": NOT_PARAMS,
+        },
+    ),
+    Call(
+        "turn",
+        WHEEL.turn,
+        {"positions": TWO, "params": None, "role": "both", "dtype": None},
+        {"positions": NOT_POSITIONS, "params": NOT_PARAMS, "role": NOT_A_WORD, "dtype": NOT_DTYPE},
+    ),
+    Call("turned", WHEEL.turn(TWO), {"x": X, "layout": "bhtd"}, {"x": NOT_Q, "layout": NOT_A_WORD}),
+    Call(
+        "matrix",
+        SLOPES.matrix,
+        {"query": TWO, "key": TWO, "params": None, "dtype": None},
+        {"query": NOT_POSITIONS, "key": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
+    ),
+    Call(
+        "bias",
+        SLOPES.bias,
+        {"head": 1, "query": TWO, "key": TWO, "params": None, "dtype": None},
+        {"head": NOT_HEADS, "query": NOT_POSITIONS, "key": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
+    ),
+    Call(
+        "bias_t5",
+        BUCKETS.bias,
+        {"head": 1, "query": TWO, "key": TWO, "params": _params(BUCKETS), "dtype": None},
+        {
+            "head": NOT_HEADS,
+            "query": (*NOT_POSITIONS, [0.5]),
+            "key": (*NOT_POSITIONS, [0.5]),
+            "params": (None, *NOT_PARAMS),
+            "dtype": NOT_DTYPE,
+        },
+    ),
+    Call("bucket", BUCKETS.bucket, {"distance": TWO}, {"distance": (*NOT_POSITIONS, [0.5])}),
+    Call(
+        "score_shaw",
+        SHAW.score,
+        {"q": X, "k": X, "query": TWO, "key": TWO, "params": _params(SHAW)},
+        {
+            "q": NOT_Q,
+            "k": NOT_Q,
+            "query": (*NOT_POSITIONS, [0.5, 1.0], [0]),
+            "key": (*NOT_POSITIONS, [0.5, 1.0], [0]),
+            "params": (None, *NOT_PARAMS),
+        },
+    ),
+    Call(
+        "values_shaw",
+        SHAW.values,
+        {"weights": np.ones((1, 1, 2, 2)), "query": TWO, "key": TWO, "params": _params(SHAW)},
+        {
+            "weights": (None, "x", 1.5, object(), np.ones((1, 1, 2, 2), int), np.ones((2, 2))),
+            "query": (*NOT_POSITIONS, [0]),
+            "key": (*NOT_POSITIONS, [0]),
+            "params": (None, *NOT_PARAMS),
+        },
+    ),
+    Call(
+        "score_xl",
+        XL.score,
+        {"q": X, "k": X, "query": TWO, "key": TWO, "params": _params(XL)},
+        {
+            "q": NOT_Q,
+            "k": NOT_Q,
+            "query": (*NOT_POSITIONS, [0]),
+            "key": (*NOT_POSITIONS, [0]),
+            "params": (None, *NOT_PARAMS),
+        },
+    ),
+    Call(
+        "attention",
+        _attention,
+        {**ATTENDED, "causal": False, "mask": None, "scale": None},
+        {
+            "q": (*NOT_CONTENT, np.zeros((1, 2, 4))),
+            "k": NOT_Q,
+            "v": NOT_CONTENT,
+            "query": NOT_POSITIONS,
+            "key": NOT_POSITIONS,
+            "layout": NOT_A_WORD,
+            "encodings": (None, "RoPE", WHEEL, [None], [WAVES], [RoPE], {}),
+            "params": (None, [None, None], "x", {}, 3),
+            "causal": NOT_TRUTH,
+            "mask": ("x", object(), 0.5, np.array([0.5])),
+            "scale": (*NOT_REAL[1:], 0.0, -1.0),
+        },
+    ),
+    Call("row", catalog.row, {"name": "RoPE"}, {"name": ("", "rope", None, 3, object())}),
+    Call("layer", PerLayer((WHEEL, None)).at, {"layer": 1}, {"layer": (*NOT_WHOLE, -1, 2)}),
+)
+
+
+def _cases() -> Iterator[Any]:
+    for call in CALLS:
+        for name, values in call.bad.items():
+            for bad in values:
+                yield pytest.param(call, name, bad, id=f"{call.name}-{name}-{name_of(bad)}")
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+def test_the_good_call_is_good(call: Call) -> None:
+    assert call.function(**call.good) is not None or call.name == "layer"
+
+
+@pytest.mark.parametrize(("call", "name", "bad"), list(_cases()))
+def test_a_bad_argument_is_refused_by_its_name(call: Call, name: str, bad: Any) -> None:
+    error = refusal(lambda: call.function(**{**call.good, name: bad}))
+    assert str(error).startswith(name), error
+    assert told(error, bad), error
+
+
+def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:
+    many = np.broadcast_to(np.zeros(1, np.int64), (10**6,))
+    assert str(refusal(lambda: SLOPES.matrix(many, many))).startswith("query and key")
+
+
+@pytest.mark.parametrize(
+    ("call", "begins"),
+    [
+        (lambda: packed([2**30] * 8), "lengths"),
+        (lambda: Learned(dim=1, length=2**30).init(None), "rng"),  # type: ignore[arg-type]
+        (lambda: T5Bias(heads=2**40), "heads"),
+        (lambda: Shaw(dim=2**20, clip=2**20), "clip"),
+    ],
+)
+def test_other_absurd_sizes_are_refused_before_they_exist(call: Callable[[], Any], begins: str) -> None:
+    assert str(refusal(call)).startswith(begins)
+
+
+@pytest.mark.parametrize("row", catalog.CATALOG, ids=lambda row: row.name)
+def test_errors_do_not_end_in_the_middle(row: catalog.Row) -> None:
+    """Rule, value, advice: three parts, the last a sentence of its own."""
+    record = row.samples[0]
+    error = refusal(lambda: record.checked({"no_such_name": np.zeros(1)}))
+    assert "; got " in str(error)
+    assert str(error).endswith(".")

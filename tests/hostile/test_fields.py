@@ -1,0 +1,136 @@
+"""Every field of every record, walked from the catalog: a bad value is refused by the field's own name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hostile.values import NAN, NOT_A_WORD, NOT_REAL, NOT_TRUTH, NOT_WHOLE, name_of, refusal, told
+from posenc.catalog import CATALOG
+from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+from posenc.doors import Encoding
+from posenc.encodings.learned import Learned
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.frequencies import Divisors, Geometric
+from posenc.turn import Pairing
+
+RECORDS: tuple[Any, ...] = (
+    *(record for row in CATALOG for record in row.samples),
+    Learned(dim=4, length=7, outside="interpolate", extent=9),
+    Geometric(dim=8),
+    Divisors((1.0, 2.0)),
+    Pairing("halves", 8, 8, 0, 2),
+    Sum((Sinusoidal(dim=4), Sinusoidal(dim=4))),
+    Scaled(Sinusoidal(dim=4), 0.5),
+    LearnedScale(Sinusoidal(dim=4)),
+    Concatenated(Sinusoidal(dim=4)),
+    Partial(RoPE(dim=4), dim=8),
+    PerLayer((RoPE(dim=4), None)),
+)
+NOT_NUMBERS: tuple[Any, ...] = (None, "123", 1.0, (), [], (NAN,), (1.0, "2"), (1.0, None), (True,), (0.0,), object())
+NOT_RECORDS: tuple[Any, ...] = (None, "Sinusoidal(dim=4)", 1, [], {}, Sinusoidal, object())
+
+
+def _bad(record: Any, name: str) -> tuple[Any, ...]:
+    """Values that the field's kind rules out, by what the field holds now."""
+    value = getattr(record, name)
+    if isinstance(value, bool):
+        return NOT_TRUTH
+    if isinstance(value, int):
+        return NOT_WHOLE
+    if isinstance(value, float):
+        return NOT_REAL
+    if isinstance(value, str):
+        return NOT_A_WORD
+    if isinstance(value, tuple):
+        return NOT_NUMBERS if isinstance(value[0], float) else NOT_RECORDS
+    if isinstance(value, Encoding):
+        return NOT_RECORDS
+    return tuple(bad for bad in NOT_WHOLE if bad is not None)
+
+
+def _cases() -> Iterator[Any]:
+    seen = set()
+    for record in RECORDS:
+        for field in fields(record):
+            key = type(record), field.name, type(getattr(record, field.name))
+            if key in seen:
+                continue
+            seen.add(key)
+            for bad in _bad(record, field.name):
+                yield pytest.param(record, field.name, bad, id=f"{type(record).__name__}-{field.name}-{name_of(bad)}")
+
+
+@pytest.mark.parametrize(("record", "name", "bad"), list(_cases()))
+def test_a_bad_field_is_refused_by_its_name(record: Any, name: str, bad: Any) -> None:
+    error = refusal(lambda: replace(record, **{name: bad}))
+    assert str(error).startswith(name), error
+    assert told(error, bad), error
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+def test_absurd_sizes_are_refused_before_anything_is_made(row: Any) -> None:
+    record = row.samples[0]
+    for field in fields(record):
+        if isinstance(getattr(record, field.name), int) and field.name not in ("start", "bidirectional"):
+            error = refusal(lambda field=field: replace(record, **{field.name: 10**12}))  # type: ignore[misc]
+            assert str(error).startswith(field.name), error
+            assert str(10**12) in str(error), error
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+def test_unknown_fields_are_refused(row: Any) -> None:
+    with pytest.raises(TypeError, match="no_such_field"):
+        replace(row.samples[0], no_such_field=1)
+
+
+@pytest.mark.parametrize(
+    ("build", "begins"),
+    [
+        (lambda: Sinusoidal(dim=0), "dim"),
+        (lambda: Sinusoidal(dim=-4), "dim"),
+        (lambda: Sinusoidal(dim=7), "dim"),
+        (lambda: Sinusoidal(dim=2, exponent="i/(d/2-1)"), "dim"),
+        (lambda: Sinusoidal(dim=4, base=0.0), "base"),
+        (lambda: Sinusoidal(dim=4, base=-10_000.0), "base"),
+        (lambda: RoPE(dim=7), "dim"),
+        (lambda: RoPE(dim=0), "dim"),
+        (lambda: RoPE(dim=4, base=0), "base"),
+        (lambda: Learned(dim=4, length=0), "length"),
+        (lambda: Learned(dim=4, length=4, outside="interpolate"), "extent"),
+        (lambda: Learned(dim=4, length=4, extent=8), "extent"),
+        (lambda: Learned(dim=2**20, length=2**30), "length"),
+        (lambda: Sum((Sinusoidal(dim=4),)), "parts"),
+        (lambda: Sum((Sinusoidal(dim=4), Sinusoidal(dim=6))), "parts"),
+        (lambda: Sum((Sinusoidal(dim=4), RoPE(dim=4))), "parts"),  # type: ignore[arg-type]
+        (lambda: Partial(RoPE(dim=8), dim=4), "dim"),
+        (lambda: Partial(RoPE(dim=4), dim=8, start=5), "start"),
+        (lambda: Partial(Sinusoidal(dim=4), dim=8), "encoding"),  # type: ignore[arg-type]
+        (lambda: Scaled(RoPE(dim=4), 2.0), "encoding"),  # type: ignore[arg-type]
+        (lambda: PerLayer(()), "layers"),
+        (lambda: Pairing("halves", 8, 10), "width"),
+        (lambda: Pairing("halves", 8, 6, start=4), "width"),
+        (lambda: Pairing("halves", 8, 8, blocks=3), "blocks"),
+        (lambda: Divisors(()), "divisors"),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(build: Any, begins: str) -> None:
+    assert str(refusal(build)).startswith(begins)
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+def test_init_wants_a_generator(row: Any) -> None:
+    record = row.samples[0]
+    for bad in (None, 0, np.random.RandomState(0), "seed"):
+        if record.shapes:
+            assert str(refusal(lambda bad=bad: record.init(bad))).startswith("rng")  # type: ignore[misc]
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    assert RoPE(dim=np.int64(8), base=np.float32(100)) == RoPE(dim=8, base=100.0)  # type: ignore[arg-type]
+    assert Sinusoidal(dim=8, base=100) == Sinusoidal(dim=8, base=100.0)

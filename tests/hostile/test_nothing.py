@@ -1,0 +1,46 @@
+"""Nothing in, nothing out: empty sequences and empty batches at every door, in every library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posenc.attention import attention
+from posenc.catalog import CATALOG
+from posenc.positions import decoding, from_mask, packed, span
+from posenc.testing.probe import array, program
+
+SAMPLES = [record for row in CATALOG for record in row.samples]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (0, 0)], ids=str)
+@pytest.mark.parametrize("record", [row.samples[0] for row in CATALOG], ids=repr)
+def test_no_positions_give_no_rows(record: Any, shape: tuple[int, ...], library: str) -> None:
+    pytest.importorskip(library)
+    found = program(record, name=library)(array(np.zeros(shape, np.int64), library))
+    assert found.shape[-2] == shape[-1]
+    assert 0 in found.shape
+
+
+@pytest.mark.parametrize("record", [r for r in SAMPLES if r.door != "adds"], ids=repr)
+def test_attention_over_nothing(record: Any) -> None:
+    heads, width = getattr(record, "heads", 2), getattr(record, "dim", 4)
+    params = record.init(np.random.default_rng(0)) or None
+    for batch, queries, keys in ((0, 2, 3), (1, 0, 3), (1, 0, 0), (1, 2, 0)):
+        q, k = np.ones((batch, heads, queries, width)), np.ones((batch, heads, keys, width))
+        found = attention(
+            q, k, k, query=np.arange(queries), key=np.arange(keys), layout="bhtd", encodings=[record], params=[params]
+        )
+        assert found.output.shape == (batch, heads, queries, width)
+        assert np.isfinite(found.output).all()
+
+
+def test_positions_of_nothing() -> None:
+    assert span(0).shape == (0,)
+    assert packed([]).shape == (0,)
+    assert packed([0, 2, 0]).tolist() == [0, 1]
+    assert from_mask(np.zeros((2, 0), bool)).shape == (2, 0)
+    assert decoding([3], steps=0).shape == (1, 0)
