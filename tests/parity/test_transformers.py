@@ -220,4 +220,6 @@ def test_relative_bias_is_the_table_of_swin_on_one_axis(models: Models) -> None:
     with torch.no_grad():
         peer.relative_position_bias_table.copy_(table)
         wanted = peer()[0]
-    assert torch.equal(RelativeBias(heads=12, clip=6).matrix(torch.arange(7), torch.arange(7), {"table": table}), wanted)
+    assert torch.equal(
+        RelativeBias(heads=12, clip=6).matrix(torch.arange(7), torch.arange(7), {"table": table}), wanted
+    )

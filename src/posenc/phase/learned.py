@@ -10,8 +10,6 @@ import math
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from posenc import _array
 from posenc._array import Array
 from posenc.phase.fixed import Phase, Word, _carried, checked, guard
