@@ -1,56 +1,61 @@
 """posenc: one exact, fast, portable and explained definition of every positional encoding for transformers."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from posenc import positions
-from posenc.catalog import CATALOG
-from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.axial_learned import AxialLearned
-from posenc.encodings.bounded_alibi import BoundedALiBi
-from posenc.encodings.cope import CoPE
-from posenc.encodings.count import Count, NormalisedCount
-from posenc.encodings.deberta import DeBERTa
-from posenc.encodings.distance_bank import DistanceBank
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.dual_base import DualBaseRoPE
-from posenc.encodings.dynamic_position_bias import DynamicPositionBias
-from posenc.encodings.fire import FIRE
-from posenc.encodings.forgetting import ForgettingGate
-from posenc.encodings.fourier_features import FourierFeatures
-from posenc.encodings.kerple import KerpleLog, KerplePower
-from posenc.encodings.learned import Learned, resized
-from posenc.encodings.learned_rope import LearnedRoPE
-from posenc.encodings.nope import NoPE
-from posenc.encodings.one_sine import OneSine
-from posenc.encodings.random_fourier_features import RandomFourierFeatures
-from posenc.encodings.relative_bias import RelativeBias
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sandwich import Sandwich
-from posenc.encodings.shaw import Shaw
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
-from posenc.encodings.time2vec import Time2Vec
-from posenc.encodings.timestep_embedding import TimestepEmbedding
-from posenc.encodings.transformer_xl import TransformerXL
-from posenc.encodings.value_rotation import ValueRotation
-from posenc.encodings.xpos import XPos
-from posenc.frequencies import (
-    DynamicNTK,
-    Linear,
-    Llama3,
-    LongRoPE,
-    NTKAware,
-    NTKByParts,
-    NTKFixed,
-    NTKMixed,
-    Proportional,
-    Resonance,
-    Scaling,
-    YaRN,
-)
 from posenc.phase import cosine_sine, phase
-from posenc.rows.row import Row
 from posenc.turn import Pairing, Turn
+
+if TYPE_CHECKING:
+    from posenc.catalog import CATALOG
+    from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+    from posenc.encodings.alibi import ALiBi
+    from posenc.encodings.axial_learned import AxialLearned
+    from posenc.encodings.bounded_alibi import BoundedALiBi
+    from posenc.encodings.cope import CoPE
+    from posenc.encodings.count import Count, NormalisedCount
+    from posenc.encodings.deberta import DeBERTa
+    from posenc.encodings.distance_bank import DistanceBank
+    from posenc.encodings.divisor_pairs import DivisorPairs
+    from posenc.encodings.dual_base import DualBaseRoPE
+    from posenc.encodings.dynamic_position_bias import DynamicPositionBias
+    from posenc.encodings.fire import FIRE
+    from posenc.encodings.forgetting import ForgettingGate
+    from posenc.encodings.fourier_features import FourierFeatures
+    from posenc.encodings.kerple import KerpleLog, KerplePower
+    from posenc.encodings.learned import Learned, resized
+    from posenc.encodings.learned_rope import LearnedRoPE
+    from posenc.encodings.nope import NoPE
+    from posenc.encodings.one_sine import OneSine
+    from posenc.encodings.random_fourier_features import RandomFourierFeatures
+    from posenc.encodings.relative_bias import RelativeBias
+    from posenc.encodings.rope import RoPE
+    from posenc.encodings.sandwich import Sandwich
+    from posenc.encodings.shaw import Shaw
+    from posenc.encodings.sinusoidal import Sinusoidal
+    from posenc.encodings.t5 import T5Bias
+    from posenc.encodings.time2vec import Time2Vec
+    from posenc.encodings.timestep_embedding import TimestepEmbedding
+    from posenc.encodings.transformer_xl import TransformerXL
+    from posenc.encodings.value_rotation import ValueRotation
+    from posenc.encodings.xpos import XPos
+    from posenc.frequencies import (
+        DynamicNTK,
+        Linear,
+        Llama3,
+        LongRoPE,
+        NTKAware,
+        NTKByParts,
+        NTKFixed,
+        NTKMixed,
+        Proportional,
+        Resonance,
+        Scaling,
+        YaRN,
+    )
+    from posenc.rows.row import Row
 
 __all__ = [
     "CATALOG",
@@ -119,6 +124,73 @@ __all__ = [
     "resized",
 ]
 
-
 #: The release; pyproject.toml reads it here.
 __version__ = "0.1.0"
+
+#: Where each name of the catalog lives: a module is loaded when a name of it is first asked for, so that
+#: `import posenc` stays quick however many encodings there are.
+_HOMES = {
+    "ALiBi": "posenc.encodings.alibi",
+    "AxialLearned": "posenc.encodings.axial_learned",
+    "BoundedALiBi": "posenc.encodings.bounded_alibi",
+    "CATALOG": "posenc.catalog",
+    "CoPE": "posenc.encodings.cope",
+    "Concatenated": "posenc.compose",
+    "Count": "posenc.encodings.count",
+    "DeBERTa": "posenc.encodings.deberta",
+    "DistanceBank": "posenc.encodings.distance_bank",
+    "DivisorPairs": "posenc.encodings.divisor_pairs",
+    "DualBaseRoPE": "posenc.encodings.dual_base",
+    "DynamicNTK": "posenc.frequencies",
+    "DynamicPositionBias": "posenc.encodings.dynamic_position_bias",
+    "FIRE": "posenc.encodings.fire",
+    "ForgettingGate": "posenc.encodings.forgetting",
+    "FourierFeatures": "posenc.encodings.fourier_features",
+    "KerpleLog": "posenc.encodings.kerple",
+    "KerplePower": "posenc.encodings.kerple",
+    "Learned": "posenc.encodings.learned",
+    "LearnedRoPE": "posenc.encodings.learned_rope",
+    "LearnedScale": "posenc.compose",
+    "Linear": "posenc.frequencies",
+    "Llama3": "posenc.frequencies",
+    "LongRoPE": "posenc.frequencies",
+    "NTKAware": "posenc.frequencies",
+    "NTKByParts": "posenc.frequencies",
+    "NTKFixed": "posenc.frequencies",
+    "NTKMixed": "posenc.frequencies",
+    "NoPE": "posenc.encodings.nope",
+    "NormalisedCount": "posenc.encodings.count",
+    "OneSine": "posenc.encodings.one_sine",
+    "Partial": "posenc.compose",
+    "PerLayer": "posenc.compose",
+    "Proportional": "posenc.frequencies",
+    "RandomFourierFeatures": "posenc.encodings.random_fourier_features",
+    "RelativeBias": "posenc.encodings.relative_bias",
+    "Resonance": "posenc.frequencies",
+    "RoPE": "posenc.encodings.rope",
+    "Row": "posenc.rows.row",
+    "Sandwich": "posenc.encodings.sandwich",
+    "Scaled": "posenc.compose",
+    "Scaling": "posenc.frequencies",
+    "Shaw": "posenc.encodings.shaw",
+    "Sinusoidal": "posenc.encodings.sinusoidal",
+    "Sum": "posenc.compose",
+    "T5Bias": "posenc.encodings.t5",
+    "Time2Vec": "posenc.encodings.time2vec",
+    "TimestepEmbedding": "posenc.encodings.timestep_embedding",
+    "TransformerXL": "posenc.encodings.transformer_xl",
+    "ValueRotation": "posenc.encodings.value_rotation",
+    "XPos": "posenc.encodings.xpos",
+    "YaRN": "posenc.frequencies",
+    "resized": "posenc.encodings.learned",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

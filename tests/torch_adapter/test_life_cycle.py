@@ -112,7 +112,12 @@ def test_inference_then_train(record: Encoding) -> None:
     assert same(tuple(part.detach() for part in after), before)
     if any(part.requires_grad for part in after):
         sum(part.square().sum() for part in after).backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in whole.parameters())
+    # FIRE's threshold is no part of the number of a query so far out.
+    idle = {"held.multiplier"} if type(record).__name__ == "FIRE" else set()
+    for name, p in whole.named_parameters():
+        assert p.grad is not None
+        assert p.grad.isfinite().all()
+        assert p.grad.any() or name in idle
 
 
 @every

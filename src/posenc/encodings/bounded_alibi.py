@@ -11,7 +11,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings.alibi import geometric
-from posenc.positions.distance import difference, guarded
+from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class BoundedALiBi(Biases):
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         learned = self.checked(params)
-        distance = difference(query, key, learned["scale"])
-        xp, dtype = _array.namespace(distance, learned["scale"]), _array.result_dtype(dtype, distance)
-        slopes = _array.constant(_slopes(self), distance, _array.wide_dtype(dtype, distance))
+        query, key = _array.as_arrays(query=query, key=key, like=learned["scale"])
+        xp, dtype = _array.namespace(query, learned["scale"]), _array.result_dtype(dtype, query)
+        distance = xp.abs(steps(query, key, dtype))
+        slopes = _array.constant(_slopes(self), distance, distance.dtype)
         head = self.head_index(head, distance)
         scale, bound = (xp.abs(_array.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
-        steps = xp.abs(guarded(distance, query, key, slopes.dtype))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.
-        fallen = xp.minimum(scale * slopes[head] * steps, bound[head if self.per_head else head * 0])
+        fallen = xp.minimum(scale * slopes[head] * distance, bound[head if self.per_head else head * 0])
         return _array.astype(0.0 - fallen, dtype)
 
 

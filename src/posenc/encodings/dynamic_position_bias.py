@@ -10,7 +10,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference, guarded
+from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,20 @@ class DynamicPositionBias(Biases):
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         learned = self.checked(params)
-        distance = difference(query, key, learned["bias_in"])
-        _array.namespace(distance, learned["bias_in"])
-        dtype = _array.result_dtype(dtype, distance)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["bias_in"])
+        _array.namespace(query, learned["bias_in"])
+        dtype = _array.result_dtype(dtype, query)
         # float64: a network of float32 sums loses bits, and autocast would turn its products into bfloat16.
-        real = _array.widest_dtype(distance)
+        real = _array.widest_dtype(query)
         learned = {name: _array.astype(value, real) for name, value in learned.items()}
-        head = self.head_index(head, distance)
-        hidden = self._hidden(self._read(-guarded(distance, query, key, real)), learned)
+        head = self.head_index(head, query)
+        hidden = self._hidden(self._read(-steps(query, key, real)), learned)
         number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
-        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, distance)), dtype)
+        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
 
-    def _read(self, steps: Array) -> Array:
-        xp = _array.namespace(steps)
-        return xp.sign(steps) * xp.log1p(xp.abs(steps)) if self.log_distance else steps
+    def _read(self, distance: Array) -> Array:
+        xp = _array.namespace(distance)
+        return xp.sign(distance) * xp.log1p(xp.abs(distance)) if self.log_distance else distance
 
     def _hidden(self, x: Array, learned: Params) -> Array:
         x = _silu(x[..., None] * learned["weight_in"] + learned["bias_in"])

@@ -10,7 +10,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference, guarded
+from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
@@ -69,20 +69,20 @@ class FIRE(Biases):
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         learned = self.checked(params)
-        distance = difference(query, key, learned["c"])
-        xp, dtype = _array.namespace(distance, learned["c"]), _array.result_dtype(dtype, distance)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["c"])
+        xp, dtype = _array.namespace(query, learned["c"]), _array.result_dtype(dtype, query)
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
-        real = _array.widest_dtype(distance)
+        real = _array.widest_dtype(query)
         learned = {name: _array.astype(value, real) for name, value in learned.items()}
-        head = self.head_index(head, distance)
-        share = self._share(query, guarded(distance, query, key, real), learned)
+        head = self.head_index(head, query)
+        share = self._share(query, steps(query, key, real), learned)
         hidden = xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
         number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
-        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, distance)), dtype)
+        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
 
-    def _share(self, query: Array, steps: Array, learned: Params) -> Array:
+    def _share(self, query: Array, distance: Array, learned: Params) -> Array:
         """The distance as a share of the query's position, both on the scale of ψ."""
-        xp, c = _array.namespace(steps), learned["c"]
-        place = _array.astype(_array.as_array("query", query, like=steps), steps.dtype)
+        xp, c = _array.namespace(distance), learned["c"]
+        place = _array.astype(query, distance.dtype)
         reach = xp.maximum(place, xp.abs(self.threshold * learned["multiplier"]))
-        return xp.log1p(xp.abs(c * steps)) / (xp.log1p(xp.abs(c * reach)) + self.epsilon)
+        return xp.log1p(xp.abs(c * distance)) / (xp.log1p(xp.abs(c * reach)) + self.epsilon)

@@ -10,7 +10,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference, guarded
+from posenc.positions.distance import steps
 
 #: The authors' code keeps every parameter at or above this.
 FLOOR = 1e-2
@@ -53,9 +53,9 @@ class KerpleLog(Biases):
         return _drawn(rng, self.heads, r1=2.0, r2=1.0)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, steps, dtype = _parts(self, head, query, key, params, dtype)
+        r1, r2, distance, dtype = _parts(self, head, query, key, params, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - r1 * _array.namespace(steps).log1p(r2 * steps), dtype)
+        return _array.astype(0.0 - r1 * _array.namespace(distance).log1p(r2 * distance), dtype)
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,11 @@ class KerplePower(Biases):
         return _drawn(rng, self.heads, r1=1.0, r2=2.0)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, steps, dtype = _parts(self, head, query, key, params, dtype, STEEPEST)
-        xp = _array.namespace(steps)
+        r1, r2, distance, dtype = _parts(self, head, query, key, params, dtype, STEEPEST)
+        xp = _array.namespace(distance)
         # The slope of |x|^r at 0 is infinite for r < 1: no gradient may pass there.
-        here = steps == 0
-        power = xp.where(here, xp.zeros_like(steps), xp.where(here, xp.ones_like(steps), steps) ** r2)
+        here = distance == 0
+        power = xp.where(here, xp.zeros_like(distance), xp.where(here, xp.ones_like(distance), distance) ** r2)
         return _array.astype(0.0 - r1 * power, dtype)
 
 
@@ -109,9 +109,10 @@ def _parts(
 ) -> tuple[Array, Array, Array, Any]:
     """r1 and r2 of the heads asked for, within their bounds; |m - n|; and the dtype of the result."""
     learned = record.checked(params)
-    distance = difference(query, key, learned["r1"])
-    xp, dtype = _array.namespace(distance, learned["r1"]), _array.result_dtype(dtype, distance)
-    wide, head = _array.wide_dtype(dtype, distance), record.head_index(head, distance)
+    query, key = _array.as_arrays(query=query, key=key, like=learned["r1"])
+    xp, dtype = _array.namespace(query, learned["r1"]), _array.result_dtype(dtype, query)
+    distance = xp.abs(steps(query, key, dtype))
+    wide, head = distance.dtype, record.head_index(head, distance)
     r1 = xp.clip(_array.astype(learned["r1"], wide), FLOOR, None)
     r2 = xp.clip(_array.astype(learned["r2"], wide), FLOOR, most)
-    return r1[head], r2[head], xp.abs(guarded(distance, query, key, wide)), dtype
+    return r1[head], r2[head], distance, dtype

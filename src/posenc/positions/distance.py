@@ -29,25 +29,6 @@ def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     return key - query
 
 
-def guarded(distance: Array, query: Array, key: Array, dtype: Any) -> Array:
-    """A difference of query and key as floats of a dtype; NaN where one of them could not be seen and is out of range,
-    or where 32 bits did not hold how far apart they are.
-
-    >>> guarded(difference([5], [3]), [5], [3], "float32").dtype
-    dtype('float32')
-    """
-    xp = _array.namespace(distance)
-    unseen = _unseen(query, distance) + _unseen(key, distance)
-    steps = _array.astype(distance, dtype) + _array.astype(unseen, dtype)
-    if _array.kind(distance) == "float" or _array.has_float64(distance):
-        return steps
-    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(steps, float("nan")), steps)
-
-
-def _unseen(positions: Array, like: Array) -> Array:
-    return guard(_array.as_array("positions", positions, like=like))
-
-
 def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Array:
     """key - query as floats of a dtype, or of float32 where that has 16 bits.
 
@@ -60,7 +41,12 @@ def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Ar
     """
     query, key = _array.as_arrays(query=query, key=key, like=like)
     distance = difference(query, key)
-    return guarded(distance, query, key, _array.wide_dtype(dtype, distance))
+    real = _array.wide_dtype(dtype, distance)
+    floats = _array.astype(distance, real) + _array.astype(guard(query) + guard(key), real)
+    if _array.kind(distance) == "float" or _array.has_float64(distance):
+        return floats
+    xp = _array.namespace(distance)
+    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(floats, float("nan")), floats)
 
 
 def _narrow(query: Array, key: Array) -> Array:

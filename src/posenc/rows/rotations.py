@@ -1,0 +1,56 @@
+"""Encodings that rotate queries and keys: a row each."""
+
+from __future__ import annotations
+
+from posenc.encodings.dual_base import DualBaseRoPE
+from posenc.encodings.learned_rope import LearnedRoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.value_rotation import ValueRotation
+from posenc.encodings.xpos import XPos
+from posenc.rows.row import Row
+
+ROTATED: tuple[Row, ...] = (
+    Row(
+        RoPE,
+        (
+            RoPE(dim=8),
+            RoPE(dim=12, base=500_000.0, pairing="halves"),
+            RoPE(dim=8, numerics="float32"),
+        ),
+        "Su et al. 2021, arXiv:2104.09864",
+        ("LlamaRotaryEmbedding", "RotaryPositionalEmbeddings (torchtune)", "RotaryEmbedding"),
+        "For decoders: relative, without parameters, works with every fast attention.",
+    ),
+    Row(
+        XPos,
+        (XPos(dim=8), XPos(dim=6, base=100.0, scale_base=64.0, gamma=1.0, centre=3, pairing="halves")),
+        "Sun et al. 2023, arXiv:2212.10554",
+        ("LeX", "use_xpos (rotary-embedding-torch)", "rotary_xpos (x-transformers)", "scale_base (flash-attention)"),
+        "For decoders whose far tokens should matter less, without giving up a rotation.",
+    ),
+    Row(
+        DualBaseRoPE,
+        (
+            DualBaseRoPE(dim=8),
+            DualBaseRoPE(dim=12, base=500.0, second_base=2e6, pairing="halves"),
+            DualBaseRoPE(dim=8, numerics="float32"),
+        ),
+        "no paper: released code; the rotation is Su et al. 2021, arXiv:2104.09864",
+        ("DualRotaryEncoder (fairseq2)",),
+        "To give near and far tokens a ladder each within one head.",
+    ),
+    Row(
+        LearnedRoPE,
+        (LearnedRoPE(dim=8), LearnedRoPE(dim=6, base=100.0, pairing="halves")),
+        "Su et al. 2021, arXiv:2104.09864",
+        ("learned_freq (rotary-embedding-torch)",),
+        "To let training choose the wavelengths; watch the gradient, which grows with position.",
+    ),
+    Row(
+        ValueRotation,
+        (ValueRotation(encoding=RoPE(dim=8)), ValueRotation(encoding=LearnedRoPE(dim=4))),
+        "no paper: an article on VO-RoPE; the rotation is Su et al. 2021, arXiv:2104.09864",
+        ("VO-RoPE", "inverse rotary on the output (DeepSeek-V4)"),
+        "Beside a rotation of queries and keys, or without one, so that what is mixed carries its distance.",
+    ),
+)
