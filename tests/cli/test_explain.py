@@ -61,7 +61,9 @@ def test_no_encoding_sees_no_order_and_a_mirror_image_fools_alibi(posenc):
         repr(sample)
         for row in CATALOG
         for sample in row.samples[:1]
-        if "symmetric" in sample.claims or row.name == "CoPE"  # whose table begins as zeros, and says nothing
+        if "symmetric" in sample.claims
+        # CoPE's table begins as zeros and says nothing; FIRE is symmetric for queries below its threshold.
+        or row.name in ("CoPE", "FIRE")
     }
 
 

@@ -63,6 +63,8 @@ def _cases() -> Iterator[Any]:
                 continue
             seen.add(key)
             for bad in _bad(record, field.name):
+                if bad is None and (type(record).__name__, field.name) == ("DeBERTa", "max_distance"):
+                    continue  # None is DeBERTa's first version, without buckets
                 yield pytest.param(record, field.name, bad, id=f"{type(record).__name__}-{field.name}-{name_of(bad)}")
 
 
@@ -77,7 +79,7 @@ def test_a_bad_field_is_refused_by_its_name(record: Any, name: str, bad: Any) ->
 def test_absurd_sizes_are_refused_before_anything_is_made(row: Any) -> None:
     record = row.samples[0]
     for field in fields(record):
-        if isinstance(getattr(record, field.name), int) and field.name not in ("start", "bidirectional"):
+        if isinstance(getattr(record, field.name), int) and field.name not in ("start", "bidirectional", "seed"):
             error = refusal(lambda field=field: replace(record, **{field.name: 10**12}))  # type: ignore[misc]
             assert str(error).startswith(field.name), error
             assert str(10**12) in str(error), error

@@ -27,12 +27,24 @@ def test_no_positions_give_no_rows(record: Any, shape: tuple[int, ...], library:
 
 @pytest.mark.parametrize("record", [r for r in SAMPLES if r.door != "adds"], ids=repr)
 def test_attention_over_nothing(record: Any) -> None:
-    heads, width = getattr(record, "heads", 2), getattr(record, "dim", 4)
+    heads = getattr(record, "heads", 2)
+    width = record.head_dim if record.door == "rotates" else getattr(record, "dim", 4)
+    reads = getattr(record, "reads", None)
     params = record.init(np.random.default_rng(0)) or None
     for batch, queries, keys in ((0, 2, 3), (1, 0, 3), (1, 0, 0), (1, 2, 0)):
         q, k = np.ones((batch, heads, queries, width)), np.ones((batch, heads, keys, width))
+        read = {"query": queries, "key": keys, None: 0}[reads]
+        hidden = np.ones((batch, read, record.model_dim)) if reads else None
         found = attention(
-            q, k, k, query=np.arange(queries), key=np.arange(keys), layout="bhtd", encodings=[record], params=[params]
+            q,
+            k,
+            k,
+            query=np.arange(queries),
+            key=np.arange(keys),
+            layout="bhtd",
+            encodings=[record],
+            params=[params],
+            hidden=hidden,
         )
         assert found.output.shape == (batch, heads, queries, width)
         assert np.isfinite(found.output).all()

@@ -133,7 +133,10 @@ def test_grad_reaches_every_parameter_and_input(record: Encoding) -> None:
     assert isinstance(by_bound, Bound)
     assert by_bound.record == record
     assert set(by_bound.params) == set(record.shapes)
-    assert all(bool(jnp.isfinite(g).all()) and bool(g.any()) for g in by_bound.params.values())
+    assert all(bool(jnp.isfinite(g).all()) for g in by_bound.params.values())
+    # FIRE's threshold is no part of the number of a query beyond it.
+    idle = {"multiplier"} if type(record).__name__ == "FIRE" else set()
+    assert all(bool(g.any()) or name in idle for name, g in by_bound.params.items())
     assert all(bool(jnp.isfinite(g).all()) for g in by_input)
 
 

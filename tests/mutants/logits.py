@@ -76,7 +76,7 @@ class OneSided(ALiBi):
 
 @dataclass(frozen=True)
 class QuietSymmetry(ALiBi):
-    claims: ClassVar[Any] = ALiBi.claims - {"symmetric"}
+    claims: ClassVar[Any] = frozenset({"relative", "streaming", "unlimited", "fractional"})
 
 
 @dataclass(frozen=True)

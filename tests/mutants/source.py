@@ -18,7 +18,7 @@ import posenc, posenc.compose
 from posenc.testing import ALL_CHECKS
 from posenc.testing.suite import _failure
 from posenc.encodings.sinusoidal import Sinusoidal
-names = {**vars(posenc), **vars(posenc.compose)}
+names = {name: getattr(posenc, name) for name in posenc.__all__}
 found = set()
 for text in json.loads(sys.argv[1]):
     record = eval(text, names)
@@ -171,8 +171,8 @@ SUBSTITUTIONS = (
         "slopes_rise",
         "a bias that favours what is far",
         "encodings/alibi.py",
-        "0.0 - slopes[",
-        "0.0 + slopes[",
+        "0.0 - slope *",
+        "0.0 + slope *",
         SLOPES,
         "published_numbers",
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import tyro
@@ -10,6 +11,7 @@ import tyro
 from posenc.catalog import CATALOG, row_of
 from posenc.cli import parse, show
 from posenc.doors import Adds, Encoding, Rotates
+from posenc.encodings.axial_learned import AxialLearned
 from posenc.encodings.nope import NoPE
 from posenc.inspect import OrderBlindness, Spectrum, order_blindness, spectrum, worked
 from posenc.inspect._text import short
@@ -204,8 +206,12 @@ def _remarks(one: OrderBlindness) -> list[str]:
 
 def _long_enough(sample: Encoding, longest: int) -> Encoding:
     """A sample of the catalog, its table lengthened where the sentence needs it."""
-    short_of = longest if getattr(sample, "length", longest) < longest else 0
-    return replace(sample, length=short_of) if short_of else sample  # type: ignore[call-arg]
+    stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
+    if stated.get("length", longest) < longest:
+        return replace(sample, length=longest)  # type: ignore[call-arg]
+    if isinstance(sample, AxialLearned) and sample.length < longest:
+        return replace(sample, shape=(*sample.shape[:-1], -(-longest // math.prod(sample.shape[:-1]))))
+    return sample
 
 
 def _name(one: OrderBlindness) -> str:

@@ -77,7 +77,14 @@ class OrderBlindness:
             notes.append(f"In one of them only: {', '.join(self.alone)}.")
         elif self.blind and not self.causal and self.encoding is None:
             notes.append("The outputs are the same in both orders: self-attention sees a set.")
-        if self.blind and _split(self.sentence) == _split(self.other)[::-1] and self.encoding is not None:
+        if (
+            self.blind
+            and self.encoding is not None
+            and "learned" in self.encoding.claims
+            and self.encoding.door == "scores"
+        ):
+            notes.append("What this encoding learns begins as zeros, and says nothing of order before it is trained.")
+        elif self.blind and _split(self.sentence) == _split(self.other)[::-1] and self.encoding is not None:
             notes.append("Each sentence is the other's mirror image, which what depends on distance alone cannot tell.")
         elif self.encoding is not None and any(word.same for word in self.words) and not self.blind:
             notes.append("A word keeps its output where the words that changed places are as far from it as before.")
