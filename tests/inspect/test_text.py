@@ -47,7 +47,7 @@ def test_a_record_says_what_is_not_its_default_and_inside_too():
 @pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
 def test_a_short_record_rebuilds_the_record(row):
     for sample in row.samples:
-        assert eval(_text.short(sample), dict(vars(posenc))) == sample
+        assert eval(_text.short(sample), {name: getattr(posenc, name) for name in posenc.__all__}) == sample
 
 
 def test_one_and_many():

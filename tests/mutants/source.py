@@ -18,10 +18,12 @@ import posenc, posenc.compose
 from posenc.testing import ALL_CHECKS
 from posenc.testing.suite import _failure
 from posenc.encodings.sinusoidal import Sinusoidal
-names = {name: getattr(posenc, name) for name in posenc.__all__}
+class Names(dict):
+    def __missing__(self, name):  # asked for one by one: a planted bug may refuse samples of the catalog
+        return getattr(posenc, name)
 found = set()
 for text in json.loads(sys.argv[1]):
-    record = eval(text, names)
+    record = eval(text, {}, Names())
     found |= {c.name for c in ALL_CHECKS if c.applies(record) and not c.needs and _failure(c, record) is not None}
 print(json.dumps(sorted(found)))
 """

@@ -18,11 +18,18 @@ pytest.importorskip("torch")
 pytest.importorskip("jax")
 
 
+#: Bugs that remember earlier calls: what they trip besides depends on what ran before them.
+REMEMBERING = ("CachedByLength", "GrowsWithTheLongest", "HandsOutItsCache")
+
+
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_planted_bug_is_caught(bug: Bug) -> None:
     tripped = bug.tripped()
     assert bug.caught in tripped
-    assert tripped == page.recorded()[bug.name]
+    if bug.name in REMEMBERING:
+        assert set(tripped) >= set(page.recorded()[bug.name])
+    else:
+        assert tripped == page.recorded()[bug.name]
 
 
 @pytest.mark.parametrize("bug", SUBSTITUTIONS, ids=lambda bug: bug.name)
