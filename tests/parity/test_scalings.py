@@ -49,14 +49,14 @@ def ours(dim: int, base: float, scaling: Scaling) -> RoPE:
     return RoPE(dim=dim, base=base, pairing="halves", numerics="float32", scaling=scaling)
 
 
-def agree(record: RoPE, found: tuple[torch.Tensor, float]) -> None:
+def check_bit_equal(record: RoPE, found: tuple[torch.Tensor, float]) -> None:
     assert torch.equal(record.frequencies.float32(LIKE), found[0])
     assert record.attention_factor == found[1]
 
 
 @pytest.mark.parametrize(("dim", "base", "factor"), [(64, 10_000.0, 2.0), (128, 500_000.0, 8.0), (10, 1e6, 3.7)])
 def test_linear(dim: int, base: float, factor: float) -> None:
-    agree(ours(dim, base, Linear(factor)), peer(dim, base, 2048, rope_type="linear", factor=factor))
+    check_bit_equal(ours(dim, base, Linear(factor)), peer(dim, base, 2048, rope_type="linear", factor=factor))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_linear(dim: int, base: float, factor: float) -> None:
 )
 def test_dynamic(dim: int, base: float, factor: float, original: int, length: int) -> None:
     scaling = DynamicNTK(factor=factor, original=original, length=length)
-    agree(ours(dim, base, scaling), peer(dim, base, original, length, rope_type="dynamic", factor=factor))
-    agree(
+    check_bit_equal(ours(dim, base, scaling), peer(dim, base, original, length, rope_type="dynamic", factor=factor))
+    check_bit_equal(
         ours(dim, base, DynamicNTK(factor=factor, original=original, length=7)),
         peer(dim, base, original, 7, rope_type="dynamic", factor=factor),
     )
@@ -102,7 +102,7 @@ def yarn(rope: dict[str, Any]) -> YaRN:
 
 @pytest.mark.parametrize(("dim", "base", "rope"), YARNS)
 def test_yarn(dim: int, base: float, rope: dict[str, Any]) -> None:
-    agree(ours(dim, base, yarn(rope)), peer(dim, base, 131_072, rope_type="yarn", **rope))
+    check_bit_equal(ours(dim, base, yarn(rope)), peer(dim, base, 131_072, rope_type="yarn", **rope))
 
 
 def test_yarn_truncation_is_another_function() -> None:
@@ -140,7 +140,7 @@ def test_llama3(dim: int, base: float, scaling: Llama3) -> None:
         "high_freq_factor": scaling.high,
         "original_max_position_embeddings": scaling.original,
     }
-    agree(ours(dim, base, scaling), peer(dim, base, 131_072, rope_type="llama3", **rope))
+    check_bit_equal(ours(dim, base, scaling), peer(dim, base, 131_072, rope_type="llama3", **rope))
 
 
 @pytest.mark.parametrize("length", [1, 4096, 4097, 131_072])
@@ -154,7 +154,7 @@ def test_longrope(length: int, factor: float, attention: float | None) -> None:
         "attention_factor": attention,
         "original_max_position_embeddings": 4096,
     }
-    agree(ours(96, 10_000.0, scaling), peer(96, 10_000.0, 131_072, length, rope_type="longrope", **rope))
+    check_bit_equal(ours(96, 10_000.0, scaling), peer(96, 10_000.0, 131_072, length, rope_type="longrope", **rope))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_longrope(length: int, factor: float, attention: float | None) -> None:
 )
 def test_proportional(dim: int, fraction: float, factor: float) -> None:
     rope = {"partial_rotary_factor": fraction, "factor": factor}
-    agree(
+    check_bit_equal(
         ours(dim, 1e6, Proportional(fraction=fraction, factor=factor)),
         peer(dim, 1e6, 131_072, rope_type="proportional", **rope),
     )
