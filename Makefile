@@ -65,4 +65,6 @@ $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev,peers]'
 	@# One file of torchtune is compared with; what it requires besides is not needed.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps torchtune
+	@# The layers of timm are compared with, behind stubs; what timm requires besides is a torchvision that breaks torch.
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps timm
 	touch $@ $(VENV)/.tour
