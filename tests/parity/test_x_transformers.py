@@ -1,4 +1,4 @@
-"""Against x-transformers 2.31.10, live: ALiBi, T5's bias and the scaled sinusoid."""
+"""Against x-transformers 2.31.10, live: rotary, ALiBi, T5's bias and the scaled sinusoid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, DynamicPositionBias, LearnedScale, Sinusoidal, T5Bias
+from posenc import ALiBi, DynamicPositionBias, LearnedScale, Partial, RoPE, Sinusoidal, T5Bias
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,25 @@ def xt() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return import_module("x_transformers.x_transformers")
+
+
+@pytest.mark.parametrize(("dim", "base"), [(64, 10_000.0), (128, 500_000.0), (10, 100.0)])
+def test_rotary_frequencies_and_tables_are_bit_equal(xt: Any, dim: int, base: float) -> None:
+    peer, record = xt.RotaryEmbedding(dim, base=base), RoPE(dim=dim, base=base, numerics="float32")
+    assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.inv_freq)
+    angles, scale = peer(torch.arange(4000, 4050))
+    turn = record.turn(torch.arange(4000, 4050))
+    assert scale == 1
+    assert torch.equal(turn.cos, angles[0, :, ::2].cos())
+    assert torch.equal(turn.sin, angles[0, :, 1::2].sin())
+
+
+def test_rotated_tensors_are_bit_equal(xt: Any) -> None:
+    """Neighbours in pairs; by default the peer turns half of a head of 64."""
+    x = torch.randn(2, 3, 50, 64, generator=torch.Generator().manual_seed(0))
+    theirs = xt.apply_rotary_pos_emb(x, xt.RotaryEmbedding(32)(torch.arange(50))[0])
+    turn = Partial(RoPE(dim=32, numerics="float32"), dim=64).turn(torch.arange(50))
+    assert torch.equal(turn(x, layout="bhtd"), theirs)
 
 
 @pytest.mark.parametrize("heads", [1, 8, 12, 20])
