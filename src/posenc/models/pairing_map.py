@@ -1,0 +1,170 @@
+"""From one pairing of channels to another: where each row of a query or key projection goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.turn import Pairing
+
+#: More heads than any model has.
+MOST_HEADS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Heads of a projection that makes queries, keys and values at once.
+
+    query, key, value: how many heads of each; all heads have one width.
+    grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each with its
+    query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
+    Raises ValueError or TypeError naming the field.
+    """
+
+    query: int
+    key: int
+    value: int
+    grouped: bool
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "value"):
+            _check.settle(self, **{name: _check.integer(name, getattr(self, name), 1, MOST_HEADS)})
+        _check.truth("grouped", self.grouped)
+        if self.grouped and (self.key != self.value or self.query % self.key):
+            raise ValueError(
+                f"key must equal value and divide query where heads are grouped; got query={self.query}, key={self.key}, "
+                f"value={self.value}. Give the counts of the configuration, or grouped=False."
+            )
+
+    @property
+    def count(self) -> int:
+        """Heads of all three kinds."""
+        return self.query + self.key + self.value
+
+    def turning(self) -> np.ndarray:
+        """For every head, in the order of the rows, whether it turns: queries and keys do, values do not."""
+        if not self.grouped:
+            return np.arange(self.count) < self.query + self.key
+        group = self.query // self.key + 2
+        return np.arange(self.count) % group < group - 1
+
+
+def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
+    """The channel of a source head that becomes channel j of the target head, for every j; shape (dim,), int64.
+
+    x[order] is turned under `target` as x is under `source`: pair i keeps its number, hence its frequency. Channels that do not
+    turn keep their order. The way back is channel_order(target, source); the two differ unless each pair of swaps undoes itself.
+    Raises ValueError where the heads are not equally wide or do not turn equally many channels.
+
+    >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
+    [0, 2, 4, 1, 3, 5]
+    """
+    for name, pairing in (("source", source), ("target", target)):
+        _check.instance(name, pairing, Pairing, "a Pairing")
+    if (source.dim, source.width) != (target.dim, target.width):
+        raise ValueError(
+            f"target must turn {source.width} of {source.dim} channels, as source does; got {target.width} of {target.dim}. "
+            "A conversion moves channels, it neither adds nor drops a pair."
+        )
+    order = np.empty(target.dim, np.int64)
+    for taken, placed in zip(_parts(source), _parts(target), strict=True):
+        order[placed] = taken
+    return order
+
+
+def _parts(pairing: Pairing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first channels of the pairs, the second ones, and those that do not turn."""
+    channels = np.arange(pairing.dim)
+    first, second = pairing.split(channels)
+    still = (channels < pairing.start) | (channels >= pairing.start + pairing.width)
+    return first, second, channels[still]
+
+
+def row_order(source: Pairing, target: Pairing, heads: int | Fused) -> np.ndarray:
+    """`channel_order` for all heads, one after another; the heads of values keep their rows. Shape (heads·dim,)."""
+    inside = channel_order(source, target)
+    if isinstance(heads, Fused):
+        own = np.where(heads.turning()[:, None], inside, np.arange(source.dim))
+    else:
+        own = np.broadcast_to(inside, (_check.integer("heads", heads, 1, MOST_HEADS), source.dim))
+    return (own + source.dim * np.arange(len(own))[:, None]).reshape(-1)
+
+
+def convert_qk(
+    tensor: Array,
+    *,
+    source: Pairing | str,
+    target: Pairing | str,
+    heads: int | Fused,
+    head_dim: int | None = None,
+    width: int | None = None,
+    start: int = 0,
+    axis: int = 0,
+) -> Array:
+    """Move the rows that make queries or keys, so that a model that pairs channels as `target` computes the same logits.
+
+    Give it everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms of
+    queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never changed,
+    in whatever dtype. Convert queries and keys alike: converting one of them alone breaks the model.
+
+    tensor: a NumPy, PyTorch or JAX array.      axis: which axis holds the rows (1 for a transposed weight).
+    source, target: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
+    head_dim, width and start by itself.
+    heads: of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all heads share,
+    a `Fused` for queries, keys and values in one.
+    head_dim: channels of a head, required with a word; heads·head_dim must be the number of rows.
+    width, start: the slice that turns (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left out.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> convert_qk(np.array([0, 1, 2, 3, 4, 5]), source="adjacent", target="halves", heads=1, head_dim=6).tolist()
+    [0, 2, 4, 1, 3, 5]
+    """
+    try:
+        library = _array.library(tensor)
+    except TypeError as error:
+        raise TypeError(str(error).replace("array must be", "tensor must be", 1)) from None
+    pairings = [
+        _pairing(name, value, head_dim, width, start) for name, value in (("source", source), ("target", target))
+    ]
+    if not isinstance(heads, Fused):
+        heads = _check.integer("heads", heads, 1, MOST_HEADS)
+    if not tensor.ndim:
+        raise ValueError("tensor must have rows; got a single number. A scale of a whole tensor stays as it is.")
+    axis = _check.integer("axis", axis, 0, tensor.ndim - 1)
+    count = heads.count if isinstance(heads, Fused) else heads
+    rows = count * pairings[0].dim
+    if tensor.shape[axis] != rows:
+        raise ValueError(
+            f"tensor must have {count} heads of {pairings[0].dim} channels, {rows} rows, in axis {axis}; got shape "
+            f"{tuple(tensor.shape)}. Give this tensor's own heads (keys often have fewer than queries) and head_dim."
+        )
+    order = row_order(pairings[0], pairings[1], heads)
+    index = order if library == "numpy" else _array.constant(order, tensor)
+    return tensor[(*(slice(None),) * axis, index)]
+
+
+def _pairing(name: str, value: Pairing | str, dim: int | None, width: int | None, start: int) -> Pairing:
+    """The Pairing that an argument means."""
+    if isinstance(value, Pairing):
+        if (dim, width, start) != (None, None, 0) and (value.dim, value.width, value.start) != (
+            value.dim if dim is None else dim,
+            value.width if width is None else width,
+            start,
+        ):
+            raise ValueError(
+                f"{name} must agree with head_dim, width and start; got {value!r} with head_dim={dim}, width={width}, "
+                f"start={start}. Leave these out."
+            )
+        return value
+    layout = _check.choice(name, value, ("adjacent", "halves"))
+    if dim is None:
+        raise TypeError(
+            f"head_dim must be given with {name}={value!r}; got None. Give the channels of one head: rows alone do not tell."
+        )
+    dim = _check.integer("head_dim", dim, 2)
+    width = dim - start if width is None else width
+    return Pairing(layout, dim, width, start)  # type: ignore[arg-type]
