@@ -25,6 +25,11 @@ def test_a_sum_in_float16_is_rounded_once():
     assert np.array_equal(Sum(parts).embed(PLACES, dtype=np.float16), want)
 
 
+def test_a_sum_of_different_waves_is_not_shift_linear():
+    assert "shift-linear" in Sum((SINE, SINE)).claims
+    assert "shift-linear" not in Sum((SINE, posenc.Sinusoidal(dim=6, base=100.0))).claims
+
+
 def test_scaled_and_learned_scale_multiply():
     assert np.array_equal(Scaled(SINE, -0.25).embed(PLACES), -0.25 * SINE.embed(PLACES))
     assert np.array_equal(LearnedScale(SINE).embed(PLACES, {"scale": np.array(7.0)}), 7.0 * SINE.embed(PLACES))
@@ -57,6 +62,14 @@ def test_partial_turns_its_slice_alone(start, pairing):
     inside = slice(start, start + 8)
     assert np.array_equal(turned[..., inside], rope.turn(PLACES)(x[..., inside]))
     assert np.array_equal(np.delete(turned, inside, -1), np.delete(x, inside, -1))
+
+
+def test_partial_takes_the_roles_of_what_it_holds():
+    values = Partial(posenc.ValueRotation(posenc.RoPE(dim=4)), dim=6)
+    x = np.random.default_rng(0).normal(size=(3, 6))
+    assert values.roles == ("value", "output")
+    there = values.turn([5, 6, 7], role="value")(x)
+    assert np.allclose(values.turn([5, 6, 7], role="output")(there), x)
 
 
 def test_per_layer_gives_each_layer_its_own():

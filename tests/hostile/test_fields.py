@@ -11,7 +11,7 @@ import pytest
 
 from hostile.values import NAN, NOT_A_WORD, NOT_REAL, NOT_TRUTH, NOT_WHOLE, name_of, refusal, told
 from posenc.catalog import CATALOG
-from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.doors import Encoding
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
@@ -25,11 +25,6 @@ RECORDS: tuple[Any, ...] = (
     Geometric(dim=8),
     Divisors((1.0, 2.0)),
     Pairing("halves", 8, 8, 0, 2),
-    Sum((Sinusoidal(dim=4), Sinusoidal(dim=4))),
-    Scaled(Sinusoidal(dim=4), 0.5),
-    LearnedScale(Sinusoidal(dim=4)),
-    Concatenated(Sinusoidal(dim=4)),
-    Partial(RoPE(dim=4), dim=8),
     PerLayer((RoPE(dim=4), None)),
 )
 NOT_NUMBERS: tuple[Any, ...] = (None, "123", 1.0, (), [], (NAN,), (1.0, "2"), (1.0, None), (True,), (0.0,), object())

@@ -10,21 +10,16 @@ import numpy as np
 import pytest
 
 from posenc import CATALOG, ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
-from posenc.compose import LearnedScale, Partial, Sum
+from posenc.compose import LearnedScale
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind, parameters
 
-COMPOSED: tuple[Encoding, ...] = (
-    Sum((Sinusoidal(dim=8), LearnedScale(Sinusoidal(dim=8, base=100.0), initial=0.5))),
-    Partial(RoPE(dim=4, pairing="halves"), dim=10, start=3),
-)
 #: The first sample of each row every time, the others by night: compiling takes seconds.
 RECORDS = [
     pytest.param(record, id=f"{row.name}-{i}", marks=pytest.mark.nightly if i else ())
     for row in CATALOG
     for i, record in enumerate(row.samples)
 ]
-RECORDS += [pytest.param(record, id=f"composed-{i}") for i, record in enumerate(COMPOSED)]
 every = pytest.mark.parametrize("record", RECORDS)
 
 

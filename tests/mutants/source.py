@@ -307,7 +307,7 @@ SUBSTITUTIONS = (
     Substitution(
         "partial_from_the_start",
         "the first channels turn, whichever are named",
-        "compose.py",
+        "compose/partial.py",
         "self.start + own.start",
         "own.start",
         ("Partial(encoding=RoPE(dim=4), dim=8, start=2)",),
@@ -316,7 +316,7 @@ SUBSTITUTIONS = (
     Substitution(
         "sum_of_the_first",
         "the second part of a sum is dropped",
-        "compose.py",
+        "compose/summed.py",
         "sum(rows[1:], rows[0])",
         "rows[0]",
         ("Sum(parts=(Sinusoidal(dim=4), Learned(dim=4, length=9)))",),

@@ -21,6 +21,12 @@ BETWEEN = (0.5, 3.25, 1e-3, 1e-9, 1023.7, -7.125, -1e-20)
 LIBRARIES = ("numpy", "torch", "jax")
 
 
+def tabled(record: Encoding) -> Any:
+    """The record whose table says where positions end: itself, or one inside it."""
+    inside = getattr(record, "parts", ()) or (getattr(record, "encoding", record),)
+    return next((part for part in (record, *inside) if hasattr(part, "length")), record)
+
+
 def whole_places(record: Encoding) -> list[int]:
     """Positions the record takes: all kinds where it is unlimited, else those of its table."""
     if "unlimited" in record.claims:
@@ -28,7 +34,8 @@ def whole_places(record: Encoding) -> list[int]:
     if hasattr(record, "farthest"):  # as far as that from a centre
         ends = (record.centre - record.farthest, record.centre + record.farthest)  # type: ignore[attr-defined]
         return [*(place for place in (*NEAR, *NEGATIVE) if abs(place) < record.farthest // 2), *ends]
-    last = (getattr(record, "extent", None) or record.length) - 1  # type: ignore[attr-defined]
+    table = tabled(record)
+    last = (getattr(table, "extent", None) or table.length) - 1
     return sorted({0, 1, 3, last // 2, last - 1, last})
 
 

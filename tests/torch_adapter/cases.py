@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import CATALOG, RoPE, Sinusoidal
-from posenc.compose import Concatenated, LearnedScale, Partial, Sum
+from posenc import CATALOG
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.torch import module
 
@@ -18,15 +17,6 @@ BATCH, HEADS, KEY_HEADS = 3, 12, 4
 Tensors = tuple[torch.Tensor, ...]
 
 
-def composed() -> tuple[Encoding, ...]:
-    """Records of records, whose parameters have dotted names and whose slices are inner ones."""
-    return (
-        Sum((Sinusoidal(dim=8), LearnedScale(Sinusoidal(dim=8, base=100.0), initial=0.5))),
-        Concatenated(LearnedScale(Sinusoidal(dim=6))),
-        Partial(RoPE(dim=4, pairing="halves"), dim=10, start=3),
-    )
-
-
 def every_record() -> list[Any]:
     """One pytest parameter for each sample of each row; the first sample of a daily row runs every time."""
     listed = []
@@ -34,12 +24,7 @@ def every_record() -> list[Any]:
         for number, record in enumerate(row.samples):
             daily = row.name in DAILY and number == 0
             listed.append(pytest.param(record, id=f"{row.name}-{number}", marks=() if daily else pytest.mark.nightly))
-    wrapped = [
-        pytest.param(record, id=type(record).__name__, marks=pytest.mark.nightly)
-        for record in composed()
-        if type(record).__name__ not in {row.encoding.__name__ for row in CATALOG}
-    ]
-    return listed + wrapped
+    return listed
 
 
 class Whole(torch.nn.Module):

@@ -9,8 +9,9 @@ import re
 import warnings
 from typing import Any
 
-from posenc import compose, frequencies
+from posenc import frequencies
 from posenc.catalog import CATALOG
+from posenc.compose import PerLayer
 
 #: Longer or deeper than any record that is meant.
 LONGEST = 10_000
@@ -30,18 +31,13 @@ def is_record(text: str) -> bool:
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, those that wrap them, and those that scale frequencies."""
-    wrappers = {
-        name: value
-        for name, value in vars(compose).items()
-        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == compose.__name__
-    }
+    """What may be called: the records of the catalog, schedules of them, and those that scale frequencies."""
     scalings = {
         name: value
         for name, value in vars(frequencies).items()
         if isinstance(value, type) and issubclass(value, frequencies.Scaling) and value is not frequencies.Scaling
     }
-    return {row.encoding.__name__: row.encoding for row in CATALOG} | wrappers | scalings
+    return {row.encoding.__name__: row.encoding for row in CATALOG} | {PerLayer.__name__: PerLayer} | scalings
 
 
 def record(text: str) -> Any:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from posenc import _check
 from posenc._array import Array
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
+from posenc.encodings._of_one import OfOne
 from posenc.turn import Turn
 
 
 @dataclass(frozen=True)
-class ValueRotation(Rotates):
+class ValueRotation(OfOne, Rotates):
     """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
@@ -25,6 +24,7 @@ class ValueRotation(Rotates):
     role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters and
     the Turn are those of the encoding. Raises ValueError or TypeError naming the argument.
 
+    >>> import numpy as np
     >>> from posenc.encodings.rope import RoPE
     >>> record, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
     >>> record.turn([5], role="output")(record.turn([5], role="value")(x)).round(12).tolist()
@@ -43,19 +43,8 @@ class ValueRotation(Rotates):
             )
 
     @property
-    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        return self.encoding.claims
-
-    @property
     def head_dim(self) -> int:
         return self.encoding.head_dim
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return self.encoding.shapes
-
-    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        return self.encoding.init(rng)
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         if role not in self.roles:

@@ -1,0 +1,50 @@
+"""An encoding behind the embedding instead of added to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Params
+from posenc.encodings._of_one import OfOne
+
+
+@dataclass(frozen=True)
+class Concatenated(OfOne, Adds):
+    """The encoding's vector behind the embedding instead of added to it: `attach` widens x by `width` channels.
+
+    encoding: a record that adds.
+
+    Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in the
+    dtype of x. Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> Concatenated(Sinusoidal(dim=2)).attach(np.zeros((1, 3)), [0]).tolist()
+    [[0.0, 0.0, 0.0, 0.0, 1.0]]
+    """
+
+    encoding: Adds
+
+    def __post_init__(self) -> None:
+        _check.instance("encoding", self.encoding, Adds, "a record that adds")
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        return self.encoding.embed(positions, params, dtype=dtype)
+
+    def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
+        """x: (*batch, n, d) → (*batch, n, d + width)."""
+        positions = _array.as_array("positions", positions, like=_array.floats("x", x))
+        rows = _array.astype(self.embed(positions, params, dtype=_array.wide(x).dtype), x.dtype)
+        if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
+            raise ValueError(
+                f"x must have one place for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give a position for each."
+            )
+        xp = _array.namespace(x)
+        return xp.concatenate([x, xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)

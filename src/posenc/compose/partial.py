@@ -1,0 +1,59 @@
+"""A rotation of some channels of a wider head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _check
+from posenc._array import Array
+from posenc.doors import Params, Role, Rotates
+from posenc.encodings._of_one import OfOne
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class Partial(OfOne, Rotates):
+    """A rotation of some channels of a wider head; the others pass unchanged.
+
+    The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1).
+    Any channels in a row can turn: the first ones (`start=0`) or the last ones (`start=dim - encoding.head_dim`), as in DeepSeek.
+
+    encoding: a record that rotates.     dim: channels of the whole head.     start: the first channel that turns.
+
+    Positions, parameters, roles and dtype are those of the encoding; the Turn takes vectors of `dim` channels.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> from posenc.encodings.rope import RoPE
+    >>> Partial(RoPE(dim=2), dim=4).turn([1])(np.ones((1, 4))).round(3)
+    array([[-0.301,  1.382,  1.   ,  1.   ]])
+    """
+
+    encoding: Rotates
+    dim: int
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates")
+        _check.settle(
+            self, dim=_check.integer("dim", self.dim, encoding.head_dim), start=_check.integer("start", self.start, 0)
+        )
+        if self.start + encoding.head_dim > self.dim:
+            raise ValueError(
+                f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got {self.start}. Start earlier."
+            )
+
+    @property
+    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
+        return self.encoding.roles
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        inner = self.encoding.turn(positions, params, role=role, dtype=dtype)
+        own = inner.pairing
+        pairing = Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
+        return Turn(inner.cos, inner.sin, pairing, inner.factor)

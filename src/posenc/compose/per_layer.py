@@ -1,0 +1,34 @@
+"""Which encoding each layer uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posenc import _check
+from posenc.doors import Encoding
+
+
+@dataclass(frozen=True)
+class PerLayer:
+    """Which encoding each layer of a model uses; None for a layer without one. A schedule, not an encoding.
+
+    >>> from posenc.encodings.rope import RoPE
+    >>> PerLayer((RoPE(dim=8), None)).at(1) is None
+    True
+    """
+
+    layers: tuple[Encoding | None, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.layers, tuple | list) or not self.layers:
+            raise TypeError(
+                f"layers must be a tuple of records, at least one; got {_check.shown(self.layers)}. Give one for each layer."
+            )
+        for layer in self.layers:
+            if layer is not None:
+                _check.instance("layers", layer, Encoding, "a tuple of records or None")
+        _check.settle(self, layers=tuple(self.layers))
+
+    def at(self, layer: int) -> Encoding | None:
+        """The encoding of a layer, counted from 0."""
+        return self.layers[_check.integer("layer", layer, 0, len(self.layers) - 1)]

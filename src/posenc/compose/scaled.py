@@ -1,0 +1,107 @@
+"""An encoding louder or softer: by a stated factor, or by one that is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.compose._parts import own
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings._of_one import OfOne
+
+
+@dataclass(frozen=True)
+class Scaled(OfOne, Adds):
+    """embed(p) = factor · the encoding's vector, as MLX scales its sinusoidal one by √(2/d).
+
+    encoding: a record that adds.     factor: what its vector is multiplied by.
+
+    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> Scaled(Sinusoidal(dim=2), 0.5).embed([0]).tolist()
+    [[0.0, 0.5]]
+    """
+
+    encoding: Adds
+    factor: float
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            encoding=_check.instance("encoding", self.encoding, Adds, "a record that adds"),
+            factor=_check.real("factor", self.factor, -1e6, 1e6),
+        )
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        return _times(self.encoding, positions, params, self.factor, dtype)
+
+
+@dataclass(frozen=True)
+class LearnedScale(Adds):
+    """embed(p) = s · the encoding's vector, with s learned: how loud position is, left to training.
+
+    The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim, layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
+
+    encoding: a record that adds.     initial: the value s starts from.
+
+    params["scale"] (); the encoding's own parameters are named "encoding.name".
+    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
+    {'scale': array(0.5)}
+    """
+
+    encoding: Adds
+    initial: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            encoding=_check.instance("encoding", self.encoding, Adds, "a record that adds"),
+            initial=_check.real("initial", self.initial, -1e6, 1e6),
+        )
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return self.encoding.claims | {"learned"}
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"scale": ()} | {f"encoding.{name}": shape for name, shape in self.encoding.shapes.items()}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        inner = {f"encoding.{name}": value for name, value in self.encoding.init(rng).items()}
+        return {"scale": np.asarray(self.initial), **inner}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        params = self.checked(params)
+        positions = _array.as_array("positions", positions, like=params["scale"])
+        return _times(self.encoding, positions, own(params, "encoding"), _array.wide(params["scale"]), dtype)
+
+
+def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
+    """factor · embed(positions), formed in float32 at least and rounded once."""
+    positions = _array.as_array(
+        "positions", positions, like=next(iter(params.values()), None) if isinstance(params, Mapping) else None
+    )
+    dtype = _array.result_dtype(dtype, positions)
+    rows = encoding.embed(positions, params, dtype=_array.wide_dtype(dtype, positions))
+    return _array.astype(rows * factor, dtype)

@@ -1,0 +1,74 @@
+"""The sum of several encodings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.compose._parts import own
+from posenc.doors import Adds, Claim, Params
+
+
+@dataclass(frozen=True)
+class Sum(Adds):
+    """embed(p) = the sum of the parts' vectors: fixed and learned together, say.
+
+    A usual hybrid; no paper is its source.
+
+    parts: two or more records that add, of one width. The parameters of part i are named "i.name".
+
+    Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded once.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> Sum((Sinusoidal(dim=2), Sinusoidal(dim=2))).embed([0]).tolist()
+    [[0.0, 2.0]]
+    """
+
+    parts: tuple[Adds, ...]
+
+    def __post_init__(self) -> None:
+        parts = _adding("parts", self.parts)
+        if len({part.width for part in parts}) != 1:
+            raise ValueError(f"parts must have one width; got {[part.width for part in parts]}. Make them equal.")
+        _check.settle(self, parts=parts)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        shared = frozenset.intersection(*(part.claims for part in self.parts))
+        if len(set(self.parts)) > 1:  # waves of two frequencies in one channel: no matrix shifts both
+            shared -= {"shift-linear"}
+        return shared | {"learned"} if any("learned" in part.claims for part in self.parts) else shared
+
+    @property
+    def width(self) -> int:
+        return self.parts[0].width
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"{i}.{name}": shape for i, part in enumerate(self.parts) for name, shape in part.shapes.items()}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {f"{i}.{name}": value for i, part in enumerate(self.parts) for name, value in part.init(rng).items()}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        params = self.checked(params)
+        positions = _array.as_array("positions", positions, like=next(iter(params.values()), None))
+        dtype = _array.result_dtype(dtype, positions)
+        wide = _array.wide_dtype(dtype, positions)
+        rows = [part.embed(positions, own(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
+        return _array.astype(sum(rows[1:], rows[0]), dtype)
+
+
+def _adding(name: str, parts: Any) -> tuple[Adds, ...]:
+    if not isinstance(parts, tuple | list) or len(parts) < 2:
+        raise TypeError(
+            f"{name} must be a tuple of two or more records that add; got {_check.shown(parts)}. Give the parts."
+        )
+    for part in parts:
+        _check.instance(name, part, Adds, "a tuple of records that add")
+    return tuple(parts)

@@ -1,0 +1,15 @@
+"""Li et al. 2019, §3.3: the position's vector times one learned number."""
+
+import mpmath
+
+from oracles import within
+
+
+def row(record, position, params):
+    with mpmath.workprec(300):
+        found = within.oracle(record.encoding).row(record.encoding, position, within.own(params, "encoding"))
+        return [mpmath.mpf(params["scale"]) * value for value in found]
+
+
+def magnitude(record, position, params):
+    return [abs(float(value)) for value in row(record, position, params)]

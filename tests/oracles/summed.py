@@ -1,0 +1,29 @@
+"""Each part's own oracle, added up a channel at a time."""
+
+import mpmath
+
+from oracles import within
+
+
+def terms(record, position, params):
+    """The vectors that are added."""
+    return [
+        within.oracle(part).row(part, position, within.own(params, str(number)))
+        for number, part in enumerate(record.parts)
+    ]
+
+
+def row(record, position, params=None):
+    with mpmath.workprec(300):
+        return [mpmath.fsum(map(_number, channel)) for channel in zip(*terms(record, position, params), strict=True)]
+
+
+def magnitude(record, position, params):
+    """The sum of the sizes of what is added, which may cancel."""
+    return [
+        float(sum(abs(value) for value in channel)) for channel in zip(*terms(record, position, params), strict=True)
+    ]
+
+
+def _number(value):
+    return mpmath.mpf(value)
