@@ -16,8 +16,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_are_small(path: Path):
-    # _array.py is one idea, what differs between three libraries, and its users should find all of it in one place.
-    limit = {"_array.py": 330}.get(path.name, 150 if path.parent.name == "encodings" else 300)
+    limit = 150 if path.parent.name == "encodings" else 300
     assert len(path.read_text(encoding="utf-8").splitlines()) <= limit
 
 

@@ -15,7 +15,7 @@ def terms(record, position, params):
 
 def row(record, position, params=None):
     with mpmath.workprec(300):
-        return [mpmath.fsum(map(_number, channel)) for channel in zip(*terms(record, position, params), strict=True)]
+        return [mpmath.fsum(map(mpmath.mpf, channel)) for channel in zip(*terms(record, position, params), strict=True)]
 
 
 def magnitude(record, position, params):
@@ -23,7 +23,3 @@ def magnitude(record, position, params):
     return [
         float(sum(abs(value) for value in channel)) for channel in zip(*terms(record, position, params), strict=True)
     ]
-
-
-def _number(value):
-    return mpmath.mpf(value)

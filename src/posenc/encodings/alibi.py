@@ -46,7 +46,7 @@ class ALiBi(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             steepest=_check.real("steepest", self.steepest, 0.0, 64.0, above=True),
             rule=_check.choice("rule", self.rule, RULES),
             form=_check.choice("form", self.form, FORMS),

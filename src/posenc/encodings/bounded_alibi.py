@@ -43,7 +43,7 @@ class BoundedALiBi(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             per_head=_check.truth("per_head", self.per_head),
             initial_bound=_check.real("initial_bound", self.initial_bound, 0.0, 1e6),
         )

@@ -59,7 +59,7 @@ class DeBERTa(Scores):
         _check.settle(
             self,
             dim=_check.integer("dim", self.dim, 1),
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             buckets=_check.integer(
                 "buckets", self.buckets, 4 if spaced else 1, 1 << 12 if spaced else 1 << 20, even=spaced
             ),

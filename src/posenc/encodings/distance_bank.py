@@ -11,7 +11,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
 from posenc.positions.distance import difference
-from posenc.positions.places import content, inputs, placed
+from posenc.positions.places import content, inputs, own_heads, placed
 from posenc.positions.whole import whole
 
 
@@ -49,7 +49,7 @@ class DistanceBank(Scores):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             model_dim=_check.integer("model_dim", self.model_dim, 1),
             basis=_check.integer("basis", self.basis, 1),
             extent=_check.integer("extent", self.extent, 1, 1 << 20),
@@ -71,11 +71,7 @@ class DistanceBank(Scores):
     ) -> Array:
         learned = self.checked(params)
         xp = _array.namespace(q, k, *learned.values())
-        q, k = content("q", q, q.shape[-1]), content("k", k, k.shape[-1])
-        if q.shape[-3] != self.heads:
-            raise ValueError(
-                f"q must have {self.heads} heads; got shape {tuple(q.shape)}. Build the record for these heads."
-            )
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
         query, query_guard = whole("query", placed("query", query, q, -2))
         key, key_guard = whole("key", placed("key", key, k, -2))
         x = inputs(hidden, q, self.model_dim)

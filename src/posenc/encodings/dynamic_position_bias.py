@@ -43,7 +43,7 @@ class DynamicPositionBias(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             dim=_check.integer("dim", self.dim, 1, 1 << 14),
             depth=_check.integer("depth", self.depth, 1, 64),
             log_distance=_check.truth("log_distance", self.log_distance),

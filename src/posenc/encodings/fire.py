@@ -47,7 +47,7 @@ class FIRE(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             width=_check.integer("width", self.width, 1, 1 << 14),
             threshold=_check.real("threshold", self.threshold, 0.0, 1e9, above=True),
             initial_c=_check.real("initial_c", self.initial_c, 0.0, 1e6, above=True),

@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
 from posenc.phase import guard
 from posenc.positions.between import log_sigmoid, reached, spoiled
-from posenc.positions.places import content, inputs, placed
+from posenc.positions.places import content, inputs, own_heads, placed
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ForgettingGate(Scores):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             model_dim=_check.integer("model_dim", self.model_dim, 1),
         )
         _check.size("model_dim", self.heads * self.model_dim)
@@ -65,11 +65,7 @@ class ForgettingGate(Scores):
     ) -> Array:
         learned = self.checked(params)
         _array.namespace(q, k, *learned.values())
-        q, k = content("q", q, q.shape[-1]), content("k", k, k.shape[-1])
-        if q.shape[-3] != self.heads:
-            raise ValueError(
-                f"q must have {self.heads} heads; got shape {tuple(q.shape)}. Build the record for these heads."
-            )
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         x = inputs(hidden, k, self.model_dim)
         weight, bias = (_array.astype(learned[name], k.dtype) for name in ("W", "c"))

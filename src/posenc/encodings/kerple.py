@@ -17,11 +17,25 @@ FLOOR = 1e-2
 #: The largest power of a distance whose negative is still a conditionally positive definite kernel.
 STEEPEST = 2.0
 
-CLAIMS: frozenset[Claim] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"})
+
+@dataclass(frozen=True)
+class _Kerple(Biases):
+    """What the two kernels share: two parameters a head."""
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(self, heads=_check.heads(self.heads))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"r1": (self.heads,), "r2": (self.heads,)}
 
 
 @dataclass(frozen=True)
-class KerpleLog(Biases):
+class KerpleLog(_Kerple):
     """bias(h, m, n) = -r1_h · ln(1 + r2_h · |m - n|), r1 and r2 at least 0.01.
 
     Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel; the floor and the first values are those of the authors'
@@ -39,15 +53,6 @@ class KerpleLog(Biases):
     [[[0.0, -1.3863, -2.7726]]]
     """
 
-    claims: ClassVar[frozenset[Claim]] = CLAIMS
-
-    def __post_init__(self) -> None:
-        _check.settle(self, heads=_check.integer("heads", self.heads, 1, 1 << 16))
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"r1": (self.heads,), "r2": (self.heads,)}
-
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """r1 uniform from 0 to 2 and r2 from 0 to 1, each raised to the floor, as the authors' code draws them."""
         return _drawn(rng, self.heads, r1=2.0, r2=1.0)
@@ -59,7 +64,7 @@ class KerpleLog(Biases):
 
 
 @dataclass(frozen=True)
-class KerplePower(Biases):
+class KerplePower(_Kerple):
     """bias(h, m, n) = -r1_h · |m - n|^r2_h, r1 at least 0.01 and r2 from 0.01 to 2.
 
     Chi et al. 2022, arXiv:2205.09921, the power kernel; bounds and first values are those of the authors' code (`a` and `p`
@@ -76,15 +81,6 @@ class KerplePower(Biases):
     >>> KerplePower(heads=1).matrix([3], [3, 2, 0], params).tolist()
     [[[0.0, -0.5, -4.5]]]
     """
-
-    claims: ClassVar[frozenset[Claim]] = CLAIMS
-
-    def __post_init__(self) -> None:
-        _check.settle(self, heads=_check.integer("heads", self.heads, 1, 1 << 16))
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"r1": (self.heads,), "r2": (self.heads,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """r1 uniform from 0 to 1 and r2 from 0 to 2, each raised to the floor, as the authors' code draws them."""

@@ -40,7 +40,7 @@ class RelativeBias(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             clip=_check.integer("clip", self.clip, 1, 1 << 20),
         )
         _check.size("clip", (2 * self.clip + 1) * self.heads)

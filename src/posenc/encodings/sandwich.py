@@ -40,7 +40,7 @@ class Sandwich(Biases):
     def __post_init__(self) -> None:
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             dim=_check.integer("dim", self.dim, 2, 1 << 16, even=True),
             base=_check.real("base", self.base, 0.0, 1e30, above=True),
         )

@@ -50,7 +50,7 @@ class T5Bias(Biases):
         both = _check.truth("bidirectional", self.bidirectional)
         _check.settle(
             self,
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both),
             max_distance=_check.integer("max_distance", self.max_distance, 2, 1 << 20),
             scale=_check.real("scale", self.scale, 0.0, 1e6, above=True),

@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine
-from posenc.positions.places import content, placed
+from posenc.positions.places import own_heads, placed
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TransformerXL(Scores):
         _check.settle(
             self,
             dim=_check.integer("dim", self.dim, 1),
-            heads=_check.integer("heads", self.heads, 1, 1 << 16),
+            heads=_check.heads(self.heads),
             model_dim=_check.integer("model_dim", self.model_dim, 2, even=True),
             base=_check.real("base", self.base, 0.0, 1e30, above=True),
         )
@@ -76,7 +76,7 @@ class TransformerXL(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        q, k = self._own("q", q), self._own("k", k)
+        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         xp = _array.namespace(q, k, *learned.values())
         projection, u, v = (_array.astype(learned[name], q.dtype) for name in ("W_R", "u", "v"))
         asked = (q + v[:, None, :]) @ projection.swapaxes(-1, -2)
@@ -89,15 +89,6 @@ class TransformerXL(Scores):
         cosine, sine = self._waves("key", key, k)
         seen = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
         return (seen + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
-
-    def _own(self, name: str, x: Array) -> Array:
-        """Queries or keys in float32 at least, with the heads of this record."""
-        x = content(name, x, self.dim)
-        if x.shape[-3] != self.heads:
-            raise ValueError(
-                f"{name} must have {self.heads} heads; got shape {tuple(x.shape)}. Repeat grouped heads first."
-            )
-        return x
 
     def _waves(self, name: str, positions: Array, x: Array) -> tuple[Array, Array]:
         """Cosine and sine of every position and frequency, with an axis for the heads."""

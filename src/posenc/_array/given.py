@@ -1,0 +1,95 @@
+"""What callers hand in, as arrays of one library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc._array.dtypes import dtype_name, kind
+from posenc._array.libraries import Array, extremes, has_float64, library, library_or_none, namespace, to_numpy
+
+
+def as_array(name: str, value: Any, like: Array | None = None) -> Array:
+    """An array as it is; a number or a (nested) list of numbers as an array beside `like`, or in NumPy."""
+    if library_or_none(value) in ("torch", "jax"):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
+        raise TypeError(
+            f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. Convert it first."
+        )
+    array = _even(name, value)
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"{name} must hold numbers; got {array.dtype} in {_check.shown(value)}. Give integers or floats."
+        )
+    if like is None or isinstance(value, (np.ndarray, np.generic)):
+        return array
+    if array.dtype.kind in "iu" and array.size and not has_float64(like) and np.abs(array).max() >= 2**31:
+        raise ValueError(
+            f"{name} must be below 2^31 where there are no 64-bit numbers; got {_check.shown(value)}. Enable them."
+        )
+    return constant(array, like)
+
+
+def _even(name: str, value: Any) -> np.ndarray:
+    """A number or an even nest of lists as a NumPy array."""
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be a number, an array or an even nest of lists; got {_check.shown(value)}. "
+            f"Make every row the same length ({error})."
+        ) from None
+
+
+def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
+    """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
+    if isinstance(value, list | tuple):
+        value = _even(name, value) if like is None else constant(_even(name, value), like)
+    if library_or_none(value) is None:
+        raise TypeError(f"{name} must be an array of truth values; got {_check.shown(value)}. Give true or false.")
+    if dtype_name(value.dtype) == "bool":
+        return value
+    ends = extremes(value)
+    if ends is not None and not set(to_numpy(value).ravel().tolist()) <= {0, 1}:
+        raise ValueError(
+            f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. Compare it with something first."
+        )
+    return value != 0
+
+
+def floats(name: str, value: Any) -> Array:
+    """Content as it is, if it is an array of floats of one of the libraries."""
+    if library_or_none(value) is None:
+        raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
+    if kind(value) not in ("float", "narrow"):
+        raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
+    return value
+
+
+def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
+    """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
+    for value in values.values():
+        if library_or_none(value) is not None:
+            like = value
+            break
+    return [as_array(name, value, like) for name, value in values.items()]
+
+
+def constant(values: Any, like: Array, dtype: Any = None) -> Array:
+    """Host numbers as an array beside `like`: its library and its device."""
+    xp, values = namespace(like), np.asarray(values)
+    if library(like) == "torch":
+        return xp.as_tensor(values, dtype=dtype, device=like.device)
+    return xp.asarray(values, dtype=dtype)
+
+
+def arange(count: int, like: Array) -> Array:
+    """0 … count-1 as integers beside `like`."""
+    if library(like) == "torch":
+        return namespace(like).arange(count, device=like.device)
+    return namespace(like).arange(count)
