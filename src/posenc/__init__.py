@@ -187,6 +187,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "models":
+        return import_module("posenc.models")
     if name not in _HOMES:
         raise AttributeError(f"module 'posenc' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

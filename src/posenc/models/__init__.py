@@ -1,5 +1,19 @@
-"""What a released model's positions are: read, compared and converted. Needs NumPy alone; other formats import their own library when used."""
+"""What a released model's positions are: read, compared and converted. Needs NumPy alone; other formats import their own library when used.
+
+Every result is a frozen record of plain numbers that says where each of them came from.
+"""
 
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
+from posenc.models.read import from_config
+from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 
-__all__ = ["Fused", "channel_order", "convert_qk"]
+__all__ = [
+    "Fused",
+    "LayerGroup",
+    "ModelPositions",
+    "QueryTemperature",
+    "Value",
+    "channel_order",
+    "convert_qk",
+    "from_config",
+]

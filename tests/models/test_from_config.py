@@ -1,0 +1,167 @@
+"""Reading configs: both spellings, where values come from, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import posenc
+from posenc import Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
+from posenc.models import from_config
+
+LLAMA31 = {
+    "factor": 8.0,
+    "high_freq_factor": 4.0,
+    "low_freq_factor": 1.0,
+    "original_max_position_embeddings": 8192,
+    "rope_type": "llama3",
+}
+
+
+def only(config: dict[str, Any], **options: Any) -> Any:
+    (group,) = from_config(config, **options).groups
+    return group
+
+
+def test_both_spellings_are_one():
+    base = {"model_type": "llama", "max_position_embeddings": 131_072}
+    older = only(base | {"rope_theta": 500_000.0, "rope_scaling": LLAMA31})
+    newer = only(base | {"rope_parameters": LLAMA31 | {"rope_theta": 500_000.0}})
+    assert older.encodings == newer.encodings
+    assert older.encodings == (RoPE(128, 500_000.0, "halves", scaling=Llama3()),)
+    assert older.value("rope_theta").key == "rope_theta"
+    assert newer.value("rope_theta").key == "rope_parameters.rope_theta"
+
+
+def test_values_say_where_they_come_from():
+    group = only({"model_type": "llama", "rope_theta": 5e5, "hidden_size": 2048}, stated={"num_attention_heads": 64})
+    assert [group.value(name).source for name in ("rope_theta", "num_attention_heads", "max_position_embeddings")] == [
+        "file",
+        "caller",
+        "class default",
+    ]
+    assert group.encodings == (RoPE(32, 5e5, "halves"),)
+    with pytest.raises(ValueError, match="name must be one that was read here; got 'bass'"):
+        group.value("bass")
+
+
+def test_what_is_stated_wins():
+    group = only({"model_type": "llama", "rope_parameters": {"rope_theta": 1e4}}, stated={"rope_theta": 7e5})
+    assert group.rotation.base == 7e5
+    assert group.value("rope_theta").source == "caller"
+
+
+def test_a_path_and_a_folder_are_read(tmp_path):
+    config = {"model_type": "llama", "rope_theta": 5e5}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for place in (tmp_path, str(tmp_path), tmp_path / "config.json"):
+        assert from_config(place) == from_config(config)
+
+
+def test_it_is_reached_from_the_package():
+    assert posenc.models.from_config is from_config
+
+
+def test_layers_of_two_bases():
+    config = {"num_hidden_layers": 12, "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_theta": 1e6}
+    found = from_config({"model_type": "gemma3", "text_config": config | {"rope_local_base_freq": 20_000.0}})
+    near, far = found.groups
+    assert (near.attention, near.layers, near.rotation) == (
+        "sliding_attention",
+        (0, 1, 2, 3, 4, 6, 7, 8, 9, 10),
+        RoPE(256, 20_000.0, "halves"),
+    )
+    assert (far.layers, far.rotation) == ((5, 11), RoPE(256, 1e6, "halves", scaling=Linear(8.0)))
+    assert found.at(5) == (far,)
+    assert near.value("rope_theta").key == "text_config.rope_local_base_freq"
+
+
+def test_the_class_of_olmo3_keeps_its_own_base_for_sliding_layers():
+    near, far = from_config({"model_type": "olmo3", "rope_theta": 7e5}).groups
+    assert (near.rotation.base, far.rotation.base) == (500_000.0, 7e5)
+    assert near.value("rope_theta").source == "class default"
+
+
+def test_older_phi3_with_its_trained_length_beside():
+    rope = {"type": "su", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}
+    config = {"model_type": "phi3", "num_attention_heads": 4, "hidden_size": 32, "rope_scaling": rope}
+    config |= {"max_position_embeddings": 131_072, "original_max_position_embeddings": 2048}
+    scaling = LongRoPE((1.0,) * 4, (1.0, 2.0, 3.0, 4.0), original=2048, length=131_072, factor=64.0)
+    assert only(config).rotation == RoPE(8, 10_000.0, "halves", scaling=scaling)
+    assert only(config, length=100).rotation.scaling.length == 100
+
+
+def test_part_of_the_head():
+    group = only({"model_type": "gpt_neox", "rotary_pct": 0.5, "hidden_size": 64, "num_attention_heads": 4})
+    assert group.rotation == Partial(RoPE(8, 10_000.0, "halves"), 16)
+
+
+def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
+    rope = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768, "mscale": 0.5}
+    assert only({"model_type": "llama", "rope_scaling": rope}).rotation.scaling == YaRN(4.0, 32_768)
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "message"),
+    [
+        ({}, ValueError, "model_type must be in the config; got none"),
+        ({"model_type": 3}, TypeError, "model_type must be a word; got 3"),
+        ({"model_type": "foo"}, ValueError, "model_type must be one that is known here, or its pairing must be stated"),
+        ({"model_type": "llama", "rotary_foo": 1}, ValueError, "rotary_foo must be understood, since it concerns positions"),
+        (
+            {"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 0.8}},
+            ValueError,
+            "rope_scaling.attn_factor must be understood",
+        ),
+        ({"model_type": "llama", "rope_scaling": {"type": "yarm"}}, ValueError, "rope_scaling.type must be one of"),
+        ({"model_type": "llama", "rope_scaling": [1]}, TypeError, "rope_scaling must be a JSON object"),
+        ({"model_type": "llama", "rope_scaling": {"type": "linear"}}, ValueError, "factor must be in rope_parameters"),
+        ({"model_type": "llama", "rope_theta": float("nan")}, ValueError, "rope_theta must be a finite number"),
+        ({"model_type": "llama", "rope_theta": "1e4"}, TypeError, "rope_theta must be a finite number"),
+        ({"model_type": "llama", "rope_theta": {"a": 1}}, TypeError, "rope_theta must be a plain value"),
+        ({"model_type": "llama", "num_hidden_layers": 10**12}, ValueError, "num_hidden_layers must be an integer from 1 to 8192"),
+        ({"model_type": "llama", "head_dim": -4}, ValueError, "head_dim must be an integer from 1"),
+        ({"model_type": "llama", "head_dim": 7}, ValueError, "dim must be an even integer"),
+        ({"model_type": "llama", "layer_types": ["full_attention"]}, ValueError, "layer_types must name a type for each of 32"),
+        ({"model_type": "gemma3_text", "rope_parameters": {"rope_theta": 1.0}}, ValueError, "an object for each type of layer"),
+    ],
+)  # fmt: skip
+def test_bad_configs_are_named(config: dict[str, Any], error: type[Exception], message: str):
+    with pytest.raises(error, match=message) as caught:
+        from_config(config)
+    assert "\n" not in str(caught.value)
+
+
+def test_waived_keys_are_let_through():
+    assert only({"model_type": "llama", "rotary_foo": 1}, waive=("rotary_foo",)).rotation.base == 10_000.0
+
+
+def test_a_stranger_is_read_with_its_pairing_stated():
+    config = {
+        "model_type": "foo",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "rope_theta": 3e4,
+    }
+    assert only(config, stated={"pairing": "adjacent"}).rotation == RoPE(16, 3e4, "adjacent")
+    del config["rope_theta"]
+    with pytest.raises(ValueError, match="rope_theta must be known; neither the file nor the class has it"):
+        only(config, stated={"pairing": "adjacent"})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"stated": [1]}, TypeError, "stated must be a dict of keys and values"),
+        ({"waive": "rope_foo"}, TypeError, "waive must be a tuple of keys"),
+        ({"length": 0}, ValueError, "length must be an integer from 1"),
+        ({"length": 1.5}, TypeError, "length must be an integer"),
+        ({"numerics": "bfloat16"}, ValueError, "numerics must be one of"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        from_config({"model_type": "llama"}, **options)

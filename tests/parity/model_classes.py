@@ -1,0 +1,108 @@
+"""Write src/posenc/models/classes.json: what the config classes of the installed transformers fill in for themselves.
+
+Facts alone: names of classes and keys, and their default values. `python tests/parity/model_classes.py` rewrites the file; a test
+regenerates and compares it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "src" / "posenc" / "models" / "classes.json"
+#: Keys whose defaults matter to positions.
+KEYS = re.compile(
+    r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_|sliding|window"
+    r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
+    r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
+    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling"
+)
+GEOMETRY = {"hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads"}
+
+
+def config_classes() -> dict[str, type]:
+    """Every config class with a model type, by the type; where two share one, the first of its folder."""
+    import transformers
+    from transformers import PreTrainedConfig
+
+    transformers.logging.set_verbosity_error()
+    found: dict[str, type] = {}
+    for file in sorted((Path(transformers.__file__).parent / "models").glob("*/configuration_*.py")):
+        module = importlib.import_module(f"transformers.models.{file.parent.name}.{file.stem}")
+        for value in vars(module).values():
+            if inspect.isclass(value) and issubclass(value, PreTrainedConfig) and value.__module__ == module.__name__:
+                found.setdefault(value.model_type or value.__name__, value)
+    return found
+
+
+def plain(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def row(kind: type) -> dict[str, Any] | None:
+    """One class; None where it cannot be made without arguments."""
+    try:
+        made = kind()
+    except Exception:
+        return None
+    names = {key: value for key, value in kind.attribute_map.items() if KEYS.search(key) or key in GEOMETRY}
+    declared = {name: getattr(kind, name, None) for name in getattr(kind, "__dataclass_fields__", {})}
+    wanted = {
+        name: value
+        for name, value in declared.items()
+        if (KEYS.search(name) or name in names.values()) and plain(value)
+    }
+    found: dict[str, Any] = {
+        "config": kind.__name__,
+        "defaults": {k: v for k, v in wanted.items() if v is not None and k != "rope_parameters"},
+    }
+    if names:
+        found["names"] = names
+    parts = {key: getattr(part, "model_type", None) for key, part in kind.sub_configs.items()}
+    if parts:
+        found["parts"] = parts
+    if "rope_parameters" in declared:
+        found |= {
+            "theta": kind.default_theta,
+            "absent": made.rope_parameters,
+            "filled": completed(kind, made.rope_parameters),
+        }
+    return found
+
+
+def completed(kind: type, absent: Any) -> dict[str, Any]:
+    """What a rope_parameters that says nothing but its type becomes."""
+    nested = isinstance(absent, dict) and any(isinstance(value, dict) for value in absent.values())
+    empty = {label: {"rope_type": "default"} for label in absent} if nested else {"rope_type": "default"}
+    try:
+        return kind(rope_parameters=empty).rope_parameters
+    except Exception:
+        return {}
+
+
+def generated() -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = {name: made for name, kind in sorted(config_classes().items()) if (made := row(kind)) is not None}
+    lines = [f"{json.dumps(name)}: {json.dumps(made, sort_keys=True)}" for name, made in rows.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> int:
+    FILE.write_text(generated(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
