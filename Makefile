@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test nightly bench lint types contracts unit doctest docs format clean
+.PHONY: tour test nightly bench golden lint types contracts unit doctest docs format clean
 
 tour: $(VENV)/.tour
 	$(BIN)/posenc tour $(TOUR)
@@ -40,6 +40,10 @@ nightly: $(VENV)/.test
 
 bench: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+# The golden vectors, byte for byte, from the scalar oracles.
+golden: $(VENV)/.test
+	$(BIN)/python golden/make.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

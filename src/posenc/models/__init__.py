@@ -3,11 +3,16 @@
 Every result is a frozen record of plain numbers that says where each of them came from.
 """
 
+from posenc.models.difference import Difference, Effect, FieldDifference, diff
+from posenc.models.fingerprint import fingerprint
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 
 __all__ = [
+    "Difference",
+    "Effect",
+    "FieldDifference",
     "Fused",
     "LayerGroup",
     "ModelPositions",
@@ -15,5 +20,7 @@ __all__ = [
     "Value",
     "channel_order",
     "convert_qk",
+    "diff",
+    "fingerprint",
     "from_config",
 ]

@@ -1,0 +1,193 @@
+"""Make the golden vectors, byte for byte, from the scalar oracles of tests/oracles: `python golden/make.py [FOLDER]`.
+
+Every number is computed with mpmath to 240 bits and rounded once to float64; nothing of posenc computes here. The records
+of posenc only say what is asked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+for place in (ROOT, ROOT / "tests", ROOT / "src"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+import mpmath  # noqa: E402
+import numpy as np  # noqa: E402
+from golden import cases  # noqa: E402
+from golden.cases import Case  # noqa: E402
+
+from oracles import (  # noqa: E402  # noqa: E402
+    alibi,
+    deberta,
+    dual_base,
+    fourier_features,
+    rope,
+    sandwich,
+    scalings,
+    sinusoidal,
+    t5_bias,
+    timestep_embedding,
+)
+
+#: The oldest date that a zip file can hold, so that the same numbers are the same bytes.
+DATE = (1980, 1, 1, 0, 0, 0)
+BITS = 240
+
+Arrays = dict[str, np.ndarray]
+
+
+def rotary(case: Case) -> Arrays:
+    """Frequencies, cos and sin times the attention factor, which channels turn together, and one vector turned."""
+    record: Any = case.record
+    inner = getattr(record, "encoding", record)
+    start, dim = getattr(record, "start", 0), record.dim
+    oracle = dual_base if hasattr(inner, "second_base") else rope
+    scaling = getattr(inner, "scaling", None)
+    factor, planes = scalings.attention_factor(scaling), oracle.planes(inner)
+    turns = _two_ladders if oracle is dual_base else rope.turned_by
+    waves = [[factor * turns(inner, plane, place) for plane in range(len(planes))] for place in cases.POSITIONS]
+    vector = [mpmath.mpf(channel % 7 - 3) / 4 for channel in range(dim)]
+    turned = [_turned(row, vector, planes, start) for row in waves]
+    return {
+        "frequencies": table([oracle.theta(inner, plane) for plane in range(len(planes))]),
+        "attention_factor": table(factor),
+        "pairs": np.array(planes, np.int64) + start,
+        "cos": table([[wave.real for wave in row] for row in waves]),
+        "sin": table([[wave.imag for wave in row] for row in waves]),
+        "vector": table(vector),
+        "rotated": table(turned),
+    }
+
+
+def _two_ladders(record: Any, plane: int, place: int) -> Any:
+    return mpmath.expj(mpmath.mpf(place) * dual_base.theta(record, plane))
+
+
+def _turned(row: list[Any], vector: list[Any], planes: list[tuple[int, int]], start: int) -> list[Any]:
+    found = list(vector)
+    for wave, (one, other) in zip(row, planes, strict=True):
+        number = wave * mpmath.mpc(vector[start + one], vector[start + other])
+        found[start + one], found[start + other] = number.real, number.imag
+    return found
+
+
+def sinusoids(case: Case) -> Arrays:
+    oracle = timestep_embedding if hasattr(case.record, "flip") else sinusoidal
+    return {"table": table([oracle.row(case.record, place) for place in cases.POSITIONS])}
+
+
+def slopes(case: Case) -> Arrays:
+    return {"slopes": table([alibi.slope(case.record, head) for head in range(case.record.heads)])}  # type: ignore[attr-defined]
+
+
+def buckets(case: Case) -> Arrays:
+    if hasattr(case.record, "terms"):  # the table of DeBERTa is read by query - key
+        found = [deberta.row(case.record, -distance) for distance in cases.DISTANCES]
+    else:
+        found = [t5_bias.bucket(case.record, distance) for distance in cases.DISTANCES]
+    return {"bucket": np.array(found, np.int64)}
+
+
+def distances(case: Case) -> Arrays:
+    oracle = alibi if hasattr(case.record, "steepest") else sandwich
+    heads = range(case.record.heads)  # type: ignore[attr-defined]
+    return {"bias": table([[oracle.bias(case.record, head, 0, key) for key in cases.DISTANCES] for head in heads])}
+
+
+def coordinates(case: Case) -> Arrays:
+    return {"table": table([fourier_features.row(case.record, place) for place in cases.COORDINATES])}
+
+
+#: For each file: what it is of, how an entry is computed, and along what its rows run.
+FILES: dict[str, tuple[tuple[Case, ...], Callable[[Case], Arrays], str, tuple[float, ...]]] = {
+    "rotary": (cases.ROTARY, rotary, "positions", cases.POSITIONS),
+    "sinusoidal": (cases.SINUSOIDAL, sinusoids, "positions", cases.POSITIONS),
+    "slopes": (cases.SLOPES, slopes, "heads", ()),
+    "buckets": (cases.BUCKETS, buckets, "distances", cases.DISTANCES),
+    "distances": (cases.DISTANCE, distances, "distances", cases.DISTANCES),
+    "coordinates": (cases.COORDINATE, coordinates, "coordinates", cases.COORDINATES),
+}
+
+
+def made(name: str, only: set[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
+    """Every array of a file by its name inside it, or those of some entries alone."""
+    entries, compute, along, where = FILES[name]
+    if where and only is None:
+        kind = np.float64 if along == "coordinates" else np.int64
+        yield along, np.array(where, kind)
+    for case in entries:
+        if only is None or case.name in only:
+            with mpmath.workprec(BITS):
+                yield from ((f"{case.name}/{key}", value) for key, value in compute(case).items())
+
+
+def table(values: Any) -> np.ndarray:
+    """mpmath numbers, nested in lists or not, each rounded once to float64."""
+    if isinstance(values, list):
+        return np.array([table(value) for value in values])
+    return np.array(float(mpmath.mpf(values)))
+
+
+def packed(arrays: list[tuple[str, np.ndarray]]) -> bytes:
+    """An .npz file without compression, date or machine in it."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays:
+            inside = io.BytesIO()
+            little = array.astype(array.dtype.newbyteorder("<"))
+            np.lib.format.write_array(inside, np.ascontiguousarray(little).reshape(array.shape), version=(1, 0))
+            entry = zipfile.ZipInfo(f"{name}.npy", DATE)
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, inside.getvalue())
+    return whole.getvalue()
+
+
+def described(record: Any) -> Any:
+    """A record as JSON: its class under "record", then its fields."""
+    if isinstance(record, tuple):
+        return [described(part) for part in record]
+    if not is_dataclass(record):
+        return record
+    return {"record": type(record).__name__} | {
+        field.name: described(getattr(record, field.name)) for field in fields(record) if field.name != "numerics"
+    }
+
+
+def manifest(shapes: dict[str, dict[str, list[int]]]) -> str:
+    """What every entry is: its record, what uses it, its arrays with their shapes."""
+    files = {}
+    for name, (entries, _, along, _) in FILES.items():
+        rows = {}
+        for case in entries:
+            own = {key.split("/")[1]: shape for key, shape in shapes[name].items() if key.startswith(f"{case.name}/")}
+            rows[case.name] = {
+                "about": case.about,
+                "posenc": repr(case.record),
+                "record": described(case.record),
+                "arrays": own,
+            }
+        files[f"{name}.npz"] = {"along": along, "entries": rows}
+    return json.dumps({"format": 1, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
+
+
+def main(folder: Path) -> None:
+    """Write every file and the manifest."""
+    shapes: dict[str, dict[str, list[int]]] = {}
+    for name in FILES:
+        arrays = list(made(name))
+        shapes[name] = {key: list(value.shape) for key, value in arrays}
+        (folder / f"{name}.npz").write_bytes(packed(arrays))
+    (folder / "manifest.json").write_text(manifest(shapes), encoding="ascii", newline="\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "golden")

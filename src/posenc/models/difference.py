@@ -1,0 +1,292 @@
+"""What differs between two records or two models, by name, and what it does to angles, values and logits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.compose import Partial
+from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.inspect import _text
+from posenc.models.canonical import canonical
+from posenc.models.fingerprint import fingerprint
+from posenc.models.records import LayerGroup, ModelPositions, counted
+from posenc.models.rotation import rotation
+
+#: Where the effect is measured: 1k, 8k and 128k.
+PLACES = (1024, 8192, 131_072)
+#: What stands for a field that the other record does not have.
+ABSENT = "none"
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """A field by its name, and its two values as they are written in records; "none" where a record has no such field."""
+
+    name: str
+    first: str
+    second: str
+
+    def line(self) -> str:
+        return f"{self.name}: {self.first} and {self.second}"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The largest difference at a position, and where.
+
+    kind: "angle", in radians before whole turns are taken away, where `place` is the pair; "value", where it is the
+    channel; "bias", of a logit for a key so many positions away, where it is the head.
+    """
+
+    position: int
+    kind: str
+    largest: float
+    place: int
+
+    def line(self) -> str:
+        said = {
+            "angle": "the angle differs by up to {} rad, in pair {}",
+            "value": "a value differs by up to {}, in channel {}",
+            "bias": "a logit differs by up to {}, in head {}",
+        }
+        return f"at {self.position:,} " + said[self.kind].format(f"{self.largest:.6g}", self.place)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two records, or between the same layers of two models.
+
+    where: the layers, in words; "" for records.   same: whether the mathematics is equal.   fields: those that differ,
+    also where that changes no number.   effects: at 1k, 8k and 128k; empty where values are learned or doors differ.
+    attention: the second attention factor divided by the first; logits differ by its square.
+    parts: for models, a Difference for each group of layers that is not the same.
+    """
+
+    first: str
+    second: str
+    same: bool
+    where: str = ""
+    fields: tuple[FieldDifference, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    attention: float = 1.0
+    parts: tuple[Difference, ...] = ()
+
+    def lines(self) -> list[str]:
+        if not self.where:
+            head = [f"{self.first} and {self.second}: {'the same mathematics' if self.same else 'not the same'}"]
+        else:
+            head = [f"{self.where}:"]
+        said = [field.line() for field in self.fields] + [effect.line() for effect in self.effects]
+        if self.attention != 1.0:
+            said.append(
+                f"attention factor times {self.attention:.6g}, so logits times {self.attention * self.attention:.6g}"
+            )
+        inner = [line for part in self.parts for line in part.lines()]
+        return [*head, *(f"  {line}" for line in said), *inner]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def diff(first: Any, second: Any) -> Difference:
+    """The fields in which two records differ, and what that does at positions 1024, 8192 and 131072.
+
+    first, second: two records of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
+    for anything else.
+
+    >>> from posenc import RoPE
+    >>> print(diff(RoPE(dim=64, base=10_000.0), RoPE(dim=64, base=500_000.0)))
+    RoPE(dim=64) and RoPE(dim=64, base=500000.0): not the same
+      base: 10000.0 and 500000.0
+      at 1,024 the angle differs by up to 132.576 rad, in pair 3
+      at 8,192 the angle differs by up to 1060.61 rad, in pair 3
+      at 131,072 the angle differs by up to 16969.7 rad, in pair 3
+    """
+    if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
+        return _models(first, second)
+    for name, record in (("first", first), ("second", second)):
+        _check.instance(name, record, Encoding, "a record of an encoding, or both what from_config returns")
+    return _records(first, second, "")
+
+
+def _records(first: Encoding | None, second: Encoding | None, where: str) -> Difference:
+    same = canonical(first) == canonical(second)
+    return Difference(
+        _named(first),
+        _named(second),
+        same,
+        where,
+        tuple(_fields(flat(first), flat(second))),
+        () if same else _effects(first, second),
+        _factor(second) / _factor(first),
+    )
+
+
+def _models(first: ModelPositions, second: ModelPositions) -> Difference:
+    same = fingerprint(first) == fingerprint(second)
+    parts = tuple(part for one in _sections(first, second) for part in _groups(*one))
+    fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
+    return Difference(first.model_type, second.model_type, same, "", tuple(fields), parts=parts)
+
+
+def _groups(
+    part: str, layers: tuple[int, ...], one: LayerGroup | None, other: LayerGroup | None
+) -> Iterator[Difference]:
+    """What differs between two groups: a Difference for each door, and what stands beside the records with the first."""
+    where = f"{part}, {counted(layers)}"
+    if one is None or other is None:
+        there = one or other
+        uses = " and ".join(map(repr, there.encodings)) if there and there.encodings else ABSENT
+        shown = (uses, "no such layers") if one else ("no such layers", uses)
+        yield Difference(*shown, False, where, (FieldDifference("encodings", *shown),))
+        return
+    beside = list(_fields(_beside(one), _beside(other)))
+    for mine, theirs in _by_door(one, other):
+        found = _records(mine, theirs, where)
+        if beside or not found.same or found.fields:
+            same = found.same and not beside
+            yield Difference(
+                found.first, found.second, same, where, (*found.fields, *beside), found.effects, found.attention
+            )
+        beside = []
+
+
+def _by_door(one: LayerGroup, other: LayerGroup) -> list[tuple[Encoding | None, Encoding | None]]:
+    doors = dict.fromkeys(record.door for record in (*one.encodings, *other.encodings))
+    pairs: list[tuple[Encoding | None, Encoding | None]] = []
+    for door in doors:
+        mine, theirs = ([record for record in group.encodings if record.door == door] for group in (one, other))
+        for index in range(max(len(mine), len(theirs))):
+            pairs.append((_nth(mine, index), _nth(theirs, index)))
+    return pairs or [(None, None)]
+
+
+def _nth(records: list[Encoding], index: int) -> Encoding | None:
+    return records[index] if index < len(records) else None
+
+
+def _beside(group: LayerGroup) -> dict[str, Any]:
+    return {
+        "offset": group.offset,
+        "logit_factor": group.logit_factor,
+        "query_temperature": group.query_temperature or ABSENT,
+    }
+
+
+def _sections(
+    first: ModelPositions, second: ModelPositions
+) -> Iterator[tuple[str, tuple[int, ...], LayerGroup | None, LayerGroup | None]]:
+    """Layers of a part that have one group here and one group there, and those two groups."""
+    for part in dict.fromkeys((*first.parts, *second.parts)):
+        mine, theirs = (model.of(part) if part in model.parts else () for model in (first, second))
+        for kind in dict.fromkeys(_kind(group) for group in (*mine, *theirs)):
+            layers: dict[tuple[int, int], list[int]] = {}
+            ours, yours = ([group for group in own if _kind(group) == kind] for own in (mine, theirs))
+            for layer in sorted({layer for group in (*ours, *yours) for layer in group.layers or (-1,)}):
+                layers.setdefault((_at(ours, layer), _at(yours, layer)), []).append(layer)
+            for (one, other), run in layers.items():
+                there = tuple(layer for layer in run if layer >= 0)
+                yield part, there, ours[one] if one >= 0 else None, yours[other] if other >= 0 else None
+
+
+def _kind(group: LayerGroup) -> str:
+    """Groups that can stand for one another: of layers, of cross-attention, or of what comes before."""
+    if not group.layers:
+        return "before"
+    return "cross" if "cross" in group.attention else "layers"
+
+
+def _at(groups: list[LayerGroup], layer: int) -> int:
+    return next((index for index, group in enumerate(groups) if layer in (group.layers or (-1,))), -1)
+
+
+def flat(record: Any) -> dict[str, Any]:
+    """Every field by its name, those of records inside behind a dot; a part of a head and a whole one alike.
+
+    >>> from posenc import Linear, RoPE
+    >>> flat(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
+    2.0
+    """
+    if record is None:
+        return {"encoding": ABSENT}
+    found: dict[str, Any] = {"encoding": type(record).__name__}
+    if isinstance(record, Partial):
+        inner = flat(record.encoding)
+        start = inner.get("start", 0) if isinstance(record.encoding, Partial) else 0
+        return inner | {"head_dim": record.dim, "start": record.start + start}
+    for field in fields(record):
+        value, name = getattr(record, field.name), field.name
+        if name == "dim" and isinstance(record, Rotates):
+            found |= {"head_dim": value, "width": value, "start": 0}
+        elif is_dataclass(value):
+            inside = flat(value)
+            found |= {name: inside.pop("encoding")} | {f"{name}.{key}": own for key, own in inside.items()}
+        else:
+            found[name] = ABSENT if value is None else value
+    return found
+
+
+def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDifference]:
+    for name in dict.fromkeys((*first, *second)):
+        one, other = first.get(name, ABSENT), second.get(name, ABSENT)
+        if one != other:
+            yield FieldDifference(name, _shown(one), _shown(other))
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _named(record: Encoding | None) -> str:
+    return ABSENT if record is None else _text.short(record)
+
+
+def _factor(record: Encoding | None) -> float:
+    turned = None if record is None else rotation(record)
+    return 1.0 if turned is None else turned.factor
+
+
+def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, ...]:
+    if first is None or second is None or first.shapes or second.shapes:
+        return ()
+    if isinstance(first, Rotates) and isinstance(second, Rotates):
+        return _angles(first, second)
+    if isinstance(first, Adds) and isinstance(second, Adds) and first.width == second.width:
+        return tuple(_value(place, first, second) for place in PLACES if {"unlimited"} <= first.claims & second.claims)
+    if isinstance(first, Biases) and isinstance(second, Biases) and first.heads == second.heads:
+        return tuple(_bias(place, first, second) for place in PLACES)
+    return ()
+
+
+def _angles(first: Rotates, second: Rotates) -> tuple[Effect, ...]:
+    """Pair for pair, as many as both have."""
+    one, other = rotation(first), rotation(second)
+    if one is None or other is None:
+        return ()
+    gaps = [
+        abs(mine * (1 if a < b else -1) - theirs * (1 if c < d else -1))
+        for a, b, mine, c, d, theirs in zip(
+            one.first, one.second, one.frequencies, other.first, other.second, other.frequencies, strict=False
+        )
+    ]
+    pair = max(range(len(gaps)), key=gaps.__getitem__)
+    return tuple(Effect(place, "angle", float(place * gaps[pair]), pair) for place in PLACES)
+
+
+def _value(place: int, first: Adds, second: Adds) -> Effect:
+    rows = (np.asarray(record.embed([place], dtype=np.float64))[0] for record in (first, second))
+    gap = np.abs(np.subtract(*rows))
+    return Effect(place, "value", float(gap.max()), int(gap.argmax()))
+
+
+def _bias(place: int, first: Biases, second: Biases) -> Effect:
+    one, other = (np.asarray(record.matrix([place], [0], dtype=np.float64))[:, 0, 0] for record in (first, second))
+    gap = np.abs(one - other)
+    gap[np.isnan(gap)] = math.inf
+    return Effect(place, "bias", float(gap.max()), int(gap.argmax()))

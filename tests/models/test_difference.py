@@ -1,0 +1,130 @@
+"""What differs is named, and what it does to angles is what can be worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, YaRN
+from posenc.models import LayerGroup, ModelPositions, QueryTemperature, diff, fingerprint, from_config
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama",
+    "rope_theta": 500_000.0,
+    "hidden_size": 256,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 4,
+    "max_position_embeddings": 8192,
+}
+
+
+def names(found: Any) -> list[str]:
+    return [field.name for field in found.fields]
+
+
+def test_a_scaling_is_named_and_its_angles_are_those_of_the_first_pair() -> None:
+    found = diff(RoPE(64), RoPE(64, scaling=Linear(4.0)))
+    assert names(found) == ["scaling", "scaling.factor"]
+    assert [(effect.position, effect.kind, effect.place) for effect in found.effects] == [
+        (1024, "angle", 0),
+        (8192, "angle", 0),
+        (131_072, "angle", 0),
+    ]
+    assert [effect.largest for effect in found.effects] == [768.0, 6144.0, 98_304.0]
+    assert found.attention == 1.0
+    assert not found.same
+
+
+def test_the_largest_difference_need_not_be_in_the_first_pair() -> None:
+    found = diff(RoPE(64, base=1e4), RoPE(64, base=5e5))
+    gaps = [1024 * abs(1e4 ** (-pair / 32) - 5e5 ** (-pair / 32)) for pair in range(32)]
+    assert found.effects[0].place == gaps.index(max(gaps))
+    assert found.effects[0].largest == pytest.approx(max(gaps))
+
+
+def test_the_attention_factors_are_compared() -> None:
+    found = diff(RoPE(64), RoPE(64, scaling=YaRN(4.0, 4096)))
+    assert found.attention == pytest.approx(0.1 * math.log(4) + 1)
+    assert "logits times 1.29648" in str(found)
+
+
+def test_a_field_that_changes_nothing_is_named_and_called_the_same() -> None:
+    found = diff(RoPE(64), RoPE(64, scaling=Linear(1.0), numerics="float32"))
+    assert found.same
+    assert names(found) == ["numerics", "scaling", "scaling.factor"]
+    assert found.effects == ()
+    assert "the same mathematics" in str(found)
+
+
+def test_a_part_of_a_head_and_a_whole_one_differ_by_width() -> None:
+    assert names(diff(RoPE(64), Partial(RoPE(16), 64))) == ["width"]
+    assert names(diff(Partial(RoPE(16), 64), Partial(RoPE(16), 64, start=48))) == ["start"]
+
+
+def test_values_and_biases_are_compared_where_there_are_any() -> None:
+    found = diff(Sinusoidal(8), Sinusoidal(8, start=1))
+    assert {effect.kind for effect in found.effects} == {"value"}
+    assert found.effects[0].largest <= 2.0
+    found = diff(ALiBi(8), ALiBi(8, steepest=4.0))
+    # 2^-4 against 2^-1 … the first head's slope is 2^-1 in one and 2^-(1/2) in the other.
+    assert found.effects[0].largest == pytest.approx(1024 * max(2 ** -(h / 2) - 2**-h for h in range(1, 9)))
+    assert diff(Learned(8, 4), Learned(8, 5)).effects == ()
+    assert diff(Sinusoidal(8), RoPE(8)).effects == ()
+
+
+def test_models_are_compared_layer_by_layer() -> None:
+    found = diff(from_config(LLAMA), from_config(LLAMA | {"rope_theta": 10_000.0}))
+    assert [part.where for part in found.parts] == ["text, layers 0-3"]
+    assert names(found.parts[0]) == ["base"]
+    assert len(found.parts[0].effects) == 3
+    assert diff(from_config(LLAMA), from_config(LLAMA)).parts == ()
+
+
+def model(*layers: Any, **beside: Any) -> ModelPositions:
+    """Layers as groups, whatever they are called."""
+    groups: dict[Any, list[int]] = {}
+    for layer, record in enumerate(layers):
+        groups.setdefault(record, []).append(layer)
+    return ModelPositions(
+        "made",
+        tuple(
+            LayerGroup("text", f"kind{index}", tuple(own), () if record is None else (record,), **beside)
+            for index, (record, own) in enumerate(groups.items())
+        ),
+    )
+
+
+def test_layers_that_swapped_their_records_are_both_shown() -> None:
+    found = diff(model(RoPE(64), RoPE(64, base=1e6), None), model(RoPE(64, base=1e6), RoPE(64), None))
+    assert [part.where for part in found.parts] == ["text, layer 0", "text, layer 1"]
+    assert not found.same
+
+
+def test_what_stands_beside_the_records_is_compared() -> None:
+    found = diff(model(RoPE(64)), model(RoPE(64), logit_factor=2.0, query_temperature=QueryTemperature(0.1, 8192)))
+    assert names(found.parts[0]) == ["logit_factor", "query_temperature"]
+
+
+def test_models_with_other_layers_say_so() -> None:
+    found = diff(model(RoPE(64)), model(RoPE(64), RoPE(64)))
+    assert found.parts[0].fields[0].first == "no such layers"
+    assert found.parts[0].where == "text, layer 1"
+    found = diff(model(RoPE(64), None), model(RoPE(64), RoPE(64)))
+    assert (found.parts[0].first, found.parts[0].where) == ("none", "text, layer 1")
+
+
+def test_models_that_only_call_their_layers_otherwise_are_the_same() -> None:
+    one = ModelPositions("a", (LayerGroup("text", "full_attention", (0, 1), (RoPE(64),)),))
+    other = ModelPositions("b", tuple(LayerGroup("text", f"x{i}", (i,), (Partial(RoPE(64), 64),)) for i in range(2)))
+    assert fingerprint(one) == fingerprint(other)
+    assert diff(one, other).same
+    assert fingerprint(one) != fingerprint(model(RoPE(64), None))
+    assert fingerprint(one) != fingerprint(model(RoPE(64), RoPE(64), logit_factor=2.0))
+
+
+@pytest.mark.parametrize("pair", [(RoPE(8), "x"), (RoPE(8), from_config(LLAMA)), (Linear(2.0), RoPE(8))])
+def test_what_cannot_be_compared_is_refused(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(TypeError, match=r"^(first|second) must be a record of an encoding"):
+        diff(*pair)

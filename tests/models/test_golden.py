@@ -1,0 +1,132 @@
+"""The golden vectors: made again they are the same bytes, posenc's own tables equal them, and the manifest says what they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posenc.cli import parse
+from posenc.models.rotation import rotation
+
+FOLDER = Path(__file__).resolve().parents[2] / "golden"
+MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
+#: float64: the angle is rounded three times and the wave once, 3.5 units; a product with a factor adds 2.
+ULPS = 5.5
+#: Entries that `make test` computes again; `make nightly` all.
+SAMPLE = {"plain", "yarn_untruncated", "two_bases", "resonance_yarn", "tensor2tensor", "paper_12", "t5_both", "deberta",
+          "alibi_signed", "octaves"}  # fmt: skip
+ENTRIES = [(file, name) for file, own in MANIFEST["files"].items() for name in own["entries"]]
+
+
+@cache
+def arrays(file: str) -> Any:
+    return np.load(FOLDER / file, allow_pickle=False)
+
+
+@pytest.fixture(scope="module")
+def make() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("golden_make", FOLDER / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def close(got: Any, golden: np.ndarray) -> bool:
+    """Within units in the last place; a wave that is exactly 0 may be what is left of 170 bits of a turn at 2^20."""
+    return bool(np.all(np.abs(np.asarray(got) - golden) <= ULPS * np.spacing(np.abs(golden)) + 2.0**-140))
+
+
+def test_a_sample_made_again_is_the_same(make: ModuleType) -> None:
+    seen = set()
+    for file in MANIFEST["files"]:
+        stored = arrays(file)
+        for name, array in make.made(file.removesuffix(".npz"), only=SAMPLE):
+            seen.add(name.split("/")[0])
+            assert array.dtype == stored[name].dtype
+            np.testing.assert_array_equal(array, stored[name])
+    assert seen == SAMPLE
+
+
+@pytest.mark.nightly
+def test_everything_made_again_is_the_same_bytes(make: ModuleType, tmp_path: Path) -> None:
+    make.main(tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (FOLDER / path.name).read_bytes(), path.name
+
+
+def test_packing_knows_neither_date_nor_machine(make: ModuleType) -> None:
+    packed = make.packed([("a/b", np.arange(3.0)), ("scalar", np.array(2.5))])
+    assert packed == make.packed([("a/b", np.arange(3.0, dtype=">f8")), ("scalar", np.array(2.5))])
+    read = np.load(io.BytesIO(packed))
+    assert read["a/b"].tolist() == [0.0, 1.0, 2.0]
+    assert read["scalar"].shape == ()
+
+
+def test_the_manifest_lists_every_array_and_nothing_else() -> None:
+    for file, own in MANIFEST["files"].items():
+        stored = arrays(file)
+        listed = {
+            f"{name}/{key}": shape for name, entry in own["entries"].items() for key, shape in entry["arrays"].items()
+        }
+        assert set(stored.files) == {*listed, *({own["along"]} & {"positions", "distances", "coordinates"})}
+        assert all(list(stored[name].shape) == shape for name, shape in listed.items())
+
+
+def test_they_are_small_and_reach_far() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 2_000_000
+    assert arrays("rotary.npz")["positions"].max() == 2**20
+
+
+@pytest.mark.parametrize(("file", "name"), ENTRIES)
+def test_posenc_gives_these_numbers(file: str, name: str) -> None:
+    stored, entry = arrays(file), MANIFEST["files"][file]["entries"][name]
+    record = parse.record(entry["posenc"])
+    golden = {key: stored[f"{name}/{key}"] for key in entry["arrays"]}
+    if file == "rotary.npz":
+        _rotation(record, golden, stored["positions"])
+    elif file == "slopes.npz":
+        assert close(record.slopes(), golden["slopes"])
+    elif file == "buckets.npz":
+        _buckets(record, golden["bucket"], stored["distances"])
+    elif file == "distances.npz":
+        bias = record.matrix([0], stored["distances"])[:, 0]
+        assert np.allclose(bias, golden["bias"], rtol=1e-13, atol=1e-13)  # sandwich sums 64 waves
+    else:
+        places = stored["positions" if file == "sinusoidal.npz" else "coordinates"]
+        assert close(record.embed(places), golden["table"])
+
+
+def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray) -> None:
+    turn, pairs = record.turn(positions), rotation(record)
+    assert pairs is not None
+    assert close(pairs.radians(), golden["frequencies"])
+    assert pairs.factor == pytest.approx(float(golden["attention_factor"]), rel=1e-15)
+    assert golden["pairs"].tolist() == [list(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
+    assert close(turn.cos, golden["cos"])
+    assert close(turn.sin, golden["sin"])
+    turned = turn(np.broadcast_to(golden["vector"], (len(positions), pairs.dim)))
+    assert np.allclose(turned, golden["rotated"], rtol=0.0, atol=8 * 2.0**-52)  # two products and their sum, below 2
+
+
+def _buckets(record: Any, golden: np.ndarray, distances: np.ndarray) -> None:
+    if hasattr(record, "bucket"):
+        assert record.bucket(distances).tolist() == golden.tolist()
+        return
+    # DeBERTa shows the row it read: each row of the table holds its own number, and the query is one unit vector.
+    table = np.zeros((record.heads, 2 * record.buckets, record.dim))
+    table[:, :, 0] = np.arange(2 * record.buckets)
+    names = {name: np.zeros(shape) for name, shape in record.shapes.items()} | {"position_keys": table}
+    q, k = np.zeros((1, 1, 1, record.dim)), np.zeros((1, 1, len(distances), record.dim))
+    q[..., 0] = np.sqrt(3.0 * record.dim)
+    read = record.score(q, k, np.array([[0]]), distances[None], names)
+    assert np.round(read[0, 0, 0]).astype(int).tolist() == golden.tolist()
