@@ -1,22 +1,36 @@
-"""Where each token is: ranges, padding, packing, decoding, random and coupled positions, and the distance between two places."""
+"""Where each token is: ranges, padding, packing, decoding, grids, media, random and coupled positions, and distances."""
 
 from posenc.positions.augmented import augmented
 from posenc.positions.bi_level import bi_level
 from posenc.positions.coupled import coupled
 from posenc.positions.distance import difference, steps
+from posenc.positions.grid import centres, grid, grid_from_mask, prefixed
+from posenc.positions.media import Film, Image, Segment, Text, Video, media
+from posenc.positions.random_floats import random_floats
 from posenc.positions.randomised import randomised
 from posenc.positions.sequences import decoding, from_mask, packed, span
 from posenc.positions.shifted import shifted
 from posenc.positions.skip_wise import skip_wise
 
 __all__ = [
+    "Film",
+    "Image",
+    "Segment",
+    "Text",
+    "Video",
     "augmented",
     "bi_level",
+    "centres",
     "coupled",
     "decoding",
     "difference",
     "from_mask",
+    "grid",
+    "grid_from_mask",
+    "media",
     "packed",
+    "prefixed",
+    "random_floats",
     "randomised",
     "shifted",
     "skip_wise",

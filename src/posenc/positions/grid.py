@@ -1,0 +1,140 @@
+"""Positions of patches on a grid: whole rows and columns, coordinates of centres, and counts of what a mask leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+
+#: The most patches on one side.
+LONGEST = 1 << 26
+#: What DETR adds to the last count before it divides by it.
+EPSILON = 1e-6
+
+
+def grid(
+    height: int, width: int, *, frames: int | None = None, order: str | None = None, start: int | Sequence[int] = 0
+) -> np.ndarray:
+    """Coordinates of patches read row by row (frame by frame): shape (height·width, 2), or (frames·height·width, 3); int64.
+
+    order: which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always read in the
+    same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write "wh". None is "hw"
+    or "thw".     start: where counting begins, one number or one for each coordinate in that order.
+
+    Raises ValueError or TypeError naming the argument.
+
+    >>> grid(2, 3).tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    >>> grid(1, 2, frames=2, order="twh", start=(0, 1, 1)).tolist()
+    [[0, 1, 1], [0, 2, 1], [1, 1, 1], [1, 2, 1]]
+    """
+    sizes = _sizes(height, width, frames)
+    order = _order(order, "".join(sizes))
+    first = _starts(start, len(sizes))
+    read = dict(zip(sizes, np.indices(tuple(sizes.values()), dtype=np.int64).reshape(len(sizes), -1), strict=True))
+    places: np.ndarray = np.stack([read[axis] for axis in order], -1) + first
+    return places
+
+
+def centres(height: int, width: int, *, order: str | None = None, divide: str = "each") -> np.ndarray:
+    """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image; shape (height·width, 2), float64.
+
+    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code. divide: what n is: the side "each" coordinate lies
+    on, or for both the "longest" or the "shortest" side, which keeps patches square ("max" and "min" there).
+    order: "hw" (None) or "wh". Raises ValueError or TypeError naming the argument.
+
+    >>> centres(1, 2).tolist()
+    [[0.0, -0.5], [0.0, 0.5]]
+    """
+    divide = _check.choice("divide", divide, ("each", "longest", "shortest"))
+    order = _order(order, "hw")
+    places = grid(height, width, order=order)
+    sides = {"h": int(height), "w": int(width)}
+    if divide != "each":
+        sides = dict.fromkeys("hw", (max if divide == "longest" else min)(sides.values()))
+    centred: np.ndarray = (2 * places + 1) / np.array([sides[axis] for axis in order]) - 1.0
+    return centred
+
+
+def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
+    """Rows and columns counted from 1 where a mask is true, as DETR counts them: (*batch, height, width) to
+    (*batch, height·width, 2), the row first.
+
+    Carion et al. 2020, arXiv:2005.12872, in its released code: beyond the image a count stays at its last value.
+
+    mask: of any library, true or 1 for pixels of the image.     span: None for whole counts; a number to divide each count
+    by the last one of its column or row (plus 1e-6) and multiply it by the span (DETR's `normalize`, with 2π).
+
+    Result in integers, or in the widest float with a span. Raises ValueError or TypeError naming the argument.
+
+    >>> grid_from_mask([[1, 1, 0], [1, 1, 0]]).tolist()
+    [[1, 1], [1, 2], [0, 2], [2, 1], [2, 2], [0, 2]]
+    """
+    mask = _array.as_mask("mask", mask)
+    if mask.ndim < 2:
+        raise ValueError(f"mask must have the shape (*batch, height, width); got {tuple(mask.shape)}. Give an image's.")
+    xp = _array.namespace(mask)
+    one = _array.signed(_array.astype(mask, _array.dtype_of("int32", mask)))
+    counts = [_array.astype(xp.cumsum(one, axis), one.dtype) for axis in (-2, -1)]
+    if span is not None:
+        span = _check.real("span", span, 0.0, 1e6, above=True)
+        rows, columns = (_array.widest(count) for count in counts)
+        counts = [rows / (rows[..., -1:, :] + EPSILON) * span, columns / (columns[..., -1:] + EPSILON) * span]
+    found = xp.stack(counts, -1)
+    return found.reshape((*mask.shape[:-2], mask.shape[-2] * mask.shape[-1], 2))
+
+
+def prefixed(positions: Array, count: int) -> np.ndarray:
+    """`count` tokens before the patches, such as a class token: the row -1 of the grid, columns 0 … count-1; (count + n, axes).
+
+    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, 2), rows first, whole numbers.
+
+    >>> prefixed(grid(1, 2), 1).tolist()
+    [[-1, 0], [0, 0], [0, 1]]
+    """
+    positions = _array.as_array("positions", positions)
+    if positions.ndim != 2 or positions.shape[-1] != 2 or _array.kind(positions) != "integer":
+        raise ValueError(
+            f"positions must be whole rows and columns of shape (n, 2); got {_array.dtype_name(positions.dtype)} of shape "
+            f"{tuple(positions.shape)}. Give grid(height, width)."
+        )
+    count = _check.integer("count", count, 0, LONGEST)
+    before = np.stack([np.full(count, -1), np.arange(count)], -1)
+    return _array.namespace(positions).concatenate([_array.constant(before, positions, positions.dtype), positions], 0)  # type: ignore[no-any-return]
+
+
+def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
+    """How many there are of each coordinate, the slowest first."""
+    given = {"t": ("frames", frames), "h": ("height", height), "w": ("width", width)}
+    sizes = {
+        axis: _check.integer(name, size, 0, LONGEST)
+        for axis, (name, size) in given.items()
+        if axis != "t" or size is not None
+    }
+    total = len(sizes)
+    for size in sizes.values():
+        total *= size
+    _check.size("height and width", total)
+    return sizes
+
+
+def _order(order: str | None, axes: str) -> str:
+    if order is None:
+        return axes
+    if not isinstance(order, str):
+        raise TypeError(f"order must be a permutation of {axes!r}; got {_check.shown(order)}. Give {axes!r}.")
+    if sorted(order) != sorted(axes):
+        raise ValueError(f"order must be a permutation of {axes!r}; got {order!r}. Give {axes!r}.")
+    return order
+
+
+def _starts(start: int | Sequence[int], axes: int) -> np.ndarray:
+    given = tuple(start) if isinstance(start, list | tuple) else (start,) * axes
+    if len(given) != axes:
+        raise ValueError(
+            f"start must be one number or {axes}; got {_check.shown(start)}. Give one for each coordinate."
+        )
+    return np.array([_check.integer("start", first, -(2**53), 2**53 - LONGEST) for first in given], np.int64)

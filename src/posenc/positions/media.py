@@ -1,0 +1,163 @@
+"""Positions of text, images, videos and sound in one sequence: three coordinates a token (time, height, width)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from posenc import _check
+from posenc.positions.grid import grid
+from posenc.positions.sequences import LONGEST
+
+
+@dataclass(frozen=True)
+class Text:
+    """`length` tokens of text, or frames of sound: time, height and width go on together, one step a token."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        _check.settle(self, length=_check.integer("length", self.length, 1, LONGEST))
+
+    @property
+    def extent(self) -> int:
+        return self.length
+
+    def places(self) -> np.ndarray:
+        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        return np.repeat(np.arange(self.length, dtype=np.int64)[:, None], 3, -1)
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image of height × width patches, of which merge × merge become one token: one time, its rows and columns."""
+
+    height: int
+    width: int
+    merge: int
+
+    def __post_init__(self) -> None:
+        _sides(self)
+
+    @property
+    def extent(self) -> int:
+        return max(self.height, self.width) // self.merge
+
+    def places(self) -> np.ndarray:
+        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        return grid(self.height // self.merge, self.width // self.merge, frames=1)
+
+
+@dataclass(frozen=True)
+class Video:
+    """A video of frames × height × width patches, merge × merge to a token, `interval` steps of time from frame to frame.
+
+    interval: 1 counts frames (Qwen2-VL); seconds between frames times steps a second follows the clock (Qwen2.5-VL). The
+    time of frame i is ⌊i·interval⌋, with the interval read as the nearest fraction of a denominator up to 2^20, so that thirty
+    steps of 1/30 are one.
+    """
+
+    frames: int
+    height: int
+    width: int
+    merge: int
+    interval: float
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            frames=_check.integer("frames", self.frames, 1, 1 << 20),
+            interval=_check.real("interval", self.interval, 0.0, 1e6),
+        )
+        _sides(self)
+
+    @property
+    def extent(self) -> int:
+        return max(self.height, self.width) // self.merge
+
+    def places(self) -> np.ndarray:
+        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        found = grid(self.height // self.merge, self.width // self.merge, frames=self.frames)
+        step = Fraction(repr(self.interval)).limit_denominator(1 << 20)
+        found[:, 0] = found[:, 0] * step.numerator // step.denominator
+        return found
+
+
+@dataclass(frozen=True)
+class Film:
+    """A video and its sound, cut into chunks of so many steps of time; of each chunk the picture comes first.
+
+    Qwen2.5-Omni (Xu et al. 2025, arXiv:2503.20215), where a step is 40 ms and a chunk lasts 2 seconds.
+    """
+
+    video: Video
+    sound: Text
+    chunk: int
+
+    def __post_init__(self) -> None:
+        _check.instance("video", self.video, Video, "a Video")
+        _check.instance("sound", self.sound, Text, "a Text, one token a step of time")
+        _check.settle(self, chunk=_check.integer("chunk", self.chunk, 1, LONGEST))
+
+    @property
+    def extent(self) -> int:
+        return max(self.video.extent, self.sound.extent)
+
+    def places(self) -> np.ndarray:
+        """Coordinates counted from 0, in the order of the tokens; shape (tokens, 3), int64."""
+        parts = np.concatenate([self.video.places(), self.sound.places()])
+        return parts[np.argsort(parts[:, 0] // self.chunk, kind="stable")]
+
+
+Segment: TypeAlias = Text | Image | Video | Film
+
+
+def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[np.ndarray, int]:
+    """Coordinates (time, height, width) of all tokens, shape (tokens, 3), int64, and the position of the next token.
+
+    Wang et al. 2024, arXiv:2409.12191 (M-RoPE). Each segment begins where the one before it ends.
+
+    segments: what the sequence holds, in order.     start: where the first one begins.
+    after: where a segment ends: "largest", one beyond the largest coordinate of its tokens (the paper; Qwen2.5-Omni), or
+    "extent", beyond its longer side whatever its time (Qwen2-VL to Qwen3-VL in transformers 5), so that the time of a long
+    video overlaps what follows. They differ for videos alone.
+
+    The next position is one beyond the largest coordinate of all: with tokens decoded so far it is what is called the rope
+    delta. Raises ValueError or TypeError naming the argument.
+
+    >>> found, following = media([Text(2), Image(4, 4, merge=2), Text(1)], after="largest")
+    >>> found.tolist()
+    [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
+    >>> following
+    5
+    """
+    after = _check.choice("after", after, ("largest", "extent"))
+    position = first = _check.integer("start", start, 0, 2**53 - LONGEST)
+    if not isinstance(segments, list | tuple):
+        raise TypeError(
+            f"segments must be a list of Text, Image, Video and Film; got {_check.shown(segments)}. Give [Text(5)], say."
+        )
+    parts = [np.empty((0, 3), np.int64)]
+    for segment in segments:
+        if not isinstance(segment, Text | Image | Video | Film):
+            raise TypeError(
+                f"segments must hold Text, Image, Video and Film; got {_check.shown(segment)}. Give Text(5), say."
+            )
+        places = segment.places()
+        parts.append(places + position)
+        position += segment.extent if after == "extent" else int(places.max()) + 1
+    found = np.concatenate(parts)
+    return found, int(found.max()) + 1 if len(found) else first
+
+
+def _sides(record: Image | Video) -> None:
+    merge = _check.integer("merge", record.merge, 1, 1 << 10)
+    sides = {name: _check.integer(name, getattr(record, name), merge, 1 << 20) for name in ("height", "width")}
+    for name, side in sides.items():
+        if side % merge:
+            raise ValueError(f"{name} must be a multiple of merge={merge}; got {side}. Pad the patches.")
+    _check.settle(record, merge=merge, **sides)
