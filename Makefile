@@ -29,7 +29,7 @@ unit: $(VENV)/.test
 
 doctest: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-modules src/posenc
-	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-glob='*.md' README.md docs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --doctest-glob='*.md' README.md docs
 
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,7 +1,6 @@
 """The shape of the code: small files, no user-facing assert, nothing generated out of date."""
 
 import ast
-import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -46,11 +45,22 @@ def test_every_row_has_an_oracle():
 
 
 def test_generated_pages_are_current():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    for path, text in generate.generated().items():
+    import generate
+
+    files = generate.generated()
+    for path, text in files.items():
+        assert path.exists(), f"{path.name} is missing: run python docs/generate.py"
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run python docs/generate.py"
+    assert not generate.unclaimed(files), "run python docs/generate.py, which removes pages without a row"
+
+
+def test_every_row_has_its_picture():
+    import draw
+
+    missing = [row.name for row in posenc.CATALOG if not draw.current(row)]
+    assert not missing, f"run python docs/draw.py, which draws {', '.join(missing)}"
+    assert not draw.unclaimed(), "run python docs/draw.py, which removes pictures without a row"
+    assert all(path.stat().st_size <= draw.LARGEST for path in draw.FOLDER.glob("*.png"))
 
 
 def test_every_row_of_the_mission_has_its_test():

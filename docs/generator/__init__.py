@@ -1,0 +1,1 @@
+"""What docs/generate.py writes, a part each. Needs NumPy and posenc alone, but for the pictures, which need matplotlib."""

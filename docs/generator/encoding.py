@@ -1,0 +1,109 @@
+"""The page of one encoding, from its row, its docstring and its record alone."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
+import posenc
+from generator import kinds
+from generator.snippets import torch_and_jax
+from generator.text import escaped, file_name, linked, parts, short
+from posenc.catalog import CATALOG, Row
+from posenc.doors import Encoding
+
+#: What each claim of an encoding means to its user.
+CLAIMS = {
+    "relative": "its effect on attention depends on differences of positions alone",
+    "isometry": "vectors keep their length",
+    "streaming": "a row computed alone is that row of the whole",
+    "bounded": "no value grows with position",
+    "unlimited": "defined at every position",
+    "fractional": "takes positions between whole ones",
+    "learned": "has parameters",
+    "symmetric": "the same for (m, n) and (n, m)",
+    "shift-linear": "the row at t + k is a matrix M(k) times the row at t",
+}
+SOURCES = Path(posenc.__file__).parents[1]
+
+
+def page(row: Row) -> str:
+    """Everything that is known of a row, on one page."""
+    told = parts(inspect.getdoc(row.about) or "", [field.name for field in fields(row.about)])
+    sections = [
+        f"# {row.name}",
+        escaped(row.use),
+        _card(row),
+        f"![{row.name}: {kinds.CAPTIONS[kinds.kind(row)]}](../images/encodings/{file_name(row.name)}.png)",
+        f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_record(row))}`.",
+        "## Formula",
+        f"```text\n{told.formula}\n```",
+        *told.prose,
+        *_example(told.example),
+        "## Claims",
+        _claims(row.samples[0]),
+        *_snippets(row.samples[0]),
+        "## Samples",
+        "The records that every test of the catalog runs:",
+        "\n".join(f"- `{short(sample)}`" for sample in row.samples),
+        "## Neighbours",
+        "\n".join(_neighbours(row)),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _card(row: Row) -> str:
+    """Door, source, names elsewhere, code and what is learned, as a list."""
+    record, lines = row.samples[0], []
+    lines.append(f"- **Door**: {record.door}" + (f", {record.axes} coordinates a place" if _axes(record) > 1 else ""))
+    lines.append(f"- **Source**: {linked(row.paper)}")
+    if row.elsewhere:
+        lines.append(f"- **Elsewhere**: {', '.join(map(escaped, row.elsewhere))}")
+    lines.append(f"- **Code**: `src/{Path(inspect.getfile(row.about)).relative_to(SOURCES).as_posix()}`")
+    if row.about is not row.encoding:
+        lines.append(f"- **Within**: [`{row.encoding.__name__}`]({file_name(row.encoding.__name__)}.md)")
+    if record.shapes:
+        learned = ", ".join(f"`{name}` {shape}" for name, shape in record.shapes.items())
+        lines.append(f"- **Learned**, by `{short(record)}`: {learned}")
+    return "\n".join(lines)
+
+
+def _axes(record: Encoding) -> int:
+    return int(getattr(record, "axes", 1))
+
+
+def _example(text: str) -> list[str]:
+    if not text:
+        return []
+    return ["## Example", f"```python\n>>> import numpy as np\n>>> from posenc import *\n{text}\n\n```"]
+
+
+def _claims(record: Encoding) -> str:
+    """What it claims, and what it does not."""
+    held = [f"- **{claim}**: {CLAIMS[claim]}" for claim in sorted(record.claims)]
+    rest = ", ".join(sorted(set(CLAIMS) - record.claims)) or "none"
+    return "\n".join([*held, f"- Not claimed: {rest}"])
+
+
+def _snippets(record: Encoding) -> list[str]:
+    in_torch, in_jax = torch_and_jax(record)
+    return ["## In PyTorch", f"```python\n{in_torch}\n\n```", "## In JAX", f"```python\n{in_jax}\n\n```"]
+
+
+def _neighbours(row: Row) -> list[str]:
+    """Three rows of the same door whose claims differ least, nearest in the catalog first."""
+    place, claims = CATALOG.index(row), row.samples[0].claims
+    others = [other for other in CATALOG if other.samples[0].door == row.samples[0].door and other is not row]
+    others.sort(key=lambda other: (len(claims ^ other.samples[0].claims), abs(CATALOG.index(other) - place)))
+    return [
+        f"- [`{other.name}`]({file_name(other.name)}.md): {_unlike(row, other)}. {escaped(other.use)}"
+        for other in others[:3]
+    ]
+
+
+def _unlike(row: Row, other: Row) -> str:
+    mine, theirs = row.samples[0].claims, other.samples[0].claims
+    more, less = sorted(theirs - mine), sorted(mine - theirs)
+    said = [f"also {', '.join(more)}"] * bool(more) + [f"not {', '.join(less)}"] * bool(less)
+    return "; ".join(said) or "the same claims"

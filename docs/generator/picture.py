@@ -1,0 +1,189 @@
+"""The picture of one encoding, small enough that a hundred of them stay below a megabyte or two."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from PIL import Image, PngImagePlugin
+
+from generator import kinds
+from posenc import plot
+from posenc.catalog import Row
+from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.frequencies import Geometric
+from posenc.plot import canvas
+from posenc.testing import probe
+
+#: Bytes a picture may have.
+LARGEST = 15_000
+#: What is drawn is written into the file under this name, so that a picture of another record is found out.
+RECORD = "record"
+SIZE = (4.8, 2.8)
+
+
+def picture(row: Row) -> bytes:
+    """The row's picture as the bytes of a PNG; the same row gives the same bytes."""
+    record, kind = kinds.drawn_record(row), kinds.kind(row)
+    ax = canvas.single(None, SIZE)
+    _DRAWN[kind](record, ax)
+    ax.set_title("")
+    return _small(ax, repr(record))
+
+
+def record_of(data: bytes) -> str:
+    """The repr of the record that a picture shows."""
+    with Image.open(io.BytesIO(data)) as image:
+        return str(getattr(image, "text", {}).get(RECORD, ""))
+
+
+def _small(ax: Any, text: str) -> bytes:
+    """A PNG of few colours, as sharp as the limit allows, with the record written into it."""
+    told = PngImagePlugin.PngInfo()
+    told.add_itxt(RECORD, text)
+    for dpi, colours in ((120, 64), (100, 64), (100, 32), (85, 32), (72, 16), (60, 16)):
+        with Image.open(io.BytesIO(plot.image(ax, "png", dpi=dpi).data)) as whole:
+            few = whole.convert("RGB").quantize(colours, kmeans=4, dither=Image.Dither.NONE)
+        buffer = io.BytesIO()
+        few.save(buffer, format="png", optimize=True, pnginfo=told)
+        if len(buffer.getvalue()) <= LARGEST:
+            return buffer.getvalue()
+    raise ValueError(f"picture must fit in {LARGEST} bytes; got {len(buffer.getvalue())}. Draw less.")
+
+
+def _first_accepted(choices: Any, attempt: Callable[[Any], Any]) -> Any:
+    """What the first choice gives that the record does not refuse: tables end somewhere, and grids too."""
+    *most, last = choices
+    for choice in most:
+        try:
+            return attempt(choice)
+        except ValueError:
+            continue
+    return attempt(last)
+
+
+def _lengths(record: Encoding) -> Any:
+    """Positions to draw: what coordinates are meant for, or the longest row that the record takes."""
+    if type(record).__name__ in kinds.COORDINATES:
+        return [np.linspace(-1, 1, 101)]
+    return [100, 64, 32, 16, 8, 5]
+
+
+def _value(record: Any, ax: Any) -> None:
+    _first_accepted(_lengths(record), lambda places: plot.dimensions(record, (0,), places, ax=ax))
+    ax.get_legend().remove()
+
+
+def _table(record: Any, ax: Any) -> None:
+    _first_accepted(_lengths(record), lambda places: plot.heatmap(record, places, ax=ax))
+
+
+def _frequencies(record: Any, ax: Any) -> None:
+    plain = Geometric(dim=record.dim, base=record.base).radians()
+    share = np.asarray(record.frequencies.radians()) / plain
+    ax.axhline(1, color="#c8c8c8", linewidth=0.8, zorder=0)
+    ax.plot(np.arange(len(share)), share, color=canvas.colour(0), marker=".", linewidth=1)
+    ax.set(ylim=(-0.05, max(1.1, share.max() * 1.05)))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    canvas.finish(ax, "", "pair", "frequency / unscaled")
+
+
+def _score(record: Rotates, ax: Any) -> None:
+    distances = np.arange(101)
+    ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
+    scores = _turned(record, distances, np.array([0]))[:, 0]
+    ax.plot(distances, scores, color=canvas.colour(0))
+    product = "output · v/√d" if "value" in record.roles else "q·k/√d"
+    canvas.finish(ax, "", "distance: query position - key position", product)
+
+
+def _turned(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (n, m)."""
+    params = probe.parameters(record) or None
+    first, second = ("output", "value") if "value" in record.roles else ("query", "key")
+    if first == "output":  # the output is turned back, so its side of the product is the inverse
+        query, key = key, query
+    q, k = (
+        np.asarray(record.turn(places, params, role=role)(np.ones((len(places), record.head_dim))))
+        for places, role in ((query, first), (key, second))
+    )
+    product = q @ k.T / np.sqrt(record.head_dim)
+    return product.T if first == "output" else product
+
+
+def _bias(record: Biases, ax: Any) -> None:
+    after = "symmetric" in record.claims or not record.bias(0, 3, 5, probe.parameters(record) or None)
+    ends = [(0, 101), (0, 33), (0, 9)] if after else [(-64, 65), (-16, 17), (-4, 5)]
+    _first_accepted(ends, lambda span: plot.bias_by_distance(record, range(*span), ax=ax))
+
+
+def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray], np.ndarray], label: str) -> None:
+    """Values of the place in the middle of a grid against every place: a square of the first two coordinates."""
+
+    def attempt(side: int) -> None:
+        middle, axes = side // 2, int(record.axes)  # type: ignore[attr-defined]
+        first, second = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
+        rest = [np.full(side * side, middle)] * (axes - 2)
+        places = np.stack([first.ravel(), second.ravel(), *rest], -1)
+        found = values(np.full((1, axes), middle), places).reshape(side, side)
+        steps = np.arange(side) - middle
+        canvas.heat(ax, found, steps, steps, label, {"cmap": canvas.SEQUENTIAL, "aspect": "equal"})
+        canvas.finish(ax, "", "second coordinate", "first coordinate")
+
+    _first_accepted([21, 13, 7, 5, 3], attempt)
+
+
+def _likeness(record: Adds, ax: Any) -> None:
+    params = record.init(np.random.default_rng(0)) or None
+    _on_grid(
+        record,
+        ax,
+        lambda middle, places: np.asarray(record.embed(middle, params)) @ np.asarray(record.embed(places, params)).T,
+        "PE(centre) · PE(p)",
+    )
+
+
+def _score_on_grid(record: Rotates, ax: Any) -> None:
+    _on_grid(record, ax, lambda middle, places: _turned(record, middle, places), "q·k/√d")
+
+
+def _bias_on_grid(record: Biases, ax: Any) -> None:
+    params = record.init(np.random.default_rng(0)) or None
+    _on_grid(record, ax, lambda middle, places: np.asarray(record.matrix(middle, places, params))[0], "bias")
+
+
+def _logits(record: Encoding, ax: Any) -> None:
+    def attempt(length: int) -> None:
+        places = np.arange(length)
+        found = _scored(record, places)
+        canvas.heat(ax, found, places, places, "logit", {**canvas.centred(found), "aspect": "equal"})
+        canvas.finish(ax, "", "key position", "query position")
+
+    _first_accepted([32, 16, 8, 5], attempt)
+
+
+def _scored(record: Any, places: np.ndarray) -> np.ndarray:
+    """What head 0 of a record that scores adds for content drawn from a seed; a grid's places stand along its diagonal."""
+    rng, axes = np.random.default_rng(0), int(getattr(record, "axes", 1))
+    shape = (1, probe.heads(record), len(places), probe.head_width(record))
+    q, k = rng.standard_normal(shape), rng.standard_normal(shape)
+    hidden = rng.standard_normal((1, len(places), record.model_dim)) if record.reads else None
+    where = places if axes == 1 else np.stack([places // 4] + [places % 4] * (axes - 1), -1)
+    return np.asarray(record.score(q, k, where, where, probe.parameters(record) or None, hidden=hidden))[0, 0]
+
+
+_DRAWN: dict[str, Callable[[Any, Any], None]] = {
+    "value": _value,
+    "table": _table,
+    "likeness": _likeness,
+    "frequencies": _frequencies,
+    "score": _score,
+    "score on a grid": _score_on_grid,
+    "bias": _bias,
+    "bias on a grid": _bias_on_grid,
+    "logits": _logits,
+}
+assert set(_DRAWN) == set(kinds.CAPTIONS)

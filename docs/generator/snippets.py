@@ -1,0 +1,100 @@
+"""How a record is used in PyTorch and in JAX: two doctests, whose results NumPy foretells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from generator.text import imports, short
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+
+#: Places that no record refuses, however short its table.
+PLACES = 4
+
+
+def torch_and_jax(record: Encoding) -> tuple[str, str]:
+    """The two snippets, as doctests."""
+    return _written(record, _TORCH), _written(record, _JAX)
+
+
+_TORCH = {
+    "head": ["import torch", "{imports}", "from posenc.torch import module", "held = module({record})"],
+    "random": "torch.randn({shape})",
+    "line": f"torch.arange({PLACES})",
+    "grid": "torch.cartesian_prod({ranges})",
+    "range": "torch.arange(2)",
+    "call": {"adds": "held", "rotates": "held", "biases": "held", "scores": "held", "turned": "held", "back": "held.back"},
+    "whole": "{call}",
+    "shape": "tuple({name}.shape)",
+}  # fmt: skip
+_JAX = {
+    "head": ["import jax", "import jax.numpy as jnp", "{imports}", "from posenc.jax import bind", "held = bind({record})"],
+    "random": "jax.random.normal(jax.random.key(0), ({shape}))",
+    "line": f"jnp.arange({PLACES})",
+    "grid": 'jnp.stack(jnp.meshgrid({ranges}, indexing="ij"), -1).reshape(-1, {axes})',
+    "range": "jnp.arange(2)",
+    "call": {
+        "adds": "held.add", "rotates": "held.rotate", "biases": "held.bias", "scores": "held.score",
+        "turned": "held.rotate_values", "back": "held.rotate_back",
+    },
+    "shape": "{name}.shape",
+}  # fmt: skip
+
+
+def _written(record: Encoding, words: dict[str, Any]) -> str:
+    """One snippet: imports, the record held, inputs, the call, and the shape of what comes out."""
+    head = [line.format(imports=imports(record), record=short(record)) for line in words["head"]]
+    lines = [*head, f"positions = {_positions(record, words)}"]
+    drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
+    called, axes = words["call"], getattr(record, "axes", 1)
+    places = PLACES if axes == 1 else 2**axes
+    if isinstance(record, Adds):
+        lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}(x, positions)"]
+        return _doctest(lines, words, {"y": (2, places, record.width)})
+    if isinstance(record, Biases):
+        lines += [f"bias = {called['biases']}(positions, positions)"]
+        return _doctest(lines, words, {"bias": (record.heads, places, places)})
+    if isinstance(record, Rotates) and "value" in record.roles:
+        lines += [f"v = {drawn(1, 2, places, record.head_dim)}"]
+        lines += [f'v = {called["turned"]}(v, positions, layout="bhtd")', "output = v  # of attention"]
+        lines += [f'output = {called["back"]}(output, positions, layout="bhtd")']
+        return _doctest(lines, words, {"output": (1, 2, places, record.head_dim)})
+    if isinstance(record, Rotates):
+        lines += [f"q = {drawn(1, 4, places, record.head_dim)}", f"k = {drawn(1, 2, places, record.head_dim)}"]
+        lines += [f'q, k = {called["rotates"]}(q, k, positions, positions, layout="bhtd")']
+        return _doctest(
+            lines, words, {"q": (1, 4, places, _turned_width(record)), "k": (1, 2, places, _turned_width(record))}
+        )
+    if not isinstance(record, Scores):
+        raise TypeError(f"record must enter by one of the four doors; got {record!r}. Write a snippet for its door.")
+    heads, width = getattr(record, "heads", 4), getattr(record, "dim", 8)
+    lines += [f"q = {drawn(1, heads, places, width)}", f"k = {drawn(1, heads, places, width)}"]
+    hidden = ""
+    if record.reads:
+        lines += [f"x = {drawn(1, places, record.model_dim)}  # the input of the layer"]
+        hidden = ", hidden=x"
+    lines += [f"logits = {called['scores']}(q, k, positions, positions{hidden})"]
+    return _doctest(lines, words, {"logits": (1, heads, places, places)})
+
+
+def _positions(record: Encoding, words: dict[str, Any]) -> str:
+    axes = getattr(record, "axes", 1)
+    if axes == 1:
+        return words["line"]
+    return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
+
+
+def _turned_width(record: Rotates) -> int:
+    """Channels of a turned vector, which an operator may widen."""
+    axes = getattr(record, "axes", 1)
+    params = record.init(np.random.default_rng(0)) if record.shapes else None
+    places = np.zeros((1,) if axes == 1 else (1, axes))
+    turn = record.turn(places, params, role="query", dtype=np.float64)
+    return int(turn(np.ones((1, 4, 1, record.head_dim)), layout="bhtd").shape[-1])
+
+
+def _doctest(lines: list[str], words: dict[str, Any], wanted: dict[str, tuple[int, ...]]) -> str:
+    shown = ", ".join(words["shape"].format(name=name) for name in wanted)
+    found = next(iter(wanted.values())) if len(wanted) == 1 else tuple(wanted.values())
+    return "\n".join([*(f">>> {line}" for line in [*lines, shown]), repr(found)])
