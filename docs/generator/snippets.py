@@ -51,7 +51,7 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     places = PLACES if axes == 1 else 2**axes
     if isinstance(record, Adds):
         lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}(x, positions)"]
-        return _doctest(lines, words, {"y": (2, places, record.width)})
+        return _doctest(lines, words, {"y": _attached_shape(record, places)})
     if isinstance(record, Biases):
         lines += [f"bias = {called['biases']}(positions, positions)"]
         return _doctest(lines, words, {"bias": (record.heads, places, places)})
@@ -83,6 +83,14 @@ def _positions(record: Encoding, words: dict[str, Any]) -> str:
     if axes == 1:
         return words["line"]
     return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
+
+
+def _attached_shape(record: Adds, places: int) -> tuple[int, ...]:
+    """Shape of an embedding with its positions, which may stand beside it rather than on it."""
+    params = record.init(np.random.default_rng(0)) if record.shapes else None
+    axes = getattr(record, "axes", 1)
+    where = np.zeros((places,) if axes == 1 else (places, axes), np.int64)
+    return tuple(record.attach(np.ones((2, places, record.width)), where, params).shape)
 
 
 def _turned_width(record: Rotates) -> int:
