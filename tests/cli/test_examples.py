@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli import students
+from models import checkpoints
 from posenc.cli.main import EXAMPLES, VERBS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
@@ -35,6 +36,7 @@ def matches(shown: str, came: str) -> bool:
 def test_the_page(posenc, tmp_path, monkeypatch, command, shown):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(FILES[0])
+    checkpoints.for_examples(tmp_path)
     program, *words = shlex.split(command)
     ran = posenc(*words)
     assert program == "posenc"
@@ -63,6 +65,7 @@ def examples() -> list[str]:
 def test_the_help(posenc, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MINE)
+    checkpoints.for_examples(tmp_path)
     ran = posenc(*shlex.split(command)[1:])
     differs = ("--base 100" in command and "check" in command) or "--against" in command or "--layout" in command
     assert (ran.code, ran.err) == (1 if differs and "--layout" not in command else 0, ""), ran

@@ -39,11 +39,11 @@ def test_every_verb_has_help_with_examples(posenc, verb):
     [
         (
             ["lst"],
-            "posenc: verb must be one of tour, explain, plot, recover, list, check; got 'lst'. Did you mean `posenc list`?",
+            f"posenc: verb must be one of {', '.join(VERBS)}; got 'lst'. Did you mean `posenc list`?",
         ),
         (
             ["xyzzy"],
-            "posenc: verb must be one of tour, explain, plot, recover, list, check; got 'xyzzy'. `posenc --help` shows them.",
+            f"posenc: verb must be one of {', '.join(VERBS)}; got 'xyzzy'. `posenc --help` shows them.",
         ),
         (["--jsno"], "got '--jsno'"),
         (

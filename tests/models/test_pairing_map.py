@@ -106,6 +106,13 @@ def test_there_and_back_is_nothing_and_twice_is_not(dim):
     assert np.array_equal(there[there], np.arange(dim)) == (dim == 4)  # "self-inverse" for four channels alone
 
 
+@pytest.mark.parametrize(("heads", "dim"), [(12, 6), (4, 10), (1, 128)])
+def test_adjacent_to_halves_is_the_transpose_that_porters_write(heads, dim):
+    weight = np.arange(heads * dim * 3).reshape(heads * dim, 3)
+    transposed = weight.reshape(heads, dim // 2, 2, 3).transpose(0, 2, 1, 3).reshape(heads * dim, 3)
+    assert np.array_equal(convert_qk(weight, source="adjacent", target="halves", heads=heads, head_dim=dim), transposed)
+
+
 def test_blocks_and_a_moved_slice_keep_pairs_in_order():
     whole, blocks = Pairing("halves", 8, 8), Pairing("halves", 8, 8, blocks=2)
     assert channel_order(whole, blocks).tolist() == [0, 1, 4, 5, 2, 3, 6, 7]

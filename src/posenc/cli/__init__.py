@@ -1,4 +1,4 @@
-"""The command line: `posenc tour | explain | plot | recover | list | check`."""
+"""The command line: `posenc tour | explain | plot | recover | list | check | convert`."""
 
 from posenc.cli.main import main
 

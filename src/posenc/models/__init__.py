@@ -3,24 +3,33 @@
 Every result is a frozen record of plain numbers that says where each of them came from.
 """
 
+from posenc.models.conversion import convert_checkpoint
+from posenc.models.conversion_plan import ConversionPlan, plan_conversion
 from posenc.models.difference import Difference, Effect, FieldDifference, diff
 from posenc.models.fingerprint import fingerprint
+from posenc.models.head_shape import HeadShape
+from posenc.models.head_shapes import head_shapes
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 
 __all__ = [
+    "ConversionPlan",
     "Difference",
     "Effect",
     "FieldDifference",
     "Fused",
+    "HeadShape",
     "LayerGroup",
     "ModelPositions",
     "QueryTemperature",
     "Value",
     "channel_order",
+    "convert_checkpoint",
     "convert_qk",
     "diff",
     "fingerprint",
     "from_config",
+    "head_shapes",
+    "plan_conversion",
 ]

@@ -1,0 +1,68 @@
+"""A file or folder that appears under its name when it is whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def unused(name: str, path: Path) -> Path:
+    """The path, if nothing is there and its folder exists."""
+    if path.exists() or path.is_symlink():
+        raise ValueError(
+            f"{name} must be a name that is not taken; {path.name} exists. Choose another: nothing is overwritten."
+        )
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{name} must lie in a folder that exists; {path.parent} does not. Make it first.")
+    return path
+
+
+def room(path: Path, size: int) -> None:
+    """Refuse a file that the disk has no room for."""
+    free = shutil.disk_usage(path.absolute().parent).free
+    if free < size:
+        raise ValueError(f"output must have room for {size:,} bytes; the disk has {free:,} left. Choose another place.")
+
+
+@contextlib.contextmanager
+def beside(path: Path, *, folder: bool) -> Iterator[Path]:
+    """A temporary path beside the final one: renamed to it when the block ends well, removed when it does not.
+
+    The name is on the disk before the rename (fsync), so that a killed process or a power cut leaves the whole or nothing.
+    """
+    temporary = path.absolute().parent / f".{path.name}.{os.getpid()}.partial"
+    try:
+        if folder:
+            temporary.mkdir()
+        yield temporary
+        if folder:
+            settled(temporary)
+        unused("output", path)
+        temporary.rename(path)
+        settled(path.absolute().parent)
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def written(path: Path, text: bytes) -> None:
+    """A small file, on the disk when this returns."""
+    with path.open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def settled(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,165 @@
+"""The header of a safetensors file, read strictly: names, dtypes, shapes and places, and no tensor."""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: Bits of one number of each dtype of the format.
+BITS = {
+    "F64": 64, "I64": 64, "U64": 64, "C64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
+    "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+    "F6_E2M3": 6, "F6_E3M2": 6, "F4": 4,
+}  # fmt: skip
+#: Room for a hundred thousand tensors; a longer header is an attack, or a file that is no safetensors.
+LARGEST_HEADER = 1 << 24
+MOST_AXES = 16
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor: its name, dtype and shape, and where its bytes lie, counted from the end of the header."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Header:
+    """A file's entries in the order of their bytes; `start` is where the first byte of the first one lies."""
+
+    start: int
+    size: int
+    entries: tuple[Entry, ...]
+
+
+def read_header(path: str | Path) -> Header:
+    """The header of a safetensors file; nothing else of it is read.
+
+    Every statement of the header is checked against the length of the file: dtypes are known, sizes follow from shapes, and
+    the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
+    """
+    path = Path(path)
+    size = _size(path)
+    with path.open("rb") as file:
+        first = file.read(8)
+        _no_pickle(path, first)
+        length = int.from_bytes(first, "little")
+        if size < 10 or not 2 <= length <= size - 8:
+            raise _bad(
+                path,
+                f"its header would be {length} bytes in a file of {size}",
+                "The file is cut off, or no safetensors",
+            )
+        if length > LARGEST_HEADER:
+            raise _bad(
+                path, f"its header would be {length} bytes, above {LARGEST_HEADER}", "The file is no safetensors"
+            )
+        found = _parsed(path, file.read(length))
+    return Header(8 + length, size, _laid_out(path, found, size - 8 - length))
+
+
+def _size(path: Path) -> int:
+    """Bytes of a plain file; a pipe or a device is never opened, since it might never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise _bad(path, "it is no plain file", "Name a .safetensors file")
+    return status.st_size
+
+
+def _no_pickle(path: Path, first: bytes) -> None:
+    if first.startswith(b"PK\x03\x04") or (first[:1] == b"\x80" and first[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")):
+        raise _bad(path, "it is a pickle file (or a zip of one), which can run any code when loaded", "posenc never loads it: save it as safetensors")  # fmt: skip
+
+
+def _parsed(path: Path, text: bytes) -> dict[str, Any]:
+    """The header as a dict whose names are all different."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            raise ValueError("a name occurs twice")
+        return result
+
+    try:
+        if not text.startswith(b"{"):
+            raise ValueError("no object")
+        return json.loads(text.decode("utf-8"), object_pairs_hook=once)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError) as error:
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
+        raise _bad(path, f"its header is no JSON object ({said})", "The file is damaged, or no safetensors") from None
+
+
+def _laid_out(path: Path, found: dict[str, Any], room: int) -> tuple[Entry, ...]:
+    """The entries in the order of their bytes, which must fill the room exactly."""
+    notes = found.pop("__metadata__", {})
+    if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
+        raise _bad(path, "__metadata__ is no object of strings", "The file is damaged")
+    entries = sorted((_entry(path, name, value) for name, value in found.items()), key=lambda one: (one.begin, one.end))
+    place = 0
+    for entry in entries:
+        if entry.begin != place:
+            raise _bad(
+                path, f"{entry.name!r:.80} begins at byte {entry.begin}, where {place} is next", "The file is damaged"
+            )
+        place = entry.end
+    if place != room:
+        raise _bad(path, f"its tensors take {place} bytes, and {room} are there", "The file is cut off or damaged")
+    return tuple(entries)
+
+
+def _entry(path: Path, name: str, value: Any) -> Entry:
+    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
+        raise _bad(path, f"{name!r:.80} has no dtype, shape and data_offsets", "The file is damaged")
+    dtype, shape, places = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in BITS:
+        raise _bad(path, f"{name!r:.80} has the dtype {dtype!r:.40}", "posenc does not know it")
+    if not _whole(shape) or len(shape) > MOST_AXES or not _whole(places) or len(places) != 2:
+        raise _bad(path, f"{name!r:.80} has a shape or offsets that are no whole numbers", "The file is damaged")
+    bits = math.prod(shape) * BITS[dtype]
+    if bits % 8 or places[1] - places[0] != bits // 8:
+        raise _bad(
+            path, f"{name!r:.80} has {places[1] - places[0]} bytes for {dtype} in shape {shape}", "The file is damaged"
+        )
+    return Entry(name, dtype, tuple(shape), places[0], places[1])
+
+
+def _whole(values: Any) -> bool:
+    """A list of numbers that a file on a disk can have."""
+    return isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
+
+
+def _bad(path: Path, what: str, then: str) -> ValueError:
+    return ValueError(f"{path.name} must be a safetensors file; {what}. {then}.")
+
+
+def shards(path: Path) -> dict[str, str] | None:
+    """The files of a sharded checkpoint by tensor, from its index; None where the folder holds a single file."""
+    indices = sorted(path.glob("*.safetensors.index.json"))
+    if not indices:
+        return None
+    if len(indices) > 1 or _size(indices[0]) > LARGEST_HEADER * 2:
+        raise ValueError(f"{path.name} must have one index of a sensible size; got {len(indices)}. Name a single file.")
+    named = _parsed(indices[0], indices[0].read_bytes()).get("weight_map")
+    if not isinstance(named, dict) or not named or not all(_plain(value) for value in named.values()):
+        raise ValueError(f"{indices[0].name} must name a file of this folder for every tensor. The index is damaged.")
+    return named
+
+
+def _plain(name: Any) -> bool:
+    """A file name that leads nowhere else."""
+    return (
+        isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name and not name.startswith(".")
+    )
