@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
     from posenc.encodings.alibi import ALiBi
     from posenc.encodings.axial_learned import AxialLearned
+    from posenc.encodings.axial_rope import AxialRoPE
     from posenc.encodings.bounded_alibi import BoundedALiBi
     from posenc.encodings.cope import CoPE
     from posenc.encodings.count import Count, NormalisedCount
@@ -63,6 +64,7 @@ __all__ = [
     "ALiBi",
     "Adds",
     "AxialLearned",
+    "AxialRoPE",
     "Biases",
     "BoundedALiBi",
     "CoPE",
@@ -132,6 +134,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ALiBi": "posenc.encodings.alibi",
     "AxialLearned": "posenc.encodings.axial_learned",
+    "AxialRoPE": "posenc.encodings.axial_rope",
     "BoundedALiBi": "posenc.encodings.bounded_alibi",
     "CATALOG": "posenc.catalog",
     "CoPE": "posenc.encodings.cope",

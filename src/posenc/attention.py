@@ -63,7 +63,8 @@ def attention(
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
     `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
 
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate.
+    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates for
+    encodings that have several axes, all of them as many.
     encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An encoding
     that is added belongs before attention: `encoding.attach(x, positions, params)`.
     causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
@@ -79,7 +80,8 @@ def attention(
     """
     encodings, params = _paired(encodings, params)
     q, k, v = _by_heads(q, k, v, layout)
-    query, key = _placed("query", query, q), _placed("key", key, k)
+    axes = _axes(encodings)
+    query, key = _placed("query", query, q, axes), _placed("key", key, k, axes)
     logits = _logits(q, k, query, key, encodings, params, scale, hidden)
     weights = _softmax(logits, _visible(logits, causal, mask))
     output = _output(weights, v, query, key, encodings, params)
@@ -111,14 +113,26 @@ def _paired(
     return tuple(encodings), tuple(params) if params else (None,) * len(encodings)
 
 
-def _placed(name: str, positions: Array, x: Array) -> Array:
-    """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time)."""
+def _axes(encodings: tuple[Encoding, ...]) -> int:
+    """How many coordinates a position has for all of them."""
+    found = {encoding.axes for encoding in encodings}
+    if len(found) > 1:
+        raise ValueError(
+            f"encodings must have one number of axes, as they share positions; got {sorted(found)}. Use records of one."
+        )
+    return found.pop() if found else 1
+
+
+def _placed(name: str, positions: Array, x: Array, axes: int) -> Array:
+    """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time), with coordinates where there are several."""
     positions = checked(_array.as_array(name, positions, like=x), name)
     _array.namespace(x, positions)
-    if tuple(positions.shape) not in ((x.shape[2],), (x.shape[0], x.shape[2]), (1, x.shape[2])):
+    last = () if axes == 1 else (axes,)
+    places = tuple(positions.shape)
+    if places not in ((x.shape[2], *last), (x.shape[0], x.shape[2], *last), (1, x.shape[2], *last)):
         raise ValueError(
-            f"{name} must hold a position for each of {x.shape[2]} places, with or without a batch of {x.shape[0]}; got shape "
-            f"{tuple(positions.shape)}. Give a position for each."
+            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} places, with or "
+            f"without a batch of {x.shape[0]}; got shape {places}. Give a position for each."
         )
     return positions
 

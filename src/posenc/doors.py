@@ -16,7 +16,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.turn import Turn
+from posenc.turn import Operator
 
 Params = Mapping[str, Array]
 Role = Literal["both", "query", "key", "value", "output"]
@@ -39,6 +39,11 @@ class Encoding(abc.ABC):
 
     door: ClassVar[str]
     claims: ClassVar[frozenset[Claim]] = frozenset()
+
+    @property
+    def axes(self) -> int:
+        """Coordinates of a position: positions have the shape (*batch, n) where this is 1, else (*batch, n, axes)."""
+        return 1
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -112,8 +117,11 @@ class Rotates(Encoding):
         """Channels of a head."""
 
     @abc.abstractmethod
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        """The rotation for positions (*batch, n); "both" is an error where queries and keys turn differently."""
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Operator:
+        """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no rotation of
+        pairs; "both" is an error where queries and keys are treated differently."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,10 @@ class Biases(Encoding):
 
     @abc.abstractmethod
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        """What is added to the scaled logit; head, query and key broadcast against each other."""
+        """What is added to the scaled logit; head, query and key broadcast against each other.
+
+        Where positions have several coordinates these are the last axis of query and key, and the axes before it broadcast.
+        """
 
     @final
     def head_index(self, head: Array, like: Array) -> Array:
@@ -142,13 +153,22 @@ class Biases(Encoding):
 
     @final
     def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        """The dense bias for query positions (*batch, n) and key positions (*batch, m); shape (*batch, heads, n, m)."""
+        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates where
+        there are several; shape (*batch, heads, n, m)."""
         query, key = _array.as_arrays(query=query, key=key, like=_first(params))
+        places = -1 if self.axes == 1 else -2
+        if min(query.ndim, key.ndim) < -places:
+            raise ValueError(
+                f"query and key must have a last axis of {self.axes} coordinates; got shapes {tuple(query.shape)} and "
+                f"{tuple(key.shape)}. Give (*batch, n, {self.axes})."
+            )
         if not _array.tracing(query):  # a bound on a length still unknown would become part of the program
-            batch = np.broadcast_shapes(tuple(query.shape[:-1]), tuple(key.shape[:-1]))
-            _check.size("query and key", self.heads * math.prod((*batch, query.shape[-1], key.shape[-1])))
+            batch = np.broadcast_shapes(tuple(query.shape[:places]), tuple(key.shape[:places]))
+            _check.size("query and key", self.heads * math.prod((*batch, query.shape[places], key.shape[places])))
         head = _array.arange(self.heads, query)[:, None, None]
-        return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
+        if self.axes == 1:
+            return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
+        return self.bias(head, query[..., None, :, None, :], key[..., None, None, :, :], params, dtype=dtype)
 
 
 @dataclass(frozen=True)

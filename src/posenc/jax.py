@@ -97,4 +97,4 @@ class Bound:
 
 
 jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["record"])
-jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor"])
+jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor", "heads"])

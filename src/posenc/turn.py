@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,11 +69,30 @@ class Pairing:
         return xp.concatenate([x[..., : self.start], turned, x[..., self.start + self.width :]], -1)
 
 
+class Operator(abc.ABC):
+    """What a position does to a query or key: made once for a step's positions, applied in every layer."""
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """Channels of a vector that comes in."""
+
+    @property
+    @abc.abstractmethod
+    def width(self) -> int:
+        """Channels of a vector that goes out."""
+
+    @abc.abstractmethod
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        """Apply it to x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
+
+
 @dataclass(frozen=True, eq=False)
-class Turn:
+class Turn(Operator):
     """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
 
-    Shapes: cos and sin (*batch, n, pairs). The product is formed in float32 at least and rounded once.
+    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each turns in its own way.
+    The product is formed in float32 at least and rounded once.
     factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
     None where every pair and place has a factor of its own.
     """
@@ -81,16 +101,19 @@ class Turn:
     sin: Array
     pairing: Pairing
     factor: float | None = 1.0
+    heads: int | None = None
+
+    @property
+    def dim(self) -> int:
+        return self.pairing.dim
+
+    @property
+    def width(self) -> int:
+        return self.pairing.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        """Turn x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
-        _array.namespace(_array.floats("x", x), self.cos)  # refuses a mixture of libraries
-        y = _array.wide(x)
-        if _array.dtype_name(y.dtype) == "float64" and _array.dtype_name(self.cos.dtype) == "float32":
-            raise TypeError(
-                "x must not be more precise than the turn; got float64 for a float32 turn. Make the turn with dtype=float64."
-            )
-        cos, sin = (_with_heads(part, x, layout, self.pairing.dim) for part in (self.cos, self.sin))
+        y = as_precise("x", x, self.cos)
+        cos, sin = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
         first, second = self.pairing.split(y)
         cos, sin = _array.astype(cos, y.dtype), _array.astype(sin, y.dtype)
         turned = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
@@ -99,24 +122,50 @@ class Turn:
     def inverse(self) -> Turn:
         """The turn back."""
         if self.factor == 1.0:
-            return Turn(self.cos, -self.sin, self.pairing)
+            return Turn(self.cos, -self.sin, self.pairing, 1.0, self.heads)
         if self.factor is None:  # divided twice, since the square of a small length may be no number
             length = _array.namespace(self.cos).hypot(self.cos, self.sin)
-            return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None)
+            return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
         square = self.factor**2
-        return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor)
+        return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
 
 
-def _with_heads(part: Array, x: Array, layout: Layout | None, dim: int) -> Array:
-    """cos or sin with an axis for the heads where x has one; refuses shapes that do not belong together."""
+def of_pairs(name: str, operator: Operator) -> Turn:
+    """The operator, if it turns pairs of channels; the record that made it is refused by the argument's name if not."""
+    if not isinstance(operator, Turn):
+        raise TypeError(
+            f"{name} must turn pairs of channels; got one that gives {type(operator).__name__}, another map. Apply it instead."
+        )
+    return operator
+
+
+def as_precise(name: str, x: Array, like: Array) -> Array:
+    """x in float32 at least, if it is of the library of `like` and not more precise; for what an operator is given."""
+    _array.namespace(_array.floats(name, x), like)  # refuses a mixture of libraries
+    y = _array.wide(x)
+    if _array.dtype_name(y.dtype) == "float64" and _array.dtype_name(like.dtype) == "float32":
+        raise TypeError(
+            f"{name} must not be more precise than the turn; got float64 for a float32 turn. Make the turn with dtype=float64."
+        )
+    return y
+
+
+def with_heads(
+    part: Array, x: Array, layout: Layout | None, dim: int, heads: int | None = None, *, tail: int = 1
+) -> Array:
+    """A table (*batch, [heads,] n, …) with an axis for the heads where x has one; refuses shapes that do not belong together.
+
+    tail: how many axes the table has behind its places.
+    """
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(
             f"x must have {dim} channels in its last axis; got shape {tuple(x.shape)}. Give the whole head."
         )
     if layout is None:
-        if x.ndim > 3:
+        if x.ndim > 3 or heads is not None:
             raise ValueError(
-                f"layout must be 'bhtd' or 'bthd' for x with heads; got None for shape {tuple(x.shape)}. Say which axis is which."
+                f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None for shape "
+                f"{tuple(x.shape)}. Say which axis is which."
             )
         length = x.shape[-2]
     else:
@@ -126,12 +175,29 @@ def _with_heads(part: Array, x: Array, layout: Layout | None, dim: int) -> Array
                 f"x must have four axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without heads."
             )
         length = x.shape[2 if layout == "bhtd" else 1]
-    fits = part.ndim == 2 or (layout is None and part.ndim == x.ndim) or (layout is not None and part.ndim == 3)
-    if not fits or length != part.shape[-2] or (part.ndim == 3 and part.shape[0] not in (1, x.shape[0])):
-        raise ValueError(
-            f"x must have as many places as the turn has positions, {tuple(part.shape[:-1])}; got shape {tuple(x.shape)}"
-            f"{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
-        )
+    _of_these_places(part, x, layout, length, heads, tail)
     if layout is None:
         return part
-    return part[..., None, :, :] if layout == "bhtd" else part[..., None, :]
+    if heads is not None:
+        return part if layout == "bhtd" else part.swapaxes(-2 - tail, -1 - tail)
+    return (
+        part[(..., None, slice(None), *[slice(None)] * tail)]
+        if layout == "bhtd"
+        else part[(..., None, *[slice(None)] * tail)]
+    )
+
+
+def _of_these_places(part: Array, x: Array, layout: Layout | None, length: int, heads: int | None, tail: int) -> None:
+    """Refuse a table that was not made for the places, the batch and the heads of x."""
+    plain = part.ndim - tail - (heads is not None)  # axes of the positions that it was made from
+    fits = plain == 1 or plain == (x.ndim - 1 if layout is None else 2)
+    if not fits or length != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, x.shape[0])):
+        raise ValueError(
+            f"x must have as many places as the turn has positions, {tuple(part.shape[:-tail])}; got shape {tuple(x.shape)}"
+            f"{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
+        )
+    if heads is not None and x.shape[1 if layout == "bhtd" else 2] != heads:
+        raise ValueError(
+            f"x must have the {heads} heads that turn, each in its own way; got shape {tuple(x.shape)} ({layout}). "
+            "Repeat grouped heads first."
+        )

@@ -12,6 +12,7 @@ from types import ModuleType
 from oracles import (
     alibi,
     axial_learned,
+    axial_rope,
     bounded_alibi,
     concatenated,
     cope,
@@ -66,6 +67,7 @@ ORACLES: dict[str, ModuleType] = {
     "ALiBi": alibi,
     "BoundedALiBi": bounded_alibi,
     "AxialLearned": axial_learned,
+    "AxialRoPE": axial_rope,
     "Count": count,
     "DivisorPairs": divisor_pairs,
     "DynamicPositionBias": dynamic_position_bias,

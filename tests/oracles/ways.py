@@ -27,8 +27,24 @@ def tabled(record: Encoding) -> Any:
     return next((part for part in (record, *inside) if hasattr(part, "length")), record)
 
 
-def whole_places(record: Encoding) -> list[int]:
+def on_axes(record: Encoding, places: list) -> list:
+    """The places themselves, or, for positions with several coordinates, tuples of them that no two axes share."""
+    if record.axes == 1:
+        return places
+    count = len(places)
+    return [tuple(places[(index + 3 * axis) % count] for axis in range(record.axes)) for index in range(count)]
+
+
+def whole_places(record: Encoding) -> list:
     """Positions the record takes: all kinds where it is unlimited, else those of its table."""
+    return on_axes(record, _whole(record))
+
+
+def fractions(record: Encoding) -> list:
+    return on_axes(record, _fractions(record))
+
+
+def _whole(record: Encoding) -> list[int]:
     if "unlimited" in record.claims:
         return [*NEAR, *NEGATIVE, *FAR]
     if hasattr(record, "farthest"):  # as far as that from a centre
@@ -39,7 +55,7 @@ def whole_places(record: Encoding) -> list[int]:
     return sorted({0, 1, 3, last // 2, last - 1, last})
 
 
-def fractions(record: Encoding) -> list[float]:
+def _fractions(record: Encoding) -> list[float]:
     if "fractional" not in record.claims:
         return []
     if "unlimited" in record.claims or hasattr(record, "farthest"):

@@ -9,7 +9,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, Turn, of_pairs
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Partial(OfOne, Rotates):
         return self.dim
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        inner = self.encoding.turn(positions, params, role=role, dtype=dtype)
+        inner = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
         own = inner.pairing
         pairing = Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
-        return Turn(inner.cos, inner.sin, pairing, inner.factor)
+        return Turn(inner.cos, inner.sin, pairing, inner.factor, inner.heads)

@@ -35,6 +35,8 @@ class Sum(Adds):
         parts = _adding("parts", self.parts)
         if len({part.width for part in parts}) != 1:
             raise ValueError(f"parts must have one width; got {[part.width for part in parts]}. Make them equal.")
+        if len({part.axes for part in parts}) != 1:
+            raise ValueError(f"parts must share their axes; got {[part.axes for part in parts]}. Make them equal.")
         _check.settle(self, parts=parts)
 
     @property
@@ -43,6 +45,10 @@ class Sum(Adds):
         if len(set(self.parts)) > 1:  # waves of two frequencies in one channel: no matrix shifts both
             shared -= {"shift-linear"}
         return shared | {"learned"} if any("learned" in part.claims for part in self.parts) else shared
+
+    @property
+    def axes(self) -> int:
+        return self.parts[0].axes
 
     @property
     def width(self) -> int:

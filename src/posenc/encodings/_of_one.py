@@ -1,4 +1,4 @@
-"""What a record of one other record hands on: what is learned, and what is claimed."""
+"""What a record of one other record hands on: its axes, what is learned and what is claimed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ class OfOne(Encoding):
     """A record that holds `encoding`, learns what that one learns and claims what that one claims."""
 
     encoding: Any
+
+    @property
+    def axes(self) -> int:
+        axes: int = self.encoding.axes
+        return axes
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

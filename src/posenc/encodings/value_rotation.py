@@ -9,7 +9,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
-from posenc.turn import Turn
+from posenc.turn import Turn, of_pairs
 
 
 @dataclass(frozen=True)
@@ -51,5 +51,5 @@ class ValueRotation(OfOne, Rotates):
             raise ValueError(
                 f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the encoding itself."
             )
-        turn = self.encoding.turn(positions, params, role="both", dtype=dtype)
+        turn = of_pairs("encoding", self.encoding.turn(positions, params, role="both", dtype=dtype))
         return turn if role == "value" else turn.inverse()

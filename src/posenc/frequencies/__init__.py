@@ -1,6 +1,7 @@
 """How fast each pair of channels turns: ladders and scalings, a record each."""
 
 from posenc.frequencies.bands import Bands
+from posenc.frequencies.chosen import Chosen
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.dynamic_ntk import DynamicNTK
 from posenc.frequencies.ladder import Divisors, Geometric
@@ -19,6 +20,7 @@ from posenc.frequencies.yarn import YaRN, attention_of
 
 __all__ = [
     "Bands",
+    "Chosen",
     "Divisors",
     "Drawn",
     "DynamicNTK",

@@ -10,6 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Params, Rotates
 from posenc.inspect import _text
+from posenc.turn import of_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ def rotation_matrices(record: Rotates, positions: Array, params: Params | None =
     _rotating(record)
     positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
     _check.size("positions", positions.size * record.head_dim**2)
-    turn = record.turn(positions, params, role="query")
+    turn = of_pairs("record", record.turn(positions, params, role="query"))
     first, second = turn.pairing.split(np.arange(record.head_dim))
     cosine, sine = _array.to_numpy(turn.cos), _array.to_numpy(turn.sin)
     matrices = np.zeros((positions.size, record.head_dim, record.head_dim))

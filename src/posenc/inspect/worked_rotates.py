@@ -12,11 +12,12 @@ from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
 from posenc.inspect.steps import Question, Step, Steps, angle
 from posenc.phase import Frequencies
+from posenc.turn import of_pairs
 
 
 def rotates(record: Rotates, question: Question) -> Steps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
-    turn = record.turn(question.at, question.learned(record), role=record.roles[0])
+    turn = of_pairs("record", record.turn(question.at, question.learned(record), role=record.roles[0]))
     cosine, sine = (_array.to_numpy(part)[0] for part in (turn.cos, turn.sin))
     first, second = turn.pairing.split(np.arange(record.head_dim))
     x = question.vector

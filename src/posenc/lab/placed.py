@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc.doors import Biases, Encoding, Params, Rotates, Scores
-from posenc.turn import Turn
+from posenc.turn import Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Placed:
     params: Params
     query: Tensor
     key: Tensor
-    turn_query: Turn | None
-    turn_key: Turn | None
+    turn_query: Operator | None
+    turn_key: Operator | None
     bias: Tensor | None
 
     def turned(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

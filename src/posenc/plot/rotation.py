@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from posenc import _array, _check
 from posenc.doors import Params, Rotates
 from posenc.plot import canvas
+from posenc.turn import of_pairs
 
 
 def rotation(
@@ -103,5 +104,6 @@ def _pair_at(
 
 def _channels(record: Rotates, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of every pair."""
-    first, second = record.turn(np.arange(1), params, role="query").pairing.split(np.arange(record.head_dim))
+    turn = of_pairs("record", record.turn(np.arange(1), params, role="query"))
+    first, second = turn.pairing.split(np.arange(record.head_dim))
     return np.asarray(first), np.asarray(second)

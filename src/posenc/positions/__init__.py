@@ -2,6 +2,7 @@
 
 from posenc.positions.augmented import augmented
 from posenc.positions.bi_level import bi_level
+from posenc.positions.coordinates import coordinates
 from posenc.positions.coupled import coupled
 from posenc.positions.distance import difference, steps
 from posenc.positions.grid import centres, grid, grid_from_mask, prefixed
@@ -21,6 +22,7 @@ __all__ = [
     "augmented",
     "bi_level",
     "centres",
+    "coordinates",
     "coupled",
     "decoding",
     "difference",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
 from posenc.encodings.learned_rope import LearnedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.value_rotation import ValueRotation
 from posenc.encodings.xpos import XPos
+from posenc.frequencies import Linear
 from posenc.rows.row import Row
 
 ROTATED: tuple[Row, ...] = (
@@ -45,6 +47,17 @@ ROTATED: tuple[Row, ...] = (
         "Su et al. 2021, arXiv:2104.09864",
         ("learned_freq (rotary-embedding-torch)",),
         "To let training choose the wavelengths; watch the gradient, which grows with position.",
+    ),
+    Row(
+        AxialRoPE,
+        (
+            AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, base=100.0),
+            AxialRoPE(axis=(0, 1, 2, 0), rung=(0, 1, 2, 3), ladder=8, pairing="halves", scaling=Linear(factor=4.0)),
+            AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, pairing="halves", blocks=2, numerics="float32"),
+        ),
+        "Wang et al. 2024, arXiv:2409.12191",
+        ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),
+        "For images, video and mixed media: each pair turns by one coordinate, which you choose.",
     ),
     Row(
         ValueRotation,

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.probe import content, head_width, heads, hidden, sides
+from posenc.testing.probe import content, head_width, heads, hidden, operated, sides
 
 
 def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-    """The door's own method in NumPy: embed(query), turn(query).cos, matrix or score of (query, key)."""
+    """The door's own method in NumPy: embed(query), turn(query), matrix or score of (query, key)."""
     if isinstance(encoding, Adds):
         return encoding.embed(query, params, dtype=dtype)
     if isinstance(encoding, Rotates):
-        return encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype).cos
+        return operated(encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype), np.shape(query))
     if isinstance(encoding, Biases):
         return encoding.matrix(query, key, params, dtype=dtype)
     if not isinstance(encoding, Scores):

@@ -25,6 +25,7 @@ class Check:
 
     doors: where it applies.   claims: what an encoding must claim for it to apply.
     needs: libraries without which it is left out.   slow: left out unless asked for.
+    several: about positions with several coordinates, and of use for those alone.
     run: takes the record; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
     """
 
@@ -35,9 +36,12 @@ class Check:
     claims: frozenset[Claim] = frozenset()
     needs: tuple[str, ...] = ()
     slow: bool = False
+    several: bool = False
 
     def applies(self, encoding: Encoding) -> bool:
         """Whether the check is about an encoding of this door that makes these claims."""
+        if self.several and encoding.axes == 1:
+            return False
         return encoding.door in self.doors and self.claims <= encoding.claims
 
 

@@ -10,7 +10,19 @@ from posenc.attention import attention
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.check import PAIRWISE, Check, apart, close, ensure
-from posenc.testing.probe import fixed, head_width, heads, hidden, logits, parameters, rows, sides, twelve_heads
+from posenc.testing.probe import (
+    fixed,
+    head_width,
+    heads,
+    hidden,
+    logits,
+    operated,
+    parameters,
+    rows,
+    sides,
+    twelve_heads,
+)
+from posenc.turn import Turn
 
 QUERY = fixed(4, 2, 5, 3)
 KEY = fixed(0, 1, 4, 2, 3, 5, 5)
@@ -119,6 +131,8 @@ def _undone(encoding: Encoding) -> None:
     x = np.random.default_rng(2).standard_normal((len(KEY), encoding.head_dim))
     for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
+        if not isinstance(turn, Turn):  # another map, which need not have an inverse
+            return
         lost = 2.0**-20 if budgets.released(encoding) else 0.0
         close(
             f"a {role} turned and turned back", turn.inverse()(turn(x)), x, _budget(x) + lost * float(np.abs(x).max())
@@ -133,8 +147,8 @@ def _roles(encoding: Encoding) -> None:
         return
     for role in ("query", "key"):
         own = encoding.turn(KEY, params, role=role)
-        close(f"cos of role {role!r} against 'both'", own.cos, both.cos, 0.0)
-        close(f"sin of role {role!r} against 'both'", own.sin, both.sin, 0.0)
+        places = (len(KEY),)
+        close(f"role {role!r} against 'both'", operated(own, places), operated(both, places), 0.0)
 
 
 def _separate(encoding: Encoding) -> None:

@@ -19,6 +19,8 @@ from posenc import _array
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.check import PAIRWISE
+from posenc.testing.one_coordinate import one_coordinate
+from posenc.turn import Operator, Turn
 
 Side = Literal["query", "key", "value", "output"]
 
@@ -101,6 +103,7 @@ def program(
     anchors: Any = ANCHORS,
 ) -> Callable[[Array], Array]:
     """A function of positions (*batch, n) of one library, with all else fixed; it can be compiled, traced and exported."""
+    encoding = one_coordinate(encoding)
     side = sides(encoding)[0] if side is None else side
     single = dtype if dtype in ("float32", "float64") else "float32"
     wide = "float64" if name == "numpy" and dtype is None else single
@@ -109,7 +112,7 @@ def program(
     if isinstance(encoding, Adds):
         return lambda positions: encoding.embed(positions, params, dtype=asked)
     if isinstance(encoding, Rotates):
-        return partial(_cosines_and_sines, encoding, params, side, asked, library(name))
+        return partial(_cosines_and_sines, encoding, params, side, asked, name)
     other = array(anchors, name)
     if isinstance(encoding, Biases):
         return partial(_matrix, encoding, params, side, asked, other)
@@ -157,7 +160,7 @@ def accepts(encoding: Encoding, position: float) -> bool:
 
 def logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
     """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
-    params = parameters(encoding) or None
+    encoding, params = one_coordinate(encoding), parameters(encoding) or None
     query, key = np.asarray(query), np.asarray(key)
     if isinstance(encoding, Biases):
         return np.asarray(encoding.matrix(query, key, params))
@@ -200,9 +203,18 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, xp: Any, positions: Array) -> Array:
+def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
+    """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place."""
+    if isinstance(operator, Turn):
+        return library(name).concatenate([operator.cos, operator.sin], -1)
+    vector = array(_drawn(7, (operator.dim,)), name, dtype)
+    return operator(library(name).broadcast_to(vector, (*places, operator.dim)))
+
+
+def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:
     turn = encoding.turn(positions, params, role=side, dtype=dtype)
-    return xp.concatenate([turn.cos, turn.sin], -1)
+    places = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
+    return operated(turn, places, name, "float64" if "float64" in str(dtype) else "float32")
 
 
 def _matrix(encoding: Biases, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:

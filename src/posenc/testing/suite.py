@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 
 from posenc import _check
 from posenc.doors import Encoding
 from posenc.testing import (
+    axes,
     claims,
     derived,
     gradients,
@@ -22,6 +24,7 @@ from posenc.testing import (
     tracing,
 )
 from posenc.testing.check import Check, CheckFailed
+from posenc.testing.one_coordinate import one_coordinate
 from posenc.testing.report import Outcome, Report
 
 THEMES = (
@@ -37,9 +40,20 @@ THEMES = (
     gradients,
     tracing,
     modules,
+    axes,
 )
+#: What is asked of the record as it is; all else is asked along a line where positions have several coordinates.
+OF_THE_RECORD = (records, published, axes)
+
+
+def _along(check: Check) -> Check:
+    return replace(check, run=lambda encoding: check.run(one_coordinate(encoding)))
+
+
 #: Every check, in the order of the report.
-ALL_CHECKS: tuple[Check, ...] = tuple(check for theme in THEMES for check in theme.CHECKS)
+ALL_CHECKS: tuple[Check, ...] = tuple(
+    check if theme in OF_THE_RECORD else _along(check) for theme in THEMES for check in theme.CHECKS
+)
 
 
 def checks_for(encoding: Encoding) -> tuple[Check, ...]:

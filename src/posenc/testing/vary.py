@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
+from posenc.testing.one_coordinate import one_coordinate
 from posenc.testing.probe import parameters, rows, sides
 
 
@@ -31,8 +32,9 @@ def changed(encoding: Any, /, **values: Any) -> Any:
 def everything_seen(encoding: Encoding) -> tuple[bytes | str, ...]:
     """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
     seen = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
-    params = parameters(encoding)
+    params, line = parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (
+        np.arange(3),
         np.arange(8),
         np.array([40, 90, 1_003]),
         np.array([100_003, 1_000_003]),
@@ -40,7 +42,7 @@ def everything_seen(encoding: Encoding) -> tuple[bytes | str, ...]:
         np.array([-3, -1]),
     ):
         for side in sides(encoding):
-            seen.append(_bytes(lambda p=positions, s=side: rows(encoding, p, side=s, params=params)))
+            seen.append(_bytes(lambda p=positions, s=side: rows(line, p, side=s, params=params)))
     return (*seen, _applied(encoding))
 
 
@@ -76,6 +78,8 @@ def others(encoding: Any, name: str) -> Iterator[Any]:
                 yield from ((other, *value[1:]) for other in variants(value[0], field.name))
         else:
             yield (*value[:-1], value[-1] * 2 + 1)
+            yield value[::-1]
+            yield (*value[1:], value[0])
 
 
 def _options(encoding: Any, name: str) -> tuple[Any, ...]:
@@ -87,7 +91,7 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
 
 def _applied(encoding: Encoding) -> bytes | str:
     """How the numbers meet the content: which channels turn together, how wide the result is."""
-    params = parameters(encoding) or None
+    encoding, params = one_coordinate(encoding, spread=True), parameters(encoding) or None
     if isinstance(encoding, Rotates):
         x = np.arange(1.0, encoding.head_dim + 1)[None] * np.ones((3, 1))
         return _bytes(lambda: encoding.turn([0, 1, 2], params, role=encoding.roles[0], dtype=np.float64)(x))

@@ -18,7 +18,7 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
     query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on
-    the device of attention: a step of decoding gives its own `query`. params: what the record learns, None if nothing.
+    the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives its own `query`. params: what the record learns, None if nothing.
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
 
     A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since PyTorch
@@ -34,21 +34,24 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     tensor(0.9922)
     """
     _check.instance("record", record, Biases, "a record that biases")
-    query, key = _places("query", query), _places("key", key)
+    query, key = _places("query", query, record.axes), _places("key", key, record.axes)
     record.checked(params)
+    one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence
 
     def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
-        there = query[query_index] if query.ndim == 1 else query[batch, query_index]
-        here = key[key_index] if key.ndim == 1 else key[batch, key_index]
+        there = query[query_index] if query.ndim == one else query[batch, query_index]
+        here = key[key_index] if key.ndim == one else key[batch, key_index]
         return score + record.bias(head, there, here, params, dtype=_array.wide_dtype(score.dtype, score))
 
     return add_bias
 
 
-def _places(name: str, positions: Any) -> Any:
+def _places(name: str, positions: Any, axes: int) -> Any:
     _check.instance(name, positions, torch.Tensor, "a tensor of positions on the device of attention")
-    if positions.ndim not in (1, 2):
+    last = "" if axes == 1 else f", {axes}"
+    if positions.ndim not in ((1, 2) if axes == 1 else (2, 3)) or (axes > 1 and positions.shape[-1] != axes):
         raise ValueError(
-            f"{name} must have shape (n,) or (batch, n); got {tuple(positions.shape)}. Give one row of positions, or one for each sequence."
+            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row of positions, "
+            "or one for each sequence."
         )
     return positions

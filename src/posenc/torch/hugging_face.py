@@ -10,6 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Rotates
 from posenc.torch.held import Held, beside
+from posenc.turn import of_pairs
 
 
 @final
@@ -34,13 +35,18 @@ class HuggingFaceRotary(Held):
         super().__init__(_check.instance("record", record, Rotates, "a record that rotates"), 0)
         if record.shapes:
             raise ValueError(f"record must learn nothing here; got {record!r}. Use posenc.torch.Rotate.")
-        pairing = record.turn([0]).pairing
+        if record.axes > 1:
+            raise ValueError(
+                f"record must take one coordinate, as position_ids are; got {record!r}. Use posenc.torch.Rotate."
+            )
+        pairing = of_pairs("record", record.turn([0])).pairing
         if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
             raise ValueError(
                 f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. Say pairing='halves'."
             )
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
-        turn = self.record.turn(beside("position_ids", position_ids, x), dtype=_array.wide_dtype(x.dtype, x))
+        places = beside("position_ids", position_ids, x)
+        turn = of_pairs("record", self.record.turn(places, dtype=_array.wide_dtype(x.dtype, x)))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
         return cos, sin

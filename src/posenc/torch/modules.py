@@ -84,8 +84,8 @@ class Rotate(Held):
         _check.choice("layout", layout, LAYOUTS)
         query, key = beside("query", query, q), beside("key", key, q)
         _check_heads(q, k, self.record.head_dim, layout)
-        _check_places("q", q, "query", query, layout)
-        _check_places("k", k, "key", key, layout)
+        _check_places("q", q, "query", query, layout, self.record.axes)
+        _check_places("k", k, "key", key, layout, self.record.axes)
         params = self.params
         turn_q = self.record.turn(query, params, role="query", dtype=_array.wide_dtype(q.dtype, q))
         turn_k = self.record.turn(key, params, role="key", dtype=_array.wide_dtype(k.dtype, k))
@@ -121,7 +121,7 @@ class RotateValues(Held):
         _check.choice("layout", layout, LAYOUTS)
         positions = beside(positions_name, positions, _tensor(name, x))
         _check_width(name, x, self.record.head_dim, layout)
-        _check_places(name, x, positions_name, positions, layout)
+        _check_places(name, x, positions_name, positions, layout, self.record.axes)
         return self.record.turn(positions, self.params, role=role, dtype=_array.wide_dtype(x.dtype, x))(
             x, layout=layout
         )
@@ -220,12 +220,13 @@ def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
         )
 
 
-def _check_places(name: str, x: Any, positions_name: str, positions: Any, layout: Layout) -> None:
+def _check_places(name: str, x: Any, positions_name: str, positions: Any, layout: Layout, axes: int) -> None:
     """A position for each token, in one row for the batch or in a row each."""
-    batch, length = x.shape[0], x.shape[layout.index("t")]
-    rows = positions.ndim == 1 or (positions.ndim == 2 and positions.shape[0] in (1, batch))
-    if not rows or positions.shape[-1] != length:
+    batch, length, last = x.shape[0], x.shape[layout.index("t")], () if axes == 1 else (axes,)
+    row = (length, *last)
+    fits = positions.ndim == len(row) or (positions.ndim == len(row) + 1 and positions.shape[0] in (1, batch))
+    if not fits or tuple(positions.shape[-len(row) :]) != row:
         raise ValueError(
-            f"{positions_name} must have shape ({length},) or ({batch}, {length}), a position for each place of {name} ({layout}); "
+            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each place of {name} ({layout}); "
             f"got {tuple(positions.shape)}. Give the positions of these tokens."
         )

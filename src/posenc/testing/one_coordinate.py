@@ -1,0 +1,131 @@
+"""A record with several axes, seen along a line: the checks that need one number a place see it so.
+
+Every coordinate is the same number there (or 1, 2, 3 … times it), so that a difference of places stays a difference and
+a place that is no number stays one. What several coordinates mean beyond a line is checked in `testing.axes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from posenc import _array
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Claim, Params, Role, Rotates, Scores
+from posenc.turn import Operator
+
+
+def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
+    """The record itself where positions are plain numbers, else the record along a line.
+
+    spread: coordinate a is a+1 times the number, so that axes are told apart; else all are the number itself.
+    """
+    if encoding.axes == 1:
+        return encoding
+    kinds: dict[str, type[Any]] = {"adds": LineAdds, "rotates": LineRotates, "biases": LineBiases, "scores": LineScores}
+    heads = {"heads": encoding.heads} if encoding.door == "biases" else {}
+    return kinds[encoding.door](encoding=encoding, spread=spread, **heads)
+
+
+def along(encoding: Any, name: str, positions: Any) -> Array:
+    """Numbers (*batch, n) as positions (*batch, n, axes) on the line."""
+    positions = _array.as_array(name, positions)
+    xp, axes = _array.namespace(positions), encoding.encoding.axes
+    if _array.kind(positions) == "other":  # nothing to stack; the record is to refuse it
+        return positions
+    copies = [positions * (axis + 1) if encoding.spread else positions for axis in range(axes)]
+    return xp.stack(copies, -1)
+
+
+class _Line:
+    """What a record along a line says of itself: what the record says."""
+
+    encoding: Any
+    spread: bool
+
+    @property
+    def claims(self) -> frozenset[Claim]:
+        return cast(frozenset[Claim], self.encoding.claims)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return cast(dict[str, tuple[int, ...]], self.encoding.shapes)
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return cast(dict[str, np.ndarray], self.encoding.init(rng))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("encoding", "spread") or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.encoding, name)
+
+
+@dataclass(frozen=True)
+class LineAdds(_Line, Adds):  # type: ignore[override]
+    encoding: Adds
+    spread: bool = False
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        return self.encoding.embed(along(self, "positions", positions), params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class LineRotates(_Line, Rotates):  # type: ignore[override]
+    encoding: Rotates
+    spread: bool = False
+
+    @property
+    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
+        return self.encoding.roles
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Operator:
+        return self.encoding.turn(along(self, "positions", positions), params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class LineBiases(_Line, Biases):  # type: ignore[override]
+    encoding: Biases
+    spread: bool = False
+
+    def __post_init__(self) -> None:
+        if self.heads != self.encoding.heads:
+            object.__setattr__(self, "encoding", replace(self.encoding, heads=self.heads))
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        query, key = along(self, "query", query), along(self, "key", key)
+        return self.encoding.bias(head, query, key, params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class LineScores(_Line, Scores):  # type: ignore[override]
+    encoding: Scores
+    spread: bool = False
+
+    @property
+    def reads(self) -> Any:  # type: ignore[override]
+        return self.encoding.reads
+
+    @property
+    def gathers(self) -> bool:  # type: ignore[override]
+        return self.encoding.gathers
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        query, key = along(self, "query", query), along(self, "key", key)
+        return self.encoding.score(q, k, query, key, params, hidden=hidden)
+
+    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
+        return self.encoding.values(weights, along(self, "query", query), along(self, "key", key), params)

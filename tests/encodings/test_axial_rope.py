@@ -1,0 +1,49 @@
+"""RoPE over several axes: refused fields, and that it is RoPE where there is one ladder and one coordinate moves."""
+
+import numpy as np
+import pytest
+
+from posenc import AxialRoPE, RoPE
+from posenc.frequencies import Chosen, Geometric
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "begins"),
+    [
+        ({"axis": ()}, TypeError, "axis must be a tuple"),
+        ({"axis": 3}, TypeError, "axis must be a tuple"),
+        ({"axis": (0, 16)}, ValueError, "axis must be"),
+        ({"axis": (0, 2)}, ValueError, "axis must use every coordinate"),
+        ({"axis": (0, 0.5)}, TypeError, "axis must be"),
+        ({"rung": (0,)}, ValueError, "rung must have one number a pair, 2; got 1"),
+        ({"rung": (0, 2)}, ValueError, "rung must be"),
+        ({"ladder": 3}, ValueError, "ladder must be"),
+        ({"base": 0.0}, ValueError, "base must be"),
+        ({"pairing": "both"}, ValueError, "layout must be"),
+        ({"blocks": 3}, ValueError, "blocks must"),
+        ({"numerics": "float16"}, ValueError, "numerics must be"),
+        ({"scaling": 4.0}, TypeError, "scaling must be"),
+    ],
+)
+def test_refused_fields(fields: dict, error: type, begins: str) -> None:
+    with pytest.raises(error, match=f"^{begins}"):
+        AxialRoPE(**({"axis": (0, 1), "rung": (0, 1), "ladder": 4} | fields))
+
+
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_text_is_rope(pairing: str) -> None:
+    """Where all coordinates are the same number, as in text of a multimodal model, the rotation is RoPE's."""
+    places = np.arange(7)
+    several = AxialRoPE(axis=(0, 1, 2, 1, 0, 2), rung=(0, 1, 2, 3, 4, 5), ladder=12, pairing=pairing)
+    turn, own = several.turn(np.stack([places] * 3, -1)), RoPE(dim=12, pairing=pairing).turn(places)
+    x = np.random.default_rng(0).standard_normal((7, 12))
+    assert np.array_equal(turn(x), own(x))
+
+
+@pytest.mark.parametrize(
+    ("rungs", "error"),
+    [((), TypeError), (None, TypeError), ((2,), ValueError), ((-1,), ValueError), ((0.0,), TypeError)],
+)
+def test_chosen_refuses(rungs: object, error: type) -> None:
+    with pytest.raises(error, match=r"^rungs must"):
+        Chosen(Geometric(dim=4), rungs)
