@@ -19,7 +19,7 @@ from posenc.frequencies import Chosen, Geometric
         ({"rung": (0, 2)}, ValueError, "rung must be"),
         ({"ladder": 3}, ValueError, "ladder must be"),
         ({"base": 0.0}, ValueError, "base must be"),
-        ({"pairing": "both"}, ValueError, "layout must be"),
+        ({"pairing": "both"}, ValueError, "pairing must be"),
         ({"blocks": 3}, ValueError, "blocks must"),
         ({"numerics": "float16"}, ValueError, "numerics must be"),
         ({"scaling": 4.0}, TypeError, "scaling must be"),

@@ -60,6 +60,7 @@ class AxialRoPE(Rotates):
             axis=_numbers("axis", self.axis, MOST_AXES - 1),
             ladder=_check.integer("ladder", self.ladder, 2, even=True),
             base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
             numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
         )
         _check.settle(self, rung=_numbers("rung", self.rung, self.ladder // 2 - 1))
@@ -71,7 +72,7 @@ class AxialRoPE(Rotates):
             _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
-        _check.settle(self, pairing=self.channels.layout, blocks=self.channels.blocks)
+        _check.settle(self, blocks=self.channels.blocks)
         _ = self.frequencies, self.on_axes  # settled now: torch.compile takes a record that exists
 
     @property

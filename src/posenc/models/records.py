@@ -9,6 +9,7 @@ from typing import Literal
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Encoding, Rotates
+from posenc.turn import of_pairs
 
 Source = Literal["file", "class default", "caller"]
 SOURCES = ("file", "class default", "caller")
@@ -96,7 +97,11 @@ class LayerGroup:
     @property
     def pairing(self) -> Literal["adjacent", "halves"] | None:
         """Which channels turn together; None where nothing rotates."""
-        return None if self.rotation is None else self.rotation.turn([0]).pairing.layout
+        rotation = self.rotation
+        if rotation is None:
+            return None
+        origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]
+        return of_pairs("rotation", rotation.turn(origin)).pairing.layout
 
     def value(self, name: str) -> Value:
         """Where a number came from, by its name in the record."""
