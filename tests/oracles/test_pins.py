@@ -32,7 +32,7 @@ SINUSOIDAL = {
 
 
 #: Oracles that call other oracles: of scalings, and of what a record holds.
-OF_OTHERS = {"RoPE", "ValueRotation", "Sum", "Scaled", "LearnedScale", "Concatenated", "Partial"}
+OF_OTHERS = {"RoPE", "AxialRoPE", "ValueRotation", "Sum", "Scaled", "LearnedScale", "Concatenated", "Partial"}
 
 
 def printed(values: list, digits: int = 4) -> list[float]:
