@@ -36,7 +36,7 @@ def head_shapes(
     layers: dict[int, HeadShape | None] = {}
     for group in positions.of(part):
         for layer in group.layers:
-            pairing = None if group.rotation is None else group.rotation.turn([0]).pairing
+            pairing = group.channels
             shape = None if pairing is None else _shape(own, pairing.dim, pairing.width, pairing.start, grouped)
             if layers.get(layer, shape) != shape:
                 raise ValueError(

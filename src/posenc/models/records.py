@@ -9,7 +9,7 @@ from typing import Literal
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Encoding, Rotates
-from posenc.turn import of_pairs
+from posenc.turn import Pairing, of_pairs
 
 Source = Literal["file", "class default", "caller"]
 SOURCES = ("file", "class default", "caller")
@@ -95,13 +95,18 @@ class LayerGroup:
         return next((record for record in self.encodings if isinstance(record, Rotates)), None)
 
     @property
-    def pairing(self) -> Literal["adjacent", "halves"] | None:
-        """Which channels turn together; None where nothing rotates."""
+    def channels(self) -> Pairing | None:
+        """Which channels of a head turn together; None where nothing rotates."""
         rotation = self.rotation
         if rotation is None:
             return None
         origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]
-        return of_pairs("rotation", rotation.turn(origin)).pairing.layout
+        return of_pairs("rotation", rotation.turn(origin)).pairing
+
+    @property
+    def pairing(self) -> Literal["adjacent", "halves"] | None:
+        """The layout of the channels that turn together; None where nothing rotates."""
+        return None if self.channels is None else self.channels.layout
 
     def value(self, name: str) -> Value:
         """Where a number came from, by its name in the record."""
