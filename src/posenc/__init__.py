@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from posenc.encodings.one_sine import OneSine
     from posenc.encodings.random_fourier_features import RandomFourierFeatures
     from posenc.encodings.relative_bias import RelativeBias
+    from posenc.encodings.resize_table import resize_table
     from posenc.encodings.rope import RoPE
     from posenc.encodings.sandwich import Sandwich
     from posenc.encodings.shaw import Shaw
@@ -123,6 +124,7 @@ __all__ = [
     "cosine_sine",
     "phase",
     "positions",
+    "resize_table",
     "resized",
 ]
 
@@ -185,6 +187,7 @@ _HOMES = {
     "ValueRotation": "posenc.encodings.value_rotation",
     "XPos": "posenc.encodings.xpos",
     "YaRN": "posenc.frequencies",
+    "resize_table": "posenc.encodings.resize_table",
     "resized": "posenc.encodings.learned",
 }
 

@@ -17,7 +17,7 @@ from posenc._array.dtypes import (
     widest_dtype,
 )
 from posenc._array.given import arange, as_array, as_arrays, as_mask, constant, floats
-from posenc._array.indexing import contracted, picked, sum_along, take_along, times_power_of_two
+from posenc._array.indexing import contracted, picked, product, sum_along, take_along, times_power_of_two
 from posenc._array.libraries import (
     Array,
     concrete,
@@ -54,6 +54,7 @@ __all__ = [
     "module",
     "namespace",
     "picked",
+    "product",
     "result_dtype",
     "signed",
     "sum_along",

@@ -41,6 +41,13 @@ def picked(table: Array, row: Array) -> Array:
     return table[row[..., None] + 0 * column, column]
 
 
+def product(left: Array, right: Array) -> Array:
+    """left @ right, in the full precision of their dtype."""
+    if library(left) == "jax":  # whose accelerators else round the factors
+        return namespace(left, right).matmul(left, right, precision="highest")
+    return left @ right
+
+
 def contracted(left: Array, right: Array) -> Array:
     """Σ_w left[..., w]·right[..., w], the other axes broadcast, without holding the product of all axes."""
     xp = namespace(left, right)

@@ -205,10 +205,14 @@ def _remarks(one: OrderBlindness) -> list[str]:
 
 
 def _long_enough(sample: Encoding, longest: int) -> Encoding:
-    """A sample of the catalog, its table lengthened where the sentence needs it."""
+    """A sample of the catalog, its table, or those of the records in it, lengthened where the sentence needs it."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     if stated.get("length", longest) < longest:
         return replace(sample, length=longest)  # type: ignore[call-arg]
+    if isinstance(inner := stated.get("encoding"), Encoding):
+        return replace(sample, encoding=_long_enough(inner, longest))  # type: ignore[call-arg]
+    if parts := stated.get("parts"):
+        return replace(sample, parts=tuple(_long_enough(part, longest) for part in parts))  # type: ignore[call-arg]
     if isinstance(sample, AxialLearned) and sample.length < longest:
         return replace(sample, shape=(*sample.shape[:-1], -(-longest // math.prod(sample.shape[:-1]))))
     return sample

@@ -1,0 +1,103 @@
+"""A learned table of a grid, resized to another grid: separable filters, made on the host, one product an axis."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+
+METHODS = ("bicubic", "bilinear")
+#: The free number of Keys' cubic: what PyTorch takes without antialias, and with it (as Pillow does).
+KEYS, KEYS_ANTIALIAS = -0.75, -0.5
+LONGEST = 1 << 14
+
+
+def resize_table(
+    table: Array, old: tuple[int, ...], new: tuple[int, ...], *, prefix: int, method: str, antialias: bool
+) -> Array:
+    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`; the first `prefix` rows are kept.
+
+    Each axis is filtered by itself, the centres of the first and last patches standing alike on both grids (what
+    `align_corners=False` means): new row i reads from old place (i + 0.5)·old/new - 0.5. Keys 1981, "Cubic convolution
+    interpolation for digital image processing", with a = -0.75, or the straight line; the border is repeated. With
+    antialias the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
+
+    old, new: rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
+    assumed.     prefix: tokens in front, such as a class token.     method: "bicubic" or "bilinear".     antialias: timm
+    says True and transformers False.
+
+    NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass. Raises
+    ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> table = np.arange(4.0)[:, None]
+    >>> resize_table(table, (1, 4), (1, 2), prefix=0, method="bilinear", antialias=False).tolist()
+    [[0.5], [2.5]]
+    """
+    old, new = _grid("old", old), _grid("new", new)
+    prefix = _check.integer("prefix", prefix, 0, 1 << 20)
+    method, antialias = _check.choice("method", method, METHODS), _check.truth("antialias", antialias)
+    if len(old) != len(new):
+        raise ValueError(f"new must have as many axes as old={old}; got {new}. Give rows and columns of both.")
+    table = _array.floats("table", table)
+    rows = prefix + math.prod(old)
+    if table.ndim != 2 or table.shape[0] != rows:
+        raise ValueError(
+            f"table must have shape ({rows}, dim) for prefix={prefix} and old={old}; got {tuple(table.shape)}. State the "
+            "grid it was learned on."
+        )
+    _check.size("new", math.prod(new) * table.shape[1])
+    wide, xp = _array.wide(table), _array.namespace(table)
+    grid = wide[prefix:].reshape((*old, table.shape[1]))
+    for axis, (before, after) in enumerate(zip(old, new, strict=True)):
+        weights = _array.constant(filter_weights(before, after, method, antialias), grid, grid.dtype)
+        grid = xp.moveaxis(_array.product(weights, xp.moveaxis(grid, axis, -2)), -2, axis)
+    whole = xp.concatenate([wide[:prefix], grid.reshape((math.prod(new), table.shape[1]))], 0)
+    return _array.astype(whole, table.dtype)
+
+
+@_array.host
+def filter_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
+    """What each of `old` places gives to each of `new`; shape (new, old), every row sums to 1."""
+    return _remembered(old, new, method, antialias).copy()  # which callers may write into
+
+
+@lru_cache(maxsize=64)
+def _remembered(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
+    centre = (2 * np.arange(new) + 1) * old / (2 * new) - 0.5
+    stretch = max(old / new, 1.0) if antialias else 1.0
+    reach = math.ceil({"bicubic": 2, "bilinear": 1}[method] * stretch) + 1
+    near = np.floor(centre).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)
+    share = _kernel(method, antialias)(np.abs((near - centre[:, None]) / stretch))
+    if antialias:  # nothing beyond the border counts
+        share = np.where((near >= 0) & (near < old), share, 0.0)
+        share /= share.sum(-1, keepdims=True)
+    weights = np.zeros((new, old))
+    np.add.at(weights, (np.arange(new)[:, None], np.clip(near, 0, old - 1)), share)
+    weights.setflags(write=False)
+    return weights
+
+
+def _kernel(method: str, antialias: bool) -> Any:
+    """The filter as a function of the distance in steps."""
+    if method == "bilinear":
+        return lambda x: np.maximum(1.0 - x, 0.0)
+    a = KEYS_ANTIALIAS if antialias else KEYS
+
+    def cubic(x: np.ndarray) -> np.ndarray:
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        return np.where(x < 1, near, np.where(x < 2, far, 0.0))
+
+    return cubic
+
+
+def _grid(name: str, sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, tuple | list) or not 1 <= len(sizes) <= 3:
+        raise TypeError(f"{name} must be a tuple of one to three sizes; got {_check.shown(sizes)}. Give (16, 16), say.")
+    return tuple(_check.integer(name, size, 1, LONGEST) for size in sizes)
