@@ -1,17 +1,21 @@
 """Where each token is: ranges, padding, packing, decoding, grids, media, random and coupled positions, and distances."""
 
+from typing import TYPE_CHECKING, Any
+
 from posenc.positions.augmented import augmented
 from posenc.positions.bi_level import bi_level
 from posenc.positions.coordinates import coordinates
 from posenc.positions.coupled import coupled
 from posenc.positions.distance import difference, steps
 from posenc.positions.grid import centres, grid, grid_from_mask, prefixed
-from posenc.positions.media import Film, Image, Segment, Text, Video, media
 from posenc.positions.random_floats import random_floats
 from posenc.positions.randomised import randomised
 from posenc.positions.sequences import decoding, from_mask, packed, span
 from posenc.positions.shifted import shifted
 from posenc.positions.skip_wise import skip_wise
+
+if TYPE_CHECKING:
+    from posenc.positions.mixed_media import Film, Image, Segment, Text, Video, media
 
 __all__ = [
     "Film",
@@ -39,3 +43,14 @@ __all__ = [
     "span",
     "steps",
 ]
+
+#: Loaded when first asked for, so that `import posenc` stays quick.
+_MEDIA = ("Film", "Image", "Segment", "Text", "Video", "media")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MEDIA:
+        raise AttributeError(f"module 'posenc.positions' has no attribute {name!r}")
+    from posenc.positions import mixed_media
+
+    return getattr(mixed_media, name)
