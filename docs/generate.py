@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import posenc
-from generator import encoding
+from generator import conventions, encoding
 from generator.text import file_name, linked, table
 
 ROOT = Path(__file__).parent.parent
@@ -41,7 +41,8 @@ def index() -> str:
     return (
         "# The encodings\n\n"
         f"{len(posenc.CATALOG)} rows: {said}. A row counts only if no other row's fields can give its numbers. Each name leads to a "
-        "page with its formula, source, claims and picture, and how to write it in PyTorch and in JAX.\n\n"
+        "page with its formula, source, claims and picture, and how to write it in PyTorch and in JAX. What other libraries do "
+        "differently is measured in [conventions](conventions.md).\n\n"
         f"{catalog_table('encodings')}\n\n"
         f"## What the claims mean\n\n{claims}\n\n"
         "Each claim has a test, and what is not claimed is tested to be false where that can be: see [the checks](checks.md).\n"
@@ -75,6 +76,7 @@ def generated() -> dict[Path, str]:
         front: readme(front.read_text(encoding="utf-8")),
         site: contents(site.read_text(encoding="utf-8")),
         ROOT / "docs" / "encodings.md": index(),
+        ROOT / "docs" / "conventions.md": conventions.page(),
         **pages,
     }
 
