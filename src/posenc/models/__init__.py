@@ -7,6 +7,9 @@ from posenc.models.conversion import convert_checkpoint
 from posenc.models.conversion_plan import ConversionPlan, plan_conversion
 from posenc.models.difference import Difference, Effect, FieldDifference, diff
 from posenc.models.fingerprint import fingerprint
+from posenc.models.gguf import from_gguf
+from posenc.models.gguf_file import GGUFHead
+from posenc.models.gguf_write import to_gguf
 from posenc.models.head_shape import HeadShape
 from posenc.models.head_shapes import head_shapes
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
@@ -19,6 +22,7 @@ __all__ = [
     "Effect",
     "FieldDifference",
     "Fused",
+    "GGUFHead",
     "HeadShape",
     "LayerGroup",
     "ModelPositions",
@@ -30,6 +34,8 @@ __all__ = [
     "diff",
     "fingerprint",
     "from_config",
+    "from_gguf",
     "head_shapes",
     "plan_conversion",
+    "to_gguf",
 ]

@@ -52,7 +52,7 @@ def read_header(path: str | Path) -> Header:
     the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
     """
     path = Path(path)
-    size = _size(path)
+    size = plain_size(path)
     with path.open("rb") as file:
         first = file.read(8)
         _no_pickle(path, first)
@@ -71,7 +71,7 @@ def read_header(path: str | Path) -> Header:
     return Header(8 + length, size, _laid_out(path, found, size - 8 - length))
 
 
-def _size(path: Path) -> int:
+def plain_size(path: Path) -> int:
     """Bytes of a plain file; a pipe or a device is never opened, since it might never end."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -150,7 +150,7 @@ def shards(path: Path) -> dict[str, str] | None:
     indices = sorted(path.glob("*.safetensors.index.json"))
     if not indices:
         return None
-    if len(indices) > 1 or _size(indices[0]) > LARGEST_HEADER * 2:
+    if len(indices) > 1 or plain_size(indices[0]) > LARGEST_HEADER * 2:
         raise ValueError(f"{path.name} must have one index of a sensible size; got {len(indices)}. Name a single file.")
     named = _parsed(indices[0], indices[0].read_bytes()).get("weight_map")
     if not isinstance(named, dict) or not named or not all(_plain(value) for value in named.values()):

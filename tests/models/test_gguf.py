@@ -1,0 +1,216 @@
+"""GGUF metadata: read as llama.cpp understands it, written back, and hostile files."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import gguf
+import numpy as np
+import pytest
+
+from posenc import Partial, RoPE
+from posenc.frequencies import Linear, Llama3, LongRoPE, YaRN
+from posenc.models import LayerGroup, ModelPositions, from_gguf, to_gguf
+from posenc.models.gguf_file import GGUFHead, read_gguf
+from posenc.models.gguf_tables import ADJACENT, HALVES, NONE, VARYING
+
+
+def written(path, keys, tensors=None):
+    """A file made by the gguf package."""
+    arch = keys["general.architecture"]
+    writer = gguf.GGUFWriter(path, arch)
+    for key, value in keys.items():
+        if key == "general.architecture":
+            continue
+        if isinstance(value, list):
+            writer.add_array(key, value)
+        elif isinstance(value, str):
+            writer.add_string(key, value)
+        elif isinstance(value, int):
+            writer.add_uint32(key, value)
+        else:
+            writer.add_float32(key, value)
+    writer.add_token_list(["a", "b", "word"])  # what every real file has: a list of words to walk over
+    for name, values in (tensors or {}).items():
+        writer.add_tensor(name, np.asarray(values, np.float32))
+    writer.add_tensor("token_embd.weight", np.ones((4, 8), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def llama(**more):
+    keys = {"block_count": 2, "context_length": 8192, "embedding_length": 96, "attention.head_count": 12}
+    keys |= {"rope.dimension_count": 8, "rope.freq_base": 5e5} | more
+    return {"general.architecture": "llama", **{f"llama.{name}": value for name, value in keys.items()}}
+
+
+def test_a_plain_model(tmp_path):
+    found = from_gguf(written(tmp_path / "a.gguf", llama()))
+    assert found.model_type == "llama"
+    assert found.groups[0].layers == (0, 1)
+    assert found.groups[0].encodings == (RoPE(dim=8, base=5e5, pairing="adjacent"),)
+    assert str(found.groups[0].value("rope.freq_base")) == "rope.freq_base = 500000.0 (file: llama.rope.freq_base)"
+    assert found.groups[0].value("rope.scaling.type").source == "class default"
+
+
+def test_the_head_is_what_the_gguf_package_reads(tmp_path):
+    path = written(tmp_path / "a.gguf", llama(), {"rope_freqs.weight": [1.0, 2.0, 3.5, 8.0]})
+    head, reader = read_gguf(path), gguf.GGUFReader(path)
+    for name, field in reader.fields.items():
+        if name.startswith("llama."):
+            assert head.keys[name] == field.contents()
+    assert head.tensors == tuple(tensor.name for tensor in reader.tensors)
+    assert head.divisors == {"rope_freqs.weight": tuple(reader.tensors[0].data.tolist())}
+
+
+SCALINGS = (
+    None,
+    Linear(factor=8.0),
+    YaRN(factor=4.0, original=4096),
+    YaRN(factor=40.0, original=4096, beta_fast=24.0, beta_slow=2.0, attention=1.25),
+    Llama3(factor=8.0, original=8192),
+    Llama3(factor=32.0, original=8192),
+    Llama3(factor=16.0, original=8192, low=1.0, high=1.0),
+    LongRoPE(short=(1.0,) * 16, long=(1.5,) * 8 + (30.0,) * 8, original=4096, length=32768, factor=1.0, attention=1.25),
+)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("arch", "dim"), [("llama", 32), ("qwen3", 32), ("phi2", 80), ("deepseek2", 96)])
+def test_written_and_read_back(tmp_path, scaling, arch, dim):
+    pairing = "adjacent" if arch in ADJACENT else "halves"
+    record = RoPE(dim=32, base=1e6, pairing=pairing, scaling=scaling)
+    if dim > 32:
+        record = Partial(record, dim, dim - 32 if arch == "deepseek2" else 0)
+    positions = ModelPositions(arch, (LayerGroup("text", "full_attention", (0, 1, 2), (record,)),))
+    keys, tensors = to_gguf(positions, arch, context_length=32768)
+    again = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
+    assert again.groups[0].layers == (0, 1, 2)
+    (found,) = again.groups[0].encodings
+    inner = found.encoding if dim > 32 else found
+    if isinstance(scaling, YaRN) and scaling.attention:  # a quotient in float32
+        assert inner.attention_factor == pytest.approx(scaling.attention_factor, rel=1e-7)
+        assert (inner.scaling.factor, inner.scaling.beta_fast) == (scaling.factor, scaling.beta_fast)
+    else:
+        assert found == record
+
+
+def test_two_kinds_of_layers(tmp_path):
+    full, sliding = RoPE(dim=16, base=1e6, pairing="halves"), RoPE(dim=8, base=1e4, pairing="halves")
+    groups = (
+        LayerGroup("text", "full_attention", (1, 3), (full,)),
+        LayerGroup("text", "sliding_attention", (0, 2), (sliding,)),
+    )
+    keys, tensors = to_gguf(ModelPositions("qwen3", groups), "qwen3", context_length=4096)
+    again = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
+    assert [(group.attention, group.layers, group.encodings) for group in again.groups] == [
+        (group.attention, group.layers, group.encodings) for group in groups
+    ]
+
+
+def test_gemma_3_takes_what_llama_cpp_takes(tmp_path):
+    keys = {"block_count": 7, "context_length": 131072, "attention.key_length": 256, "attention.sliding_window": 1024}
+    keys |= {"rope.freq_base": 1e6, "rope.scaling.type": "linear", "rope.scaling.factor": 8.0}
+    named = {"general.architecture": "gemma3", **{f"gemma3.{name}": value for name, value in keys.items()}}
+    full, sliding = from_gguf(written(tmp_path / "a.gguf", named)).groups
+    assert (full.layers, full.encodings) == ((5,), (RoPE(dim=256, base=1e6, pairing="halves", scaling=Linear(8.0)),))
+    assert (sliding.layers, sliding.encodings) == ((0, 1, 2, 3, 4, 6), (RoPE(dim=256, base=1e4, pairing="halves"),))
+    del named["gemma3.attention.sliding_window"]
+    (alone,) = from_gguf(written(tmp_path / "b.gguf", named)).groups
+    assert alone.encodings == full.encodings
+
+
+def test_divisors_of_llama_3_as_its_converter_forms_them():
+    factor, low, high, old = 8.0, 1.0, 4.0, 8192
+    frequencies = (np.float32(1.0) / np.float32(500000.0) ** (np.arange(0, 128, 2, dtype=np.float32) / 128)).astype(
+        np.float32
+    )
+    waves = (2 * np.float32(np.pi) / frequencies).astype(np.float32)
+    smooth = (old / waves - low) / (high - low)
+    divisors = np.where(
+        waves < old / high, 1.0, np.where(waves > old / low, factor, 1 / ((1 - smooth) / factor + smooth))
+    )
+    head = GGUFHead(llama(**{"attention.key_length": 128, "rope.dimension_count": 128}), (), {"rope_freqs.weight": tuple(map(float, divisors))})  # fmt: skip
+    assert from_gguf(head).groups[0].encodings[0].scaling == Llama3(factor=8.0, original=8192, low=1.0, high=4.0)
+    odd = GGUFHead(llama(), (), {"rope_freqs.weight": (1.0, 2.0, 3.0, 4.0)})
+    assert from_gguf(odd).groups[0].encodings[0].scaling == LongRoPE(
+        (1.0, 2.0, 3.0, 4.0), (1.0, 2.0, 3.0, 4.0), 8192, 8192, 1.0
+    )
+
+
+def test_every_architecture_of_the_package_is_known_or_named():
+    names = set(gguf.MODEL_ARCH_NAMES.values())
+    several_axes = {"qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "paddleocr", "hunyuan_vl"}
+    assert names - ADJACENT - HALVES - NONE - several_axes == {"clip"}
+    assert not ADJACENT & HALVES
+    assert not (ADJACENT | HALVES) & NONE
+    assert VARYING <= ADJACENT | HALVES
+    with pytest.raises(ValueError, match="must be one whose pairing is known here; got 'qwen2vl'"):
+        from_gguf(GGUFHead({"general.architecture": "qwen2vl"}, (), {}))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"rope.scaling.yarn_log_multiplier": 0.1}, "llama.rope.scaling.yarn_log_multiplier must be understood"),
+        ({"rope.dimension_sections": [1, 2, 3, 0]}, "llama.rope.dimension_sections must be understood"),
+        (
+            {"rope.scaling.type": "ntk"},
+            "llama.rope.scaling.type must be one of 'none', 'linear', 'yarn', 'longrope'; got 'ntk'",
+        ),
+        ({"rope.scaling.type": "longrope"}, "must both be in the file; one is missing"),
+        ({"rope.scaling.attn_factor": 1.5}, "attn_factor must be 1 without YaRN or LongRoPE; got 1.5"),
+        ({"rope.dimension_count": 7}, "dim must be an even integer"),
+        ({"rope.freq_base": float("nan")}, "llama.rope.freq_base must be a finite number"),
+        ({"attention.max_alibi_bias": 8.0}, "llama.attention.max_alibi_bias must be understood"),
+    ],
+)
+def test_what_is_not_understood_is_named(more, says):
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        from_gguf(GGUFHead(llama(**more), (), {}))
+    assert says in str(caught.value)
+
+
+def test_refusals_and_waivers():
+    with pytest.raises(ValueError, match=r"'gpt2' does not in llama.cpp"):
+        from_gguf(GGUFHead({"general.architecture": "gpt2"}, (), {}))
+    with pytest.raises(ValueError, match=r"must treat all layers alike, .* 'smollm3' does not"):
+        from_gguf(GGUFHead({"general.architecture": "smollm3"}, (), {}))
+    with pytest.raises(ValueError, match=r"llama.block_count must be known; the file has no such key"):
+        from_gguf(GGUFHead({"general.architecture": "llama"}, (), {}))
+    keys = llama(**{"rope.scaling.yarn_log_multiplier": 0.1})
+    assert from_gguf(GGUFHead(keys, (), {}), waive=["rope.scaling.yarn_log_multiplier"]).groups
+    stated = from_gguf(GGUFHead(llama(), (), {}), stated={"rope.freq_base": 1e4}).groups[0]
+    assert stated.value("rope.freq_base").source == "caller"
+    halves = ModelPositions("x", (LayerGroup("text", "full_attention", (0,), (RoPE(dim=8, pairing="halves"),)),))
+    with pytest.raises(ValueError, match="arch must pair channels as the record does, 'halves'; 'llama' does not"):
+        to_gguf(halves, "llama", context_length=2048)
+
+
+def test_hostile_files(tmp_path):
+    path = written(tmp_path / "a.gguf", llama())
+    whole = path.read_bytes()
+    damaged = {
+        "cut": whole[:100],
+        "short": whole[:10],
+        "magic": b"PK\x03\x04" + whole[4:],
+        "version": whole[:4] + struct.pack("<I", 9) + whole[8:],
+        "big-endian": whole[:4] + struct.pack(">I", 3) + whole[8:],
+        "tensors": whole[:8] + struct.pack("<Q", 1 << 60) + whole[16:],
+        "keys": whole[:16] + struct.pack("<Q", 1 << 60) + whole[24:],
+        "word": whole[:24] + struct.pack("<Q", 1 << 62) + whole[32:],
+        "list": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 1 << 61),
+        "numbers": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 6, 1 << 61),
+        "words": b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * (struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 1 << 20) + bytes(8 << 20)),
+    }  # fmt: skip
+    for name, data in damaged.items():
+        bad = tmp_path / f"{name}.gguf"
+        bad.write_bytes(data)
+        began = time.process_time()
+        with pytest.raises(ValueError, match=r"^[^\n]* must be a GGUF file; [^\n]*$"):
+            from_gguf(bad)
+        assert time.process_time() - began < 1.0, name
