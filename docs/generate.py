@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import posenc
-from generator import conventions, encoding
+from generator import conventions, coverage, encoding
 from generator.text import file_name, linked, table
 
 ROOT = Path(__file__).parent.parent
@@ -77,6 +77,7 @@ def generated() -> dict[Path, str]:
         site: contents(site.read_text(encoding="utf-8")),
         ROOT / "docs" / "encodings.md": index(),
         ROOT / "docs" / "conventions.md": conventions.page(),
+        ROOT / "docs" / "coverage.md": coverage.page(),
         **pages,
     }
 

@@ -1,0 +1,48 @@
+"""docs/coverage.md: every item of the survey with its row, field or function, or why it is left out."""
+
+from __future__ import annotations
+
+import re
+
+from generator.covered import ITEMS, PARTS, Item
+from generator.text import escaped, file_name, table
+from posenc.catalog import CATALOG
+
+
+def keys() -> list[str]:
+    """The survey's items in its order: A1 … A15, B1 … B22 and so on."""
+    return [f"{part}{number}" for part, (_, count) in PARTS.items() for number in range(1, count + 1)]
+
+
+def page() -> str:
+    """The whole page."""
+    given = {item.key: item for item in ITEMS}
+    here = sum(bool(item.where) for item in ITEMS)
+    parts = [
+        "# Coverage",
+        f"A survey of papers and code found {len(keys())} kinds of positional encoding, scaling and position. posenc gives {here} of them; "
+        "each line names the row, the field (`Class.field`) or the function, or says why it is left out. A test looks up every name.",
+    ]
+    for part, (title, count) in PARTS.items():
+        rows = (_cells(f"{part}{number}", given) for number in range(1, count + 1))
+        parts.append(f"## {title}\n\n" + table(["", "encoding", "in posenc", ""], rows))
+    return "\n\n".join([*parts, *_beyond()]) + "\n"
+
+
+def _beyond() -> list[str]:
+    """The rows that no item names: first steps towards the sinusoidal encoding, and what the survey did not know."""
+    named = {name.partition(".")[0] for item in ITEMS for name in item.where}
+    rows = [(_link(row.name), escaped(row.use)) for row in CATALOG if row.name not in named]
+    return ["## Beyond the survey\n\n" + table(["encoding", "when to use it"], rows)] if rows else []
+
+
+def _cells(key: str, given: dict[str, Item]) -> tuple[str, str, str, str]:
+    item = given.get(key, Item(key, "", (), "Not here yet."))
+    return key, escaped(item.name), ", ".join(map(_link, item.where)) or "left out", escaped(item.said)
+
+
+def _link(name: str) -> str:
+    """A name in code, leading to its page where it has one."""
+    row = name.partition(".")[0]
+    known = any(candidate.name == row for candidate in CATALOG)
+    return f"[`{name}`](encodings/{file_name(row)}.md)" if known else f"`{re.sub(r'^posenc.', '', name)}`"

@@ -1,0 +1,92 @@
+"""Every positional encoding that the survey of the field found, and where posenc has it: the rows of docs/coverage.md.
+
+`where` names what gives it: a row of the catalog, a field as `Class.field`, or a function as `posenc.module.name`. What
+is left out says why in `said`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: The survey's items: letters of its parts, and how many each has.
+PARTS = {
+    "A": ("Added to the embedding", 15),
+    "B": ("Biases and scores of the logits", 22),
+    "C": ("Rotary: core and layout", 21),
+    "D": ("Rotary: longer than trained", 14),
+    "E": ("Rotary: images, video, mixed media", 24),
+    "F": ("Positions", 8),
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of the survey."""
+
+    key: str
+    name: str
+    where: tuple[str, ...] = ()
+    said: str = ""
+
+
+ITEMS: tuple[Item, ...] = (
+    Item("A1", "sinusoidal, interleaved", ("Sinusoidal",), "The default layout."),
+    Item("A2", "sinusoidal of tensor2tensor, and cosines first", ("Sinusoidal.layout", "Sinusoidal.exponent", "Sinusoidal.first", "Sinusoidal.odd"),
+         "MLX's factor is `scale`."),
+    Item("A3", "sinusoidal, concatenated, 2i/d, with a learned scale", ("Sinusoidal.layout", "LearnedScale")),
+    Item("A6", "learned absolute", ("Learned",), "Offsets of 2 or padding_idx + 1 are positions of the caller's."),
+    Item("A8", "axial learned", ("AxialLearned",)),
+    Item("A9", "Fourier features, NeRF and the Perceiver", ("FourierFeatures",)),
+    Item("A10", "random Fourier features", ("RandomFourierFeatures",)),
+    Item("A11", "timestep embedding", ("TimestepEmbedding",)),
+    Item("A12", "Time2Vec, FLOATER, convolutions", ("Time2Vec",),
+         "Convolutions (CPE, wav2vec 2.0) and FLOATER's differential equation are layers over features, not functions of positions."),
+    Item("A13", "none, in all layers or some", ("NoPE", "posenc.compose.PerLayer")),
+    Item("A14", "DroPE", ("NoPE", "posenc.compose.PerLayer"), "A recipe of training: RoPE in every layer, then none."),
+    Item("A15", "hybrids", ("Sum", "Scaled", "Concatenated", "Partial", "posenc.compose.PerLayer")),
+    Item("B1", "T5 buckets", ("T5Bias", "T5Bias.scale")),
+    Item("B5", "ALiBi", ("ALiBi", "ALiBi.rule", "ALiBi.form", "BoundedALiBi")),
+    Item("B6", "KERPLE, logarithmic", ("KerpleLog",)),
+    Item("B7", "KERPLE, power", ("KerplePower",)),
+    Item("B8", "Sandwich", ("Sandwich",)),
+    Item("B9", "FIRE", ("FIRE", "FIRE.threshold")),
+    Item("B10", "dynamic position bias", ("DynamicPositionBias", "DynamicPositionBias.log_distance")),
+    Item("B11", "Shaw's relative keys and values", ("Shaw", "RelativeBias"), "The second is a table of numbers a head, without content."),
+    Item("B12", "Transformer-XL", ("TransformerXL",)),
+    Item("B13", "DeBERTa, disentangled", ("DeBERTa", "DeBERTa.terms")),
+    Item("B14", "distance bank of Inkling", ("DistanceBank",)),
+    Item("B16", "forgetting gate", ("ForgettingGate",)),
+    Item("B17", "CoPE", ("CoPE",)),
+    Item("B21", "stick-breaking", (), "It takes the place of softmax, which no door of a logit can."),
+    Item("C1", "RoPE on neighbours", ("RoPE.pairing",)),
+    Item("C2", "RoPE on halves", ("RoPE.pairing",)),
+    Item("C3", "partial RoPE, leading or trailing", ("Partial", "Partial.start")),
+    Item("C4", "proportional RoPE", ("Proportional",)),
+    Item("C5", "xPos", ("XPos", "XPos.centre")),
+    Item("C6", "rotated values and output", ("ValueRotation",)),
+    Item("C9", "high-frequency HoPE", ("Proportional.fraction",), "The share of pairs whose period is below the trained length; the rest stand still."),
+    Item("C19", "learnable frequencies", ("LearnedRoPE",)),
+    Item("C20", "Resonance RoPE", ("Resonance",)),
+    Item("C21", "two bases", ("DualBaseRoPE",)),
+    Item("D1", "linear interpolation", ("Linear",)),
+    Item("D2", "NTK-aware", ("NTKAware",), "The factor on the base alone (diffusers) is `RoPE.base`."),
+    Item("D3", "NTK, fixed and mixed", ("NTKFixed", "NTKMixed")),
+    Item("D4", "dynamic NTK", ("DynamicNTK", "DynamicNTK.length"), "Of a stated length, so that no batch changes it."),
+    Item("D5", "NTK by parts, as the paper has it", ("NTKByParts",)),
+    Item("D6", "YaRN as released", ("YaRN", "YaRN.truncate")),
+    Item("D7", "YaRN of DeepSeek", ("YaRN.mscale", "YaRN.mscale_all_dim", "posenc.frequencies.attention_of")),
+    Item("D8", "YaRN's further factors", ("YaRN.attention",), "TeleChat's 0.07·ln s is a number for `attention`; Grok's geometric blend is left out: one engine, no paper."),
+    Item("D9", "Llama 3", ("Llama3",)),
+    Item("D10", "LongRoPE", ("LongRoPE",), "The lists, not the search for them."),
+    Item("D11", "another base", ("RoPE.base",)),
+    Item("D13", "Self-Extend, ReRoPE, dual chunks", (), "Two passes over logits with different positions: an engine's matter. The positions themselves are plain integers."),
+    Item("D14", "CLEX", (), "A trained differential equation over the factor, known from one repository."),
+    Item("F1", "packed documents", ("posenc.positions.packed",)),
+    Item("F2", "left padding", ("posenc.positions.from_mask",)),
+    Item("F3", "randomised positions", ("posenc.positions.randomised",)),
+    Item("F4", "random real positions", ("posenc.positions.random_floats",)),
+    Item("F5", "shifts, scales, jitter", ("posenc.positions.shifted", "posenc.positions.augmented")),
+    Item("F6", "skip-wise positions", ("posenc.positions.skip_wise",)),
+    Item("F7", "bi-level positions", ("posenc.positions.bi_level",)),
+    Item("F8", "three coordinates of mixed media", ("posenc.positions.media",)),
+)  # fmt: skip
