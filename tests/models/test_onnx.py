@@ -1,0 +1,95 @@
+"""ONNX RotaryEmbedding: what is exported runs under onnx.reference, an independent oracle, and comes back as the record."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from posenc import Partial, RoPE
+from posenc.frequencies import Linear, Llama3, YaRN
+from posenc.models import LayerGroup, ModelPositions, from_onnx, to_onnx
+
+RECORDS = [
+    RoPE(dim=8, pairing="adjacent"),
+    RoPE(dim=6, base=5e5, pairing="halves"),
+    RoPE(dim=128, base=1e6, pairing="halves"),
+    Partial(RoPE(dim=6, pairing="halves"), dim=10),
+    Partial(RoPE(dim=4, base=500.0, pairing="adjacent"), dim=10),
+    RoPE(dim=16, pairing="halves", scaling=YaRN(factor=4.0, original=32)),
+    RoPE(dim=16, pairing="adjacent", scaling=Llama3(factor=8.0, original=64)),
+    RoPE(dim=16, pairing="adjacent", scaling=Linear(factor=2.0)),
+]
+
+
+def positions_of(record):
+    return ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (record,)),))
+
+
+def inner(record):
+    return record.encoding if isinstance(record, Partial) else record
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_the_reference_evaluator_turns_as_the_record_does(record):
+    heads, length = 12, 97
+    model = to_onnx(positions_of(record), length=length, heads=heads)
+    onnx.checker.check_model(model, full_check=True)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, heads, 5, record.head_dim)).astype(np.float32)
+    places = np.array([[0, 1, 2, 50, 96], [7, 7, 3, 95, 4]])
+    (theirs,) = ReferenceEvaluator(model).run(None, {"x": x, "position_ids": places})
+    ours = record.turn(places)(x, layout="bhtd")
+    # Products of float32 numbers of size one, rounded once here and after every step there.
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=4 * 2.0**-23 * np.abs(x).max())
+    other = "halves" if inner(record).pairing == "adjacent" else "adjacent"
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(model)
+    next(one for one in wrong.graph.node[0].attribute if one.name == "interleaved").i = int(other == "adjacent")
+    (mixed,) = ReferenceEvaluator(wrong).run(None, {"x": x, "position_ids": places})
+    assert np.abs(mixed - ours).max() > 0.1  # the layout matters, and the test would see it
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_there_and_back(tmp_path, record):
+    model = to_onnx(positions_of(record), length=4096, heads=4)
+    onnx.save(model, tmp_path / "a.onnx")
+    stated = {"base": inner(record).base, "scaling": inner(record).scaling} if inner(record).scaling else {}
+    found = from_onnx(tmp_path / "a.onnx", stated=stated)
+    assert found.groups[0].encodings == (record,)
+    if stated:
+        with pytest.raises(ValueError, match=r"^caches must be (those|of a plain rotation)"):
+            from_onnx(model)
+        with pytest.raises(ValueError, match="caches must be those of"):
+            from_onnx(model, stated=stated | {"base": 777.0})
+
+
+def test_nodes_are_layers_and_what_differs_is_apart():
+    model = to_onnx(positions_of(RoPE(dim=8, pairing="halves")), length=64, heads=2)
+    second = model.graph.node.add()
+    second.CopyFrom(model.graph.node[0])
+    second.input[0], second.output[0] = "y", "z"
+    next(one for one in second.attribute if one.name == "interleaved").i = 1
+    first, other = from_onnx(model).groups
+    assert (first.layers, first.encodings) == ((0,), (RoPE(dim=8, pairing="halves"),))
+    assert (other.layers, other.encodings) == ((1,), (RoPE(dim=8, pairing="adjacent"),))
+
+
+def test_refusals(tmp_path):
+    last = Partial(RoPE(dim=4), dim=10, start=6)
+    with pytest.raises(ValueError, match="start must be 0 for ONNX"):
+        to_onnx(positions_of(last), length=8, heads=1)
+    with pytest.raises(ValueError, match="length must ask for at most"):
+        to_onnx(positions_of(RoPE(dim=4096)), length=1 << 24, heads=1)
+    model = to_onnx(positions_of(RoPE(dim=8)), length=8, heads=1)
+    del model.graph.initializer[0]
+    with pytest.raises(ValueError, match="'cos_cache' must be an initializer inside the graph"):
+        from_onnx(model)
+    with pytest.raises(ValueError, match="model must have a RotaryEmbedding node"):
+        from_onnx(onnx.ModelProto())
+    with pytest.raises(TypeError, match="model must be an ONNX model or the path of one"):
+        from_onnx(3)
+    (tmp_path / "bad.onnx").write_bytes(b"\xff\xff\xff\xff not a model")
+    with pytest.raises(ValueError, match=r"model must be an ONNX file; bad\.onnx is damaged"):
+        from_onnx(tmp_path / "bad.onnx")
