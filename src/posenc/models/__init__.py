@@ -12,6 +12,7 @@ from posenc.models.gguf_file import GGUFHead
 from posenc.models.gguf_write import to_gguf
 from posenc.models.head_shape import HeadShape
 from posenc.models.head_shapes import head_shapes
+from posenc.models.meta import from_meta, to_meta
 from posenc.models.onnx import from_onnx, to_onnx
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
 from posenc.models.read import from_config
@@ -36,9 +37,11 @@ __all__ = [
     "fingerprint",
     "from_config",
     "from_gguf",
+    "from_meta",
     "from_onnx",
     "head_shapes",
     "plan_conversion",
     "to_gguf",
+    "to_meta",
     "to_onnx",
 ]
