@@ -77,6 +77,7 @@ def row(kind: type) -> dict[str, Any] | None:
             "theta": kind.default_theta,
             "absent": made.rope_parameters,
             "filled": completed(kind, made.rope_parameters),
+            "heeds": heeds(kind),
         }
     return found
 
@@ -89,6 +90,14 @@ def completed(kind: type, absent: Any) -> dict[str, Any]:
         return kind(rope_parameters=empty).rope_parameters
     except Exception:
         return {}
+
+
+def heeds(kind: type) -> bool:
+    """Whether a rope_theta beside a missing rope_parameters counts."""
+    try:
+        return kind(rope_theta=4321.0).rope_parameters.get("rope_theta") == 4321.0
+    except Exception:
+        return False
 
 
 def generated() -> str:

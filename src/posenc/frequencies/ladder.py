@@ -94,9 +94,12 @@ class Divisors(Frequencies):
         return tuple(EXACT.divide(Decimal(1), Decimal(value)) for value in self.divisors)
 
 
-def powers(base: float, ladder: Geometric, like: Array) -> Array:
-    """Another base raised to the exponents of a ladder, in float32 beside `like`."""
-    tops, bottom = [float(top) for top, _ in ladder.exponents()], float(ladder.exponents()[0][1])
+def powers(base: float, ladder: Geometric, like: Array, count: int | None = None) -> Array:
+    """Another base raised to the exponents of a ladder, or to the first `count`, in float32 beside `like`.
+
+    The count is that of the released code: torch's powers of a few numbers need not be the first of its powers of more.
+    """
+    tops, bottom = [float(top) for top, _ in ladder.exponents()][:count], float(ladder.exponents()[0][1])
     fractions = _array.constant(np.array(tops, np.float32), like, _array.dtype_of("float32", like)) / bottom
     return base**fractions
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.frequencies.ladder import Geometric
+from posenc.frequencies.ladder import Geometric, powers
 from posenc.frequencies.scaling import Scaling, stretch
 from posenc.phase.frequencies import EXACT
 
@@ -57,11 +57,12 @@ class Proportional(Scaling):
         return (*kept, *(Decimal(0) for _ in range(ladder.pairs - turning)))
 
     def float32(self, ladder: Geometric, like: Array) -> Array:
-        kept = _array.constant(_kept(self, ladder), like, _array.dtype_of("float32", like))
-        return ladder.float32(like) * kept / self.factor
+        turning = 1.0 / powers(ladder.base, ladder, like, self.turning(ladder)) / self.factor
+        still = _array.constant(_still(self, ladder), like, _array.dtype_of("float32", like))
+        return _array.namespace(like).concatenate([turning, still], 0)
 
 
 @_array.host
-def _kept(scaling: Proportional, ladder: Geometric) -> np.ndarray:
-    """1 for a pair that turns, 0 for one that stands still."""
-    return (np.arange(ladder.pairs) < scaling.turning(ladder)).astype(np.float32)
+def _still(scaling: Proportional, ladder: Geometric) -> np.ndarray:
+    """0 for every pair that stands still."""
+    return np.zeros(ladder.pairs - scaling.turning(ladder), np.float32)

@@ -44,10 +44,10 @@ class Fields:
 
     def get(self, name: str, *, keep: bool = True) -> Value | None:
         """The value of a key in the first source that has one which is not null; None where none has."""
-        key = self.names.get(name, name)
-        for spelling in dict.fromkeys((key, name)):
-            self.used.add(spelling)
-            for source, place, path in self._sources():
+        spellings = tuple(dict.fromkeys((self.names.get(name, name), name)))
+        self.used.update(spellings)
+        for source, place, path in self._sources():
+            for spelling in spellings:
                 if place.get(spelling) is not None:
                     return self._made(name, place[spelling], source, path + spelling, keep)
         return None

@@ -42,9 +42,11 @@ def flat(fields: Fields, known: ModelClass, beside: Mapping[str, str] = BESIDE) 
     name = "rope_scaling" if fields.table("rope_scaling") else "rope_parameters"
     if given is None:
         absent = _defaults(known.absent) or _defaults(known.filled)
-        return _besides(fields, {}, absent, beside)
+        if not known.heeds and not fields.stated.keys() & beside.values():
+            return absent
+        return _besides(fields, {}, absent, beside, known.theta)
     rope = values(given[0], given[1], f"{fields.where}{name}.")
-    return _besides(fields, rope, _defaults(known.filled), beside)
+    return _besides(fields, rope, _defaults(known.filled), beside, known.theta)
 
 
 def values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Value]:
@@ -56,7 +58,7 @@ def values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Valu
 
 
 def _besides(
-    fields: Fields, rope: dict[str, Value], filled: Mapping[str, Value], beside: Mapping[str, str]
+    fields: Fields, rope: dict[str, Value], filled: Mapping[str, Value], beside: Mapping[str, str], theta: Any
 ) -> dict[str, Value]:
     """Values completed from the keys beside them and from the class."""
     made = dict(rope)
@@ -67,6 +69,10 @@ def _besides(
     for name, value in filled.items():
         if not has(made, name):
             made[name] = value
+    if not has(made, "rope_theta") and (own := fields.get("rope_theta", keep=False)) is not None:
+        made["rope_theta"] = own
+    if not has(made, "rope_theta") and isinstance(theta, int | float):
+        made["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
     # A class or file that keeps the trained length beside the dict means that one, whatever the dict says.
     trained = fields.get(TRAINED, keep=False)
     if trained is not None and type_of(made) in ("llama3", "yarn", "longrope"):

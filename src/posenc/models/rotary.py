@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from posenc.frequencies import YaRN
 from posenc.models import rope
-from posenc.models.families import UNPLACED, Family
+from posenc.models.families import Family
 from posenc.models.fields import Fields
-from posenc.models.layers import indices, layer_types
-from posenc.models.records import LayerGroup, Value
+from posenc.models.layers import layer_types
+from posenc.models.records import LayerGroup, QueryTemperature, Value
 from posenc.models.scalings import READS, has, real
 from posenc.models.table import ModelClass
+from posenc.models.turning import ropes
 from posenc.phase import Numerics
 
 Rope = Mapping[str, Value]
-
-_GEMMA = {"full_attention": ("rope_theta", True), "sliding_attention": ("rope_local_base_freq", False)}
-_MODERN_BERT = {"full_attention": ("global_rope_theta", True), "sliding_attention": ("local_rope_theta", True)}
-_NEOX = {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}
-#: How a class spells the keys beside rope_parameters, where not as the others do.
-BESIDE = {"gpt_neox": _NEOX, "gpt_neox_japanese": _NEOX}
-#: How older files of a model type with several rotations spell them.
-OLDER_KEYS: dict[str, rope.Older] = {
-    "gemma3_text": _GEMMA,
-    "gemma3n_text": _GEMMA,
-    "t5gemma2_text": _GEMMA,
-    "t5gemma2_decoder": _GEMMA,
-    "modernbert": _MODERN_BERT,
-    "modernbert-decoder": _MODERN_BERT,
-    # Its class takes the base of the file for the full layers alone.
-    "olmo3": {"full_attention": ("rope_theta", True), "sliding_attention": (None, False)},
+#: Keys inside rope_parameters that some classes read besides.
+EXTRA: dict[str, frozenset[str]] = {
+    "ministral3": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
+    "mistral4": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
+    "phimoe": frozenset({"short_mscale", "long_mscale"}),
+}
+#: Notes on classes whose name or habit misleads.
+NOTES = {
+    "llama4_text": "no_rope_layers holds 1 for a layer that does rotate",
+    "smollm3": "no_rope_layers holds 1 for a layer that does rotate",
+    "olmo3": "the class takes rope_theta of an older file for its full layers alone",
 }
 
 
@@ -47,49 +44,60 @@ class Options:
 def groups(
     fields: Fields, model_type: str, known: ModelClass, family: Family, options: Options
 ) -> tuple[LayerGroup, ...]:
-    """A group for each type of layer."""
+    """A group for each type of layer and rotation."""
     kinds = layer_types(fields, model_type)
-    ropes = by_type(fields, model_type, known, kinds)
-    made = []
-    for kind in dict.fromkeys(kinds):
-        layers, values = indices(kinds, kind), ropes.get(kind)
-        turns = values is not None and kind not in UNPLACED and (family.rotated is None or kind in family.rotated)
-        if values is None or not turns:
-            made.append(LayerGroup(family.part, kind, layers, ()))
+    made, labels = ropes(fields, model_type, known, family, kinds)
+    found = []
+    for kind, label in dict.fromkeys(zip(kinds, labels, strict=True)):
+        layers = tuple(i for i, both in enumerate(zip(kinds, labels, strict=True)) if both == (kind, label))
+        values = made[label] if label is not None else None
+        if values is None:
+            found.append(still(fields, model_type, kind, layers, family))
         else:
-            made.append(group(fields, kind, layers, values, family, options))
-    return tuple(made)
+            found.append(group(fields, model_type, kind, layers, values, family, options))
+    return tuple(found)
 
 
-def by_type(fields: Fields, model_type: str, known: ModelClass, kinds: tuple[str, ...]) -> Mapping[str, Rope | None]:
-    """The rope values of every type of layer; None for a type without rotation."""
-    if rope.nested(known.absent):
-        return rope.by_label(fields, known, OLDER_KEYS.get(model_type, {}))
-    return dict.fromkeys(kinds, rope.flat(fields, known, rope.BESIDE | BESIDE.get(model_type, {})))
+def still(fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], family: Family) -> LayerGroup:
+    """Layers that do not rotate."""
+    heat = None
+    if model_type == "llama4_text" and fields.truth("attn_temperature_tuning"):
+        heat = QueryTemperature(number(fields, "attn_scale"), fields.integer("floor_scale", 1, 2**53), start=1)
+    return LayerGroup(family.part, kind, layers, (), query_temperature=heat)
 
 
 def group(
-    fields: Fields, kind: str, layers: tuple[int, ...], values: Rope, family: Family, options: Options
+    fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], values: Rope, family: Family, options: Options
 ) -> LayerGroup:
-    """One type of layer."""
-    name = rope.type_of(values)
-    strangers = [
-        key for key in rope.unknown(values) if key not in options.waive and key.split(".")[-1] not in options.waive
-    ]
+    """Layers that rotate alike."""
+    name, extra = rope.type_of(values), EXTRA.get(model_type, frozenset())
+    strangers = [key for key in rope.unknown(values, extra) if not {key, key.split(".")[-1]} & options.waive]
     if strangers:
         raise ValueError(refusal(strangers))
     longest = fields.get("max_position_embeddings")
-    head = head_of(fields, values, name, family)
-    record = rope.rotation(values, head, family.pairing, longest, options.length, options.numerics)
+    if model_type == "phimoe":
+        values = _own_factor(values, name, longest, options)
+    head = head_of(fields, values, name, family, kind, layers)
+    record = rope.rotation(values, head, pairing_of(fields, family), longest, options.length, options.numerics)
     return LayerGroup(
         part=family.part,
         attention=kind,
         layers=layers,
         encodings=(record,),
         logit_factor=_sharpened(values, name, family),
-        values=(*sources(fields, values, name), *_widths(fields)),
-        notes=rope.ignored(name, values),
+        query_temperature=_temperature(values),
+        values=(*sources(values, name), *_widths(fields)),
+        notes=(*rope.ignored(name, values, extra), *((NOTES[model_type],) if model_type in NOTES else ())),
     )
+
+
+def _own_factor(values: Rope, name: str, longest: Value | None, options: Options) -> Rope:
+    """PhiMoE states what cos and sin are multiplied by itself, for short and for long contexts."""
+    if name == "default":
+        return values
+    served = options.length or (int(real({"longest": longest}, "longest")) if longest else 0)
+    chosen = "long_mscale" if served > real(values, rope.TRAINED) else "short_mscale"
+    return {**values, "attention_factor": Value("attention_factor", real(values, chosen), "file", values[chosen].key)}
 
 
 def refusal(keys: list[str]) -> str:
@@ -100,15 +108,19 @@ def refusal(keys: list[str]) -> str:
     )
 
 
-def head_of(fields: Fields, values: Rope, name: str, family: Family) -> rope.Head:
+def pairing_of(fields: Fields, family: Family) -> Literal["adjacent", "halves"]:
+    """Which channels turn together; checkpoints of some classes come in both layouts, and their files say which."""
+    if family.pairing == "interleave":
+        return "adjacent" if fields.truth("rope_interleave") else "halves"
+    return family.pairing
+
+
+def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, layers: tuple[int, ...]) -> rope.Head:
     """The width of a head, and how much of it turns."""
     if family.head == "latent":
-        turning, still = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
-        return rope.Head(turning + still, turning, still)
-    stated = None if family.head == "divided" else fields.get("head_dim")
-    dim = (
-        fields.integer("head_dim") if stated else fields.integer("hidden_size") // fields.integer("num_attention_heads")
-    )
+        turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
+        return rope.Head(turning + unturned, turning, unturned)
+    dim = _head_dim(fields, family, kind, layers)
     if name == "proportional" or not (family.partial or name != "default"):
         return rope.Head(dim, dim)
     width = int(dim * real(values, "partial_rotary_factor", 1.0))
@@ -117,12 +129,37 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family) -> rope.Hea
             f"partial_rotary_factor must leave an even number of channels of a head of {dim}; got {width}. Look at head_dim, "
             "or at hidden_size and num_attention_heads."
         )
-    return rope.Head(dim, width)
+    return rope.Head(dim, width, dim - width if family.last else 0)
 
 
-def sources(fields: Fields, values: Rope, name: str) -> tuple[Value, ...]:
+def _head_dim(fields: Fields, family: Family, kind: str, layers: tuple[int, ...]) -> int:
+    own = _of_layer(fields, layers[0], "head_dim")
+    if own is not None:
+        return own
+    if family.head == "doubled":
+        return 2 * fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    if family.head == "global" and kind == "full_attention":
+        return fields.integer("global_head_dim") if fields.given("global_head_dim") else 512
+    if family.head != "divided" and fields.get("head_dim") is not None:
+        return fields.integer("head_dim")
+    return fields.integer("hidden_size") // fields.integer("num_attention_heads")
+
+
+def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
+    """A width that per_layer_config states for one layer."""
+    table = fields.table("per_layer_config")
+    own: Any = None
+    if table:
+        entries: dict[Any, Any] = table[0]
+        own = entries.get(str(layer), entries.get(layer))
+    if not isinstance(own, Mapping) or own.get(name) is None:
+        return None
+    return Fields(own, {}, {}, {}, f"{fields.where}per_layer_config.{layer}.").integer(name)
+
+
+def sources(values: Rope, name: str) -> tuple[Value, ...]:
     """The values that count for this type of rotation."""
-    reads = READS[name] | {"rope_type", "rope_theta"}
+    reads = READS[name] | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
     return tuple(value for key, value in values.items() if key in reads and value.value is not None)
 
 
@@ -135,10 +172,22 @@ def _widths(fields: Fields) -> tuple[Value, ...]:
         "qk_nope_head_dim",
         "max_position_embeddings",
     )
-    return tuple(value for value in fields.values if value.name in wanted)
+    return tuple(value for value in fields.values if value.name in (*wanted, "rope_interleave"))
 
 
 def _sharpened(values: Rope, name: str, family: Family) -> float:
     if not family.sharpens or name == "default" or not has(values, "mscale_all_dim") or not has(values, "factor"):
         return 1.0
-    return YaRN(real(values, "factor"), 2**30, mscale=1.0, mscale_all_dim=real(values, "mscale_all_dim")).softmax_factor
+    both: Any = {"mscale": 1.0, "mscale_all_dim": real(values, "mscale_all_dim")}
+    return YaRN(real(values, "factor"), 2**30, **both).softmax_factor
+
+
+def _temperature(values: Rope) -> QueryTemperature | None:
+    if not has(values, "llama_4_scaling_beta"):
+        return None
+    return QueryTemperature(real(values, "llama_4_scaling_beta"), int(real(values, rope.TRAINED)))
+
+
+def number(fields: Fields, name: str) -> float:
+    """A number of the file or class."""
+    return real({name: fields.need(name)}, name)

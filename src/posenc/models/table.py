@@ -18,13 +18,15 @@ class ModelClass:
     """A config class: what its model does with a file that leaves something out.
 
     config: its name.   theta: the base where rope_parameters states none.   absent: rope_parameters where the file has
-    none.   filled: what rope_parameters without any values is completed to.   defaults: of its other keys.   names: how it
+    none.   heeds: whether a rope_theta beside missing rope_parameters counts.   filled: what rope_parameters without any
+    values is completed to.   defaults: of its other keys.   names: how it
     spells the common ones.   parts: the keys of the configs inside it, and their model types.
     """
 
     config: str
     theta: Any = None
     absent: Mapping[str, Any] | None = None
+    heeds: bool = True
     filled: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)

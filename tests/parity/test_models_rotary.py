@@ -1,0 +1,93 @@
+"""What from_config reads against the live classes of transformers 5.23.0: frequencies, tables and turned vectors, bit for bit."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+from model_peers import ask, draw
+from model_peers.ledger import REASONS, SETTINGS, VERIFIED
+from model_peers.rotary import names, peer
+from posenc import Partial
+from posenc.models import LayerGroup, from_config
+
+pytestmark = pytest.mark.parity
+LIKE = torch.zeros(())
+#: A rounding of each product and of their sum, for numbers below 4 and sums below 8.
+ROUNDINGS = 3 * 8 * 2.0**-24
+
+
+def check(name: str, settings: dict[str, Any]) -> None:
+    """Every group of layers of a config against the module that the class builds from it."""
+    one = peer(name)
+    module = one.built(one.configured(copy.deepcopy(settings)))
+    found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=1)
+    groups = [group for group in found.groups if group.rotation is not None]
+    assert groups, "nothing rotates"
+    for group in groups:
+        check_group(name, module, group)
+
+
+def check_group(name: str, module: torch.nn.Module, group: LayerGroup) -> None:
+    one, record = peer(name), group.rotation
+    inner = record.encoding if isinstance(record, Partial) else record
+    labels = (group.attention, "main" if group.attention == "sliding_attention" else "compress")
+    frequencies = inner.frequencies.float32(LIKE)
+    assert torch.equal(frequencies, ask.buffer(module, labels)), f"{group.attention}: frequencies of {record!r}"
+    scale = ask.factor(module, labels)
+    if scale is not None and one.model_type != "phimoe":  # which multiplies by a value of its own in its forward pass
+        assert inner.attention_factor == scale
+    positions = torch.arange(9)[None]
+    made = ask.raw(module, positions, labels)
+    cos, sin = ask.tables(made, len(frequencies))
+    turn = inner.turn(positions[0], dtype=torch.float32)
+    if len(made) == 1:  # torch.polar, whose sines are other ones than torch.sin's, and a product of complex numbers
+        assert max((turn.cos - cos).abs().max(), (turn.sin - sin).abs().max()) <= 2 * 2.0**-24 * inner.attention_factor
+    else:
+        assert torch.equal(turn.cos, cos)
+        assert torch.equal(turn.sin, sin)
+    x = torch.randn(1, ask.HEADS, 9, inner.dim, generator=torch.Generator().manual_seed(0)).clamp(-4, 4)
+    ours = turn(x, layout="bhtd")
+    theirs = ask.turned(one, x, made, inner.pairing)
+    assert (ours - theirs).abs().max() <= ROUNDINGS * max(1.0, inner.attention_factor)
+
+
+def test_every_class_is_verified_or_has_its_reason():
+    """A class that a new transformers brings is in neither list, and fails here."""
+    assert set(names()) == VERIFIED | set(REASONS)
+    assert not VERIFIED & set(REASONS)
+
+
+@pytest.mark.parametrize("name", sorted(VERIFIED))
+def test_default_config(name: str):
+    check(name, SETTINGS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", sorted(VERIFIED))
+def test_a_drawn_config(name: str):
+    drawn(name, 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(VERIFIED))
+def test_many_drawn_configs(name: str):
+    drawn(name, 21)
+
+
+def drawn(name: str, count: int) -> None:
+    source = random.Random(name)
+    chosen = list(draw.kinds(peer(name)))
+    source.shuffle(chosen)
+    needed = {key: value for key, value in SETTINGS.get(name, {}).items() if key != "head_dim"}
+    for i in range(count):
+        settings = needed | draw.settings(peer(name), source, chosen[i % len(chosen)])
+        try:
+            check(name, settings)
+        except Exception as problem:
+            raise AssertionError(f"{name} with {settings}: {problem}") from problem
