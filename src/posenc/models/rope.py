@@ -42,7 +42,7 @@ def flat(fields: Fields, known: ModelClass, beside: Mapping[str, str] = BESIDE) 
     name = "rope_scaling" if fields.table("rope_scaling") else "rope_parameters"
     if given is None:
         absent = _defaults(known.absent) or _defaults(known.filled)
-        if not known.heeds and not fields.stated.keys() & beside.values():
+        if not known.heeds and "rope_theta" in beside.values() and not fields.stated.keys() & beside.values():
             return absent
         return _besides(fields, {}, absent, beside, known.theta)
     rope = values(given[0], given[1], f"{fields.where}{name}.")
