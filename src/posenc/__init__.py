@@ -11,12 +11,15 @@ from posenc.turn import Pairing, Turn
 if TYPE_CHECKING:
     from posenc.catalog import CATALOG
     from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+    from posenc.encodings.additive_grape import AdditiveGRAPE
     from posenc.encodings.alibi import ALiBi
     from posenc.encodings.axial_learned import AxialLearned
     from posenc.encodings.axial_rope import AxialRoPE
     from posenc.encodings.bounded_alibi import BoundedALiBi
     from posenc.encodings.cope import CoPE
     from posenc.encodings.count import Count, NormalisedCount
+    from posenc.encodings.dape import DAPE
+    from posenc.encodings.dape_v2 import DAPEv2
     from posenc.encodings.deberta import DeBERTa
     from posenc.encodings.distance_bank import DistanceBank
     from posenc.encodings.divisor_pairs import DivisorPairs
@@ -25,15 +28,18 @@ if TYPE_CHECKING:
     from posenc.encodings.fire import FIRE
     from posenc.encodings.forgetting import ForgettingGate
     from posenc.encodings.fourier_features import FourierFeatures
+    from posenc.encodings.gated_bias import GatedBias
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
+    from posenc.encodings.path import PaTH
     from posenc.encodings.random_fourier_features import RandomFourierFeatures
     from posenc.encodings.relative_bias import RelativeBias
     from posenc.encodings.resize_table import resize_table
     from posenc.encodings.rope import RoPE
+    from posenc.encodings.row_gate import RowGate
     from posenc.encodings.sandwich import Sandwich
     from posenc.encodings.shaw import Shaw
     from posenc.encodings.sinusoidal import Sinusoidal
@@ -61,8 +67,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "DAPE",
     "FIRE",
     "ALiBi",
+    "AdditiveGRAPE",
     "Adds",
     "AxialLearned",
     "AxialRoPE",
@@ -71,6 +79,7 @@ __all__ = [
     "CoPE",
     "Concatenated",
     "Count",
+    "DAPEv2",
     "DeBERTa",
     "DistanceBank",
     "DivisorPairs",
@@ -80,6 +89,7 @@ __all__ = [
     "Encoding",
     "ForgettingGate",
     "FourierFeatures",
+    "GatedBias",
     "KerpleLog",
     "KerplePower",
     "Learned",
@@ -95,6 +105,7 @@ __all__ = [
     "NoPE",
     "NormalisedCount",
     "OneSine",
+    "PaTH",
     "Pairing",
     "Partial",
     "PerLayer",
@@ -105,6 +116,7 @@ __all__ = [
     "RoPE",
     "Rotates",
     "Row",
+    "RowGate",
     "Sandwich",
     "Scaled",
     "Scaling",
@@ -135,6 +147,7 @@ __version__ = "0.1.0"
 #: `import posenc` stays quick however many encodings there are.
 _HOMES = {
     "ALiBi": "posenc.encodings.alibi",
+    "AdditiveGRAPE": "posenc.encodings.additive_grape",
     "AxialLearned": "posenc.encodings.axial_learned",
     "AxialRoPE": "posenc.encodings.axial_rope",
     "BoundedALiBi": "posenc.encodings.bounded_alibi",
@@ -142,6 +155,8 @@ _HOMES = {
     "CoPE": "posenc.encodings.cope",
     "Concatenated": "posenc.compose",
     "Count": "posenc.encodings.count",
+    "DAPE": "posenc.encodings.dape",
+    "DAPEv2": "posenc.encodings.dape_v2",
     "DeBERTa": "posenc.encodings.deberta",
     "DistanceBank": "posenc.encodings.distance_bank",
     "DivisorPairs": "posenc.encodings.divisor_pairs",
@@ -151,6 +166,7 @@ _HOMES = {
     "FIRE": "posenc.encodings.fire",
     "ForgettingGate": "posenc.encodings.forgetting",
     "FourierFeatures": "posenc.encodings.fourier_features",
+    "GatedBias": "posenc.encodings.gated_bias",
     "KerpleLog": "posenc.encodings.kerple",
     "KerplePower": "posenc.encodings.kerple",
     "Learned": "posenc.encodings.learned",
@@ -166,6 +182,7 @@ _HOMES = {
     "NoPE": "posenc.encodings.nope",
     "NormalisedCount": "posenc.encodings.count",
     "OneSine": "posenc.encodings.one_sine",
+    "PaTH": "posenc.encodings.path",
     "Partial": "posenc.compose",
     "PerLayer": "posenc.compose",
     "Proportional": "posenc.frequencies",
@@ -174,6 +191,7 @@ _HOMES = {
     "Resonance": "posenc.frequencies",
     "RoPE": "posenc.encodings.rope",
     "Row": "posenc.rows.row",
+    "RowGate": "posenc.encodings.row_gate",
     "Sandwich": "posenc.encodings.sandwich",
     "Scaled": "posenc.compose",
     "Scaling": "posenc.frequencies",

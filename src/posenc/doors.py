@@ -177,7 +177,8 @@ class Scores(Encoding):
 
     door: ClassVar[str] = "scores"
     #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not read.
-    reads: ClassVar[Literal["query", "key"] | None] = None
+    #: "both" is those of the queries and, behind them, those of the keys.
+    reads: ClassVar[Literal["query", "key", "both"] | None] = None
     #: Whether a score reads the keys between two places, so that all keys must be given together.
     gathers: ClassVar[bool] = False
 
@@ -186,6 +187,11 @@ class Scores(Encoding):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
+
+    @final
+    def places_read(self, queries: int, keys: int) -> int:
+        """How many places `hidden` has for so many queries and keys."""
+        return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
         """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m); None when nothing is."""

@@ -42,6 +42,26 @@ def test_score_is_the_sum_of_the_three_terms() -> None:
     assert np.abs(found - written_out(Q, K, QUERY, KEY)).max() <= BUDGET
 
 
+def test_three_fast_routes_are_the_gather() -> None:
+    """Vectors of 2T - 1 distances, taken for each pair by index, by the relative shift of appendix B, and by this record,
+    which makes none: keys on both sides of the query, as in XLNet."""
+    length = 9
+    places, q = np.arange(length), RNG.standard_normal((2, 12, length, 5))
+    k = RNG.standard_normal((2, 12, length, 5))
+    u, v, w = (PARAMS[name] for name in ("u", "v", "W_R"))
+    r = np.einsum("jw,hwd->hjd", np.array([sinusoid(d) for d in range(length - 1, -length, -1)]), w)
+    asked = (q + v[:, None]) @ r.swapaxes(-1, -2)  # column c: distance length - 1 - c
+    gathered = np.take_along_axis(
+        asked, np.broadcast_to(length - 1 - places[:, None] + places, (2, 12, length, length)), -1
+    )
+    # The shift: a zero column in front, read on as rows that are one number shorter.
+    padded = np.concatenate([np.zeros((2, 12, length, 1)), asked], -1).reshape(2, 12, 2 * length, length)
+    shifted = padded[:, :, 1:].reshape(2, 12, length, 2 * length - 1)[..., :length]
+    assert np.array_equal(shifted, gathered)
+    wanted = (gathered + u[:, None] @ k.swapaxes(-1, -2)) / math.sqrt(5)
+    assert np.abs(RECORD.score(q, k, places, places, PARAMS) - wanted).max() <= BUDGET
+
+
 def test_fractions_and_negative_positions() -> None:
     query, key = QUERY - 7.25, KEY * 0.5
     assert np.abs(RECORD.score(Q, K, query, key, PARAMS) - written_out(Q, K, query, key)).max() <= BUDGET

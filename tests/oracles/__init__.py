@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from oracles import (
+    additive_grape,
     alibi,
     axial_learned,
     axial_rope,
@@ -17,6 +18,8 @@ from oracles import (
     concatenated,
     cope,
     count,
+    dape,
+    dape_v2,
     deberta,
     distance_bank,
     divisor_pairs,
@@ -25,6 +28,7 @@ from oracles import (
     fire,
     forgetting,
     fourier_features,
+    gated_bias,
     kerple_log,
     kerple_power,
     learned,
@@ -34,9 +38,11 @@ from oracles import (
     normalised_count,
     one_sine,
     partial,
+    path,
     random_fourier_features,
     relative_bias,
     rope,
+    row_gate,
     sandwich,
     scaled,
     shaw,
@@ -89,4 +95,10 @@ ORACLES: dict[str, ModuleType] = {
     "Time2Vec": time2vec,
     "TimestepEmbedding": timestep_embedding,
     "TransformerXL": transformer_xl,
+    "PaTH": path,
+    "DAPE": dape,
+    "DAPEv2": dape_v2,
+    "GatedBias": gated_bias,
+    "RowGate": row_gate,
+    "AdditiveGRAPE": additive_grape,
 }

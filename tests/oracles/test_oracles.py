@@ -280,7 +280,7 @@ def test_scores(record: Any, kind: str, library: str) -> None:
     key = [*query[::2], query[0] + 1]
     width, reads = getattr(record, "dim", 4), record.reads
     q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32).astype(kind) for at in (query, key))
-    x = rng.standard_normal((len(query if reads == "query" else key), getattr(record, "model_dim", 1)))
+    x = rng.standard_normal((record.places_read(len(query), len(key)), getattr(record, "model_dim", 1)))
     x = x.astype(np.float32).astype(kind) if reads else None
     with ways.wide(library):
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
@@ -289,18 +289,31 @@ def test_scores(record: Any, kind: str, library: str) -> None:
         got = ways.numbers(record.score(*content, *places, given, hidden=hidden))
     assert got.shape == (heads, len(query), len(key))
     assert got.dtype == np.dtype(kind)
-    bound = _terms(record, params, q, k, x) * np.finfo(kind).eps
     oracle = ORACLES[type(record).__name__]
+    bound = 0.0 if hasattr(oracle, "magnitude") else _terms(record, params, q, k, x)
     for head in range(heads):
         for i, m in enumerate(query):
             for j, n in enumerate(key):
                 asked, ks = q[head, i].tolist(), k[head].tolist()
-                if hasattr(oracle, "score_among"):
-                    told = x[i].tolist() if reads == "query" else x.tolist() if reads else None
-                    expected = oracle.score_among(record, head, asked, ks, m, key, j, lists, told)
+                if hasattr(oracle, "score_heads"):  # one that reads the queries and keys of all heads
+                    given = record, head, q[:, i].tolist(), k.tolist(), m, key, j, lists
+                    expected, bound = oracle.score_heads(*given), oracle.magnitude_heads(*given)
+                elif hasattr(oracle, "score_among"):
+                    told = read_by(record, x, i, len(query))
+                    given = record, head, asked, ks, m, key, j, lists, told
+                    expected = oracle.score_among(*given)
+                    bound = oracle.magnitude(*given) if hasattr(oracle, "magnitude") else bound
                 else:
                     expected = oracle.score(record, head, asked, ks[j], m, n, lists)
-                assert abs(float(expected - got[head, i, j].item())) <= bound
+                assert abs(float(expected - got[head, i, j].item())) <= bound * np.finfo(kind).eps
+
+
+def read_by(record: Any, x: np.ndarray | None, asked: int, queries: int) -> list | None:
+    """What one query reads of the layer's input: its own vector, those of all keys, or its own and then all keys'."""
+    if x is None or record.reads == "key":
+        return None if x is None else x.tolist()
+    own = x[asked].tolist()
+    return own if record.reads == "query" else [own, *x[queries:].tolist()]
 
 
 def _terms(record: Any, params: dict[str, np.ndarray], q: np.ndarray, k: np.ndarray, x: np.ndarray | None) -> float:

@@ -73,7 +73,7 @@ def inputs(record: Encoding, n: int) -> Tensors:
     k = torch.randn(BATCH, KEY_HEADS if rotates else heads, n + 2, width, generator=draw, dtype=torch.float32)
     if rotates or record.reads is None:
         return q, k, query, key
-    places = n if record.reads == "query" else n + 2
+    places = record.places_read(n, n + 2)
     return q, k, torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32), query, key
 
 

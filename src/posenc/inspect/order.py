@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,8 +165,18 @@ def _attended(
         x.shape[-1]
     )
     q, k, v = (x[:, None] @ projection for projection in projections)
+    read = np.concatenate([x, x], 1) if isinstance(encoding, Scores) and encoding.reads == "both" else x
     seen = attention(
-        q, k, v, query=positions, key=positions, layout="bhtd", encodings=inside, params=given, causal=causal, hidden=x
+        q,
+        k,
+        v,
+        query=positions,
+        key=positions,
+        layout="bhtd",
+        encodings=inside,
+        params=given,
+        causal=causal,
+        hidden=read,
     )
     output: np.ndarray = seen.output[0].swapaxes(0, 1).reshape(len(words), -1)
     return output
@@ -180,8 +189,7 @@ def _heads(encoding: Encoding | None) -> tuple[int, int]:
     if isinstance(encoding, Biases):
         return encoding.heads, HEAD_DIM
     if isinstance(encoding, Scores):
-        fields: Mapping[str, Any] = vars(encoding)
-        return int(fields.get("heads", HEADS)), int(fields.get("dim", HEAD_DIM))
+        return int(getattr(encoding, "heads", HEADS)), int(getattr(encoding, "dim", HEAD_DIM))
     return HEADS, HEAD_DIM
 
 

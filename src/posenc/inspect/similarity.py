@@ -86,7 +86,8 @@ def score_by_distance(
             raise TypeError(
                 f"record must have a score that depends on its own key alone; got {_check.shown(record)}, which reads the keys between."
             )
-        x = np.ones((1, query.size, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
+        read = record.places_read(query.size, 1)
+        x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
         scores = np.asarray(record.score(q, k, query, place, given, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
     raise TypeError(f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one.")

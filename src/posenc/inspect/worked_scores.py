@@ -91,7 +91,7 @@ def _values(record: Scores, question: Question) -> np.ndarray:
     k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
     x = None
     if record.reads:
-        shape = (1, 1 if record.reads == "query" else len(keys), record.model_dim)  # type: ignore[attr-defined]
+        shape = (1, record.places_read(1, len(keys)), record.model_dim)  # type: ignore[attr-defined]
         x = np.random.default_rng([question.seed, 2]).standard_normal(shape)
     score = record.score(q[None, :, None], k[None], question.at, keys, question.learned(record), hidden=x)
     return np.asarray(_array.to_numpy(score)[0, :, 0, 0], np.float64)

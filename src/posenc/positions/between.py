@@ -40,6 +40,30 @@ def from_last(gates: Array, key: Array) -> Array:
     return _array.take_along(sums, xp.broadcast_to(_array.astype(place, order.dtype), gates.shape))
 
 
+def shared(key: Array) -> Array:
+    """1 / (how many keys stand at the same position), in the widest float; (*batch, m).
+
+    >>> import numpy as np
+    >>> shared(np.array([3, 1, 3])).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    same = difference(key[..., :, None], key[..., None, :]) == 0
+    return 1.0 / _array.astype(same.sum(-1), _array.widest_dtype(key))
+
+
+def ranks(key: Array) -> Array:
+    """How many positions come before that of each key, equal ones counted once; whole numbers, (*batch, m).
+
+    >>> import numpy as np
+    >>> ranks(np.array([30, 10, 30, 20])).tolist()
+    [2, 0, 2, 1]
+    """
+    share = shared(key)
+    before = difference(key[..., :, None], key[..., None, :]) < 0
+    counted = (_array.astype(before, share.dtype) * share[..., None, :]).sum(-1)
+    return _array.signed(_array.astype(_array.namespace(counted).round(counted), _array.dtype_of("int32", counted)))
+
+
 def log_sigmoid(x: Array) -> Array:
     """ln σ(x), which neither overflows nor loses its small values.
 

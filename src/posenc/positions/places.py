@@ -61,7 +61,23 @@ def inputs(hidden: Array | None, x: Array, width: int) -> Array:
     >>> inputs(np.zeros((2, 4)), np.zeros((3, 2, 8)), 4).shape
     (2, 4)
     """
-    wanted = (*x.shape[:-3], x.shape[-2], width)
+    return _read(hidden, x, x.shape[-2], width)
+
+
+def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tuple[Array, Array]:
+    """The inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
+
+    >>> import numpy as np
+    >>> [part.shape for part in inputs_of_both(np.zeros((5, 4)), np.zeros((3, 2, 8)), np.zeros((3, 3, 8)), 4)]
+    [(2, 4), (3, 4)]
+    """
+    queries = q.shape[-2]
+    hidden = _read(hidden, q, queries + k.shape[-2], width)
+    return hidden[..., :queries, :], hidden[..., queries:, :]
+
+
+def _read(hidden: Array | None, x: Array, places: int, width: int) -> Array:
+    wanted = (*x.shape[:-3], places, width)
     if hidden is None:
         raise ValueError(
             f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. Give the vectors that q and k are made of."

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from posenc.encodings.additive_grape import AdditiveGRAPE
+from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
+from posenc.encodings.dape import DAPE
+from posenc.encodings.dape_v2 import DAPEv2
 from posenc.encodings.deberta import DeBERTa
 from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.forgetting import ForgettingGate
+from posenc.encodings.gated_bias import GatedBias
+from posenc.encodings.kerple import KerpleLog
+from posenc.encodings.path import PaTH
+from posenc.encodings.row_gate import RowGate
 from posenc.encodings.shaw import Shaw
+from posenc.encodings.t5 import T5Bias
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.rows.row import Row
 
@@ -47,7 +56,12 @@ SCORED: tuple[Row, ...] = (
         ForgettingGate,
         (ForgettingGate(heads=3, model_dim=6), ForgettingGate(heads=2, model_dim=1)),
         "Lin et al. 2025, arXiv:2503.02130",
-        ("FoX", "forgetting_attn (flash-linear-attention)", "DataDependentAlibi (x-transformers)"),
+        (
+            "FoX",
+            "forgetting_attn (flash-linear-attention)",
+            "DataDependentAlibi (x-transformers)",
+            "CABLE, arXiv:2503.08067 (W and c with the other sign)",
+        ),
         "For decoders in which the text itself should say what may be forgotten.",
     ),
     Row(
@@ -59,5 +73,63 @@ SCORED: tuple[Row, ...] = (
         "no paper: released code of Inkling; query-dependent as Shaw et al. 2018, arXiv:1803.02155",
         ("InklingRelativeLogits", "RelativeProjPositionalBias (x-transformers)"),
         "For decoders without a rotation whose tokens should choose how far they look.",
+    ),
+    Row(
+        PaTH,
+        (
+            PaTH(dim=4, heads=3, model_dim=6, rank=2),
+            PaTH(dim=3, heads=2, model_dim=5, rank=4, taps=2, epsilon=0.01),
+        ),
+        "Yang et al. 2025, arXiv:2505.16381",
+        ("PaTHAttention (flash-linear-attention)",),
+        "For decoders that must follow state along a text, such as who holds what, in place of a rotation.",
+    ),
+    Row(
+        DAPE,
+        (
+            DAPE(ALiBi(heads=3), dim=4, width=5),
+            DAPE(KerpleLog(heads=2), dim=3),
+        ),
+        "Zheng et al. 2024, arXiv:2405.14722",
+        ("AliBi_DAPE", "ParallelKerpleLog_DAPE", "FIRE_DAPE"),
+        "For decoders that must run longer than they were trained, where content should correct a fixed bias.",
+    ),
+    Row(
+        DAPEv2,
+        (
+            DAPEv2(ALiBi(heads=3), dim=4, width=5),
+            DAPEv2(T5Bias(heads=2, buckets=6, max_distance=9), dim=3, width=3, kernel=5),
+        ),
+        "Zheng et al. 2024, arXiv:2410.04798",
+        ("Alibi_DAPEV2", "Kerple_DAPEV2", "FIRE_DAPEV2"),
+        "For DAPE where a pattern of neighbouring keys matters, as in copying.",
+    ),
+    Row(
+        GatedBias,
+        (
+            GatedBias(T5Bias(heads=3, buckets=8, max_distance=20), dim=2),
+            GatedBias(ALiBi(heads=2), dim=1),
+        ),
+        "Chi et al. 2021, arXiv:2106.16138",
+        ("gru_rel_pos_linear (WavLM)", "gru_rel_pos_const (WavLM)", "grep_linear (unilm)"),
+        "For speech encoders in which a frame should say how much its surroundings matter.",
+    ),
+    Row(
+        AdditiveGRAPE,
+        (
+            AdditiveGRAPE(dim=4, heads=3),
+            AdditiveGRAPE(dim=3, heads=2, gates="query", normalised=False),
+            AdditiveGRAPE(dim=3, heads=2, gates="key"),
+        ),
+        "Zhang et al. 2025, arXiv:2512.07805",
+        ("QueryKeyGatedAdditiveBias (GRAPE)", "QueryGatedAdditiveBias", "KeyGatedAdditiveBias"),
+        "For ALiBi whose slopes the tokens themselves should set.",
+    ),
+    Row(
+        RowGate,
+        (RowGate(heads=3, model_dim=6, width=2), RowGate(heads=2, model_dim=3, width=4)),
+        "no paper: x-transformers, after Lin et al. 2025, arXiv:2503.02130",
+        ("PerRowDataDependentAlibi (x-transformers)",),
+        "For a forgetting gate in which each query should decide what it forgets.",
     ),
 )

@@ -86,7 +86,9 @@ def _content_matters(encoding: Encoding) -> None:
         or (x is not None and apart(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
         "score: expected it to depend on queries, keys or the layer's input, but it depends on none of them.",
     )
-    x = None if x is None else x[::-1]
+    if x is not None:  # queries first, then keys
+        first = encoding.places_read(len(QUERY), 0)
+        x = np.concatenate([x[:first][::-1], x[first:][::-1]])
     swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
     close("score of all places in reverse against score in reverse", swapped, own[:, ::-1, ::-1], _budget(own))
 

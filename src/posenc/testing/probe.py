@@ -192,10 +192,9 @@ def hidden(
     dtype: str = "float64",
 ) -> Array | None:
     """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
-    reads = encoding.reads if isinstance(encoding, Scores) else None
-    if reads is None:
+    if not isinstance(encoding, Scores) or encoding.reads is None:
         return None
-    shape = (*batch, queries if reads == "query" else keys, encoding.model_dim)  # type: ignore[attr-defined]
+    shape = (*batch, encoding.places_read(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
     return array(_drawn(5, shape), name, dtype)
 
 
@@ -234,10 +233,13 @@ def _score(
     )
     x = None
     if encoding.reads:
-        x = xp.broadcast_to(vectors[2], (*shape[:-1], lengths[encoding.reads == "key"], vectors[2].shape[-1]))
+        x = xp.broadcast_to(vectors[2], (*shape[:-1], encoding.places_read(*lengths), vectors[2].shape[-1]))
     return encoding.score(q, k, query, key, params, hidden=x)
 
 
 def twelve_heads(encoding: Encoding) -> Encoding:
-    """The record for twelve heads, where it states its heads."""
+    """The record for twelve heads, where it states its heads, or a record inside it does."""
+    inner = getattr(encoding, "encoding", None)
+    if isinstance(inner, Biases) and isinstance(encoding, Scores):
+        return cast(Encoding, replace(cast(Any, encoding), encoding=twelve_heads(inner)))
     return cast(Encoding, replace(cast(Any, encoding), heads=12)) if hasattr(encoding, "heads") else encoding

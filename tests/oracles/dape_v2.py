@@ -1,0 +1,74 @@
+"""Zheng et al. 2024 (DAPE V2), as released: two convolutions along the keys over zeros where the query cannot see."""
+
+from functools import cache
+
+import mpmath
+
+from oracles.dape import inner_bias, leaky, logit, size_of
+
+
+def _places(query, keys):
+    """The different positions of keys in order, each with the keys that stand there."""
+    return [[i for i, own in enumerate(keys) if own == key] for key in sorted(set(keys))]
+
+
+def score_heads(record, head, qs, ks, query, keys, index, params):
+    if keys[index] > query:
+        return mpmath.mpf(0)
+    with mpmath.workprec(240):
+        places, heads, reach = _places(query, keys), range(record.encoding.heads), record.kernel // 2
+
+        @cache
+        def channels(place):
+            """[A, B] of all heads at a place: zeros outside of what the query sees."""
+            if not 0 <= place < len(places) or keys[places[place][0]] > query:
+                return [mpmath.mpf(0)] * (2 * len(heads))
+            own = places[place]
+            logits = [sum(logit(record, qs[h], ks[h][i]) for i in own) / len(own) for h in heads]
+            return [*logits, *(inner_bias(record, h, query, keys[own[0]], params) for h in heads)]
+
+        def convolved(weight, level, read, place):
+            return mpmath.mpf(level) + sum(
+                mpmath.mpf(weight[c][t]) * value
+                for t in range(record.kernel)
+                for c, value in enumerate(read(place + t - reach))
+            )
+
+        @cache
+        def hidden(place):
+            """Behind the last key there are places still, before the first there are none."""
+            if place < 0:
+                return [mpmath.mpf(0)] * record.width
+            return [
+                leaky(convolved(w, b, channels, place))
+                for w, b in zip(params["weight_in"], params["bias_in"], strict=True)
+            ]
+
+        here = next(number for number, own in enumerate(places) if index in own)
+        network = convolved(params["weight_out"][head], params["bias_out"][head], hidden, here)
+        return inner_bias(record, head, query, keys[index], params) + network
+
+
+def magnitude_heads(record, head, qs, ks, query, keys, index, params):
+    """Roundings times size, every key as large as the largest that the query sees."""
+    with mpmath.workprec(240):
+        seen = [i for i, key in enumerate(keys) if key <= query]
+        if not seen:
+            return mpmath.mpf(0)
+        heads, kernel = range(record.encoding.heads), record.kernel
+        logits = [max(logit(record, [abs(a) for a in qs[h]], [abs(b) for b in ks[h][i]]) for i in seen) for h in heads]
+        biases = [max(abs(inner_bias(record, h, query, keys[i], params)) for i in seen) for h in heads]
+        flat = {
+            **{
+                name: [[abs(w) for taps in row for w in taps] for row in params[name]]
+                for name in ("weight_in", "weight_out")
+            },
+            **{name: params[name] for name in ("bias_in", "bias_out")},
+        }
+        roundings = record.dim + kernel * (2 * len(heads) + record.width) + len(keys) + 16
+        return roundings * kernel**2 * size_of(record, logits, biases, flat)
+
+
+def value(record, weights, query, keys, params):
+    """Nothing is added to the output."""
+    return
