@@ -170,7 +170,8 @@ def _scored(record: Any, places: np.ndarray) -> np.ndarray:
     rng, axes = np.random.default_rng(0), int(getattr(record, "axes", 1))
     shape = (1, probe.heads(record), len(places), probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
-    hidden = rng.standard_normal((1, len(places), record.model_dim)) if record.reads else None
+    read = record.places_read(len(places), len(places))
+    hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
     where = places if axes == 1 else np.stack([places // 4] + [places % 4] * (axes - 1), -1)
     return np.asarray(record.score(q, k, where, where, probe.parameters(record) or None, hidden=hidden))[0, 0]
 

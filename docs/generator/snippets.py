@@ -72,7 +72,10 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     lines += [f"q = {drawn(1, heads, places, width)}", f"k = {drawn(1, heads, places, width)}"]
     hidden = ""
     if record.reads:
-        lines += [f"x = {drawn(1, places, record.model_dim)}  # the input of the layer"]
+        twice = ", for queries and then for keys" if record.reads == "both" else ""
+        lines += [
+            f"x = {drawn(1, record.places_read(places, places), record.model_dim)}  # the input of the layer{twice}"
+        ]
         hidden = ", hidden=x"
     lines += [f"logits = {called['scores']}(q, k, positions, positions{hidden})"]
     return _doctest(lines, words, {"logits": (1, heads, places, places)})
