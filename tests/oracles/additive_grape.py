@@ -1,15 +1,19 @@
 """Zhang et al. 2025 (additive GRAPE, gated): the distance times a slope that query and key set."""
 
-from types import SimpleNamespace
-
 import mpmath
 
-from oracles import alibi
-from oracles.dape import dot
+
+def dot(left, right):
+    return sum((mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(left, right, strict=True)), mpmath.mpf(0))
 
 
-def _slopes(record):
-    return SimpleNamespace(heads=record.heads, steepest=8.0)
+def slope(heads, head):
+    """ALiBi's: those of the power of two below, then the first, third … of twice as many."""
+    power = 1
+    while 2 * power <= heads:
+        power *= 2
+    step = mpmath.mpf(8) / power
+    return mpmath.power(2, -step * (head + 1) if head < power else -step / 2 * (2 * (head - power) + 1))
 
 
 def _softplus(x):
@@ -31,8 +35,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
             _softplus(dot(direction, own) / mpmath.sqrt(record.dim))
             for direction, own in _parts(record, head, q, ks[index], params)
         )
-        slope = alibi.slope(_slopes(record), head) * _softplus(mpmath.mpf(params["omega"][head]))
-        return -max(mpmath.mpf(query) - mpmath.mpf(keys[index]), 0) * slope * gates
+        steep = slope(record.heads, head) * _softplus(mpmath.mpf(params["omega"][head]))
+        return -max(mpmath.mpf(query) - mpmath.mpf(keys[index]), 0) * steep * gates
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
@@ -43,8 +47,8 @@ def magnitude(record, head, q, ks, query, keys, index, params, x):
             for direction, own in _parts(record, head, q, ks[index], params)
         )
         distance = max(mpmath.mpf(query) - mpmath.mpf(keys[index]), 0)
-        slope = alibi.slope(_slopes(record), head) * (1 + abs(params["omega"][head]))
-        return (2 * record.dim + 20) * distance * slope * size
+        steep = slope(record.heads, head) * (1 + abs(params["omega"][head]))
+        return (2 * record.dim + 20) * distance * steep * size
 
 
 def value(record, weights, query, keys, params):

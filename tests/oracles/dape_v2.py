@@ -1,7 +1,5 @@
 """Zheng et al. 2024 (DAPE V2), as released: two convolutions along the keys over zeros where the query cannot see."""
 
-from functools import cache
-
 import mpmath
 
 from oracles.dape import inner_bias, leaky, logit, size_of
@@ -17,15 +15,18 @@ def score_heads(record, head, qs, ks, query, keys, index, params):
         return mpmath.mpf(0)
     with mpmath.workprec(240):
         places, heads, reach = _places(query, keys), range(record.encoding.heads), record.kernel // 2
+        read, found = {}, {}
 
-        @cache
         def channels(place):
             """[A, B] of all heads at a place: zeros outside of what the query sees."""
             if not 0 <= place < len(places) or keys[places[place][0]] > query:
                 return [mpmath.mpf(0)] * (2 * len(heads))
+            if place in read:
+                return read[place]
             own = places[place]
             logits = [sum(logit(record, qs[h], ks[h][i]) for i in own) / len(own) for h in heads]
-            return [*logits, *(inner_bias(record, h, query, keys[own[0]], params) for h in heads)]
+            read[place] = [*logits, *(inner_bias(record, h, query, keys[own[0]], params) for h in heads)]
+            return read[place]
 
         def convolved(weight, level, read, place):
             return mpmath.mpf(level) + sum(
@@ -34,15 +35,14 @@ def score_heads(record, head, qs, ks, query, keys, index, params):
                 for c, value in enumerate(read(place + t - reach))
             )
 
-        @cache
         def hidden(place):
             """Behind the last key there are places still, before the first there are none."""
             if place < 0:
                 return [mpmath.mpf(0)] * record.width
-            return [
-                leaky(convolved(w, b, channels, place))
-                for w, b in zip(params["weight_in"], params["bias_in"], strict=True)
-            ]
+            if place not in found:
+                rows = zip(params["weight_in"], params["bias_in"], strict=True)
+                found[place] = [leaky(convolved(w, b, channels, place)) for w, b in rows]
+            return found[place]
 
         here = next(number for number, own in enumerate(places) if index in own)
         network = convolved(params["weight_out"][head], params["bias_out"][head], hidden, here)

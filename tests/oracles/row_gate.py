@@ -2,7 +2,9 @@
 
 import mpmath
 
-from oracles.dape import dot
+
+def dot(left, right):
+    return sum((mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(left, right, strict=True)), mpmath.mpf(0))
 
 
 def _gates(record, head, query, keys, index, params, x):

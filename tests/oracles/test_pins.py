@@ -32,7 +32,19 @@ SINUSOIDAL = {
 
 
 #: Oracles that call other oracles: of scalings, and of what a record holds.
-OF_OTHERS = {"RoPE", "AxialRoPE", "ValueRotation", "Sum", "Scaled", "LearnedScale", "Concatenated", "Partial"}
+OF_OTHERS = {
+    "RoPE",
+    "AxialRoPE",
+    "ValueRotation",
+    "Sum",
+    "Scaled",
+    "LearnedScale",
+    "Concatenated",
+    "Partial",
+    "DAPE",
+    "DAPEv2",
+    "GatedBias",
+}
 
 
 def printed(values: list, digits: int = 4) -> list[float]:
