@@ -2,7 +2,7 @@
 
 import mpmath
 
-from oracles.dape import inner_bias, leaky, logit, size_of
+from oracles import dape
 
 
 def _places(query, keys):
@@ -24,8 +24,8 @@ def score_heads(record, head, qs, ks, query, keys, index, params):
             if place in read:
                 return read[place]
             own = places[place]
-            logits = [sum(logit(record, qs[h], ks[h][i]) for i in own) / len(own) for h in heads]
-            read[place] = [*logits, *(inner_bias(record, h, query, keys[own[0]], params) for h in heads)]
+            logits = [sum(dape.logit(record, qs[h], ks[h][i]) for i in own) / len(own) for h in heads]
+            read[place] = [*logits, *(dape.inner_bias(record, h, query, keys[own[0]], params) for h in heads)]
             return read[place]
 
         def convolved(weight, level, read, place):
@@ -41,12 +41,12 @@ def score_heads(record, head, qs, ks, query, keys, index, params):
                 return [mpmath.mpf(0)] * record.width
             if place not in found:
                 rows = zip(params["weight_in"], params["bias_in"], strict=True)
-                found[place] = [leaky(convolved(w, b, channels, place)) for w, b in rows]
+                found[place] = [dape.leaky(convolved(w, b, channels, place)) for w, b in rows]
             return found[place]
 
         here = next(number for number, own in enumerate(places) if index in own)
         network = convolved(params["weight_out"][head], params["bias_out"][head], hidden, here)
-        return inner_bias(record, head, query, keys[index], params) + network
+        return dape.inner_bias(record, head, query, keys[index], params) + network
 
 
 def magnitude_heads(record, head, qs, ks, query, keys, index, params):
@@ -56,8 +56,10 @@ def magnitude_heads(record, head, qs, ks, query, keys, index, params):
         if not seen:
             return mpmath.mpf(0)
         heads, kernel = range(record.encoding.heads), record.kernel
-        logits = [max(logit(record, [abs(a) for a in qs[h]], [abs(b) for b in ks[h][i]]) for i in seen) for h in heads]
-        biases = [max(abs(inner_bias(record, h, query, keys[i], params)) for i in seen) for h in heads]
+        logits = [
+            max(dape.logit(record, [abs(a) for a in qs[h]], [abs(b) for b in ks[h][i]]) for i in seen) for h in heads
+        ]
+        biases = [max(abs(dape.inner_bias(record, h, query, keys[i], params)) for i in seen) for h in heads]
         flat = {
             **{
                 name: [[abs(w) for taps in row for w in taps] for row in params[name]]
@@ -66,7 +68,7 @@ def magnitude_heads(record, head, qs, ks, query, keys, index, params):
             **{name: params[name] for name in ("bias_in", "bias_out")},
         }
         roundings = record.dim + kernel * (2 * len(heads) + record.width) + len(keys) + 16
-        return roundings * kernel**2 * size_of(record, logits, biases, flat)
+        return roundings * kernel**2 * dape.size_of(record, logits, biases, flat)
 
 
 def value(record, weights, query, keys, params):

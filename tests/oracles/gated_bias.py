@@ -2,13 +2,14 @@
 
 import mpmath
 
-from oracles.dape import dot, inner_bias
+from oracles import dape
 
 
 def _gate(record, head, params, x):
     share = x[head * record.dim : (head + 1) * record.dim]
     channels = [
-        dot(weights, share) + mpmath.mpf(level) for weights, level in zip(params["weight"], params["bias"], strict=True)
+        dape.dot(weights, share) + mpmath.mpf(level)
+        for weights, level in zip(params["weight"], params["bias"], strict=True)
     ]
     a, b = (1 / (1 + mpmath.exp(-sum(part))) for part in (channels[:4], channels[4:]))
     return a * (b * mpmath.mpf(params["constant"][head]) - 1) + 2
@@ -16,7 +17,7 @@ def _gate(record, head, params, x):
 
 def score_among(record, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
-        return _gate(record, head, params, x) * inner_bias(record, head, query, keys[index], params)
+        return _gate(record, head, params, x) * dape.inner_bias(record, head, query, keys[index], params)
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
@@ -24,7 +25,7 @@ def magnitude(record, head, q, ks, query, keys, index, params, x):
     share = [abs(value) for value in x[head * record.dim : (head + 1) * record.dim]]
     inner = 8 * (1 + sum(share) * max(abs(w) for weights in params["weight"] for w in weights))
     gate = 2 + abs(params["constant"][head])
-    return (record.dim + 16) * inner * gate * abs(inner_bias(record, head, query, keys[index], params))
+    return (record.dim + 16) * inner * gate * abs(dape.inner_bias(record, head, query, keys[index], params))
 
 
 def value(record, weights, query, keys, params):
