@@ -78,6 +78,15 @@ def instance(name: str, value: Any, kind: type, what: str) -> Any:
     return value
 
 
+def one_axis(name: str, record: Any) -> None:
+    """Refuse a record whose positions have several coordinates, where one number a place is drawn or measured."""
+    if record.axes != 1:
+        raise ValueError(
+            f"{name} must take one number a place; got {shown(record)}, whose places have {record.axes} coordinates. "
+            "Give a record with one axis."
+        )
+
+
 def size(name: str, count: int, itemsize: int = 8) -> None:
     """Refuse, before it exists, an array that could not be meant."""
     if count * itemsize > LARGEST_BYTES:

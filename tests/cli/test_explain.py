@@ -29,7 +29,7 @@ def test_json_has_numbers(posenc):
 
 @pytest.mark.parametrize("sample", [sample for row in CATALOG for sample in row.samples], ids=repr)
 def test_every_sample_is_explained(posenc, sample):
-    ran = posenc("explain", repr(sample), "--position", "2", "--json")
+    ran = posenc("explain", repr(sample), "--position", *["2"] * sample.axes, "--json")
     assert (ran.code, ran.data["record"]) == (0, repr(sample))
     assert ran.data["steps"]
 
@@ -77,3 +77,12 @@ def test_one_encoding(posenc):
     ran = posenc("explain", "Dog bites man", "--versus", "Man bites dog", "--encoding", "RoPE(dim=8)")
     assert "RoPE(dim=8)" in ran.out
     assert "ALiBi" not in ran.out
+
+
+def test_a_place_of_several_coordinates(posenc):
+    axial = "AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)"
+    assert "at position (3, 5)" in posenc("explain", axial, "--position", "3", "5").out
+    assert "at position (3, 4)" in posenc("explain", axial).out
+    ran = posenc("explain", axial, "--position", "3")
+    assert ran.code == 2
+    assert "position must be 2 numbers, one for each axis; got (3,)" in ran.err

@@ -10,6 +10,7 @@ import pytest
 from posenc.attention import attention
 from posenc.catalog import CATALOG
 from posenc.positions import decoding, from_mask, packed, span
+from posenc.testing.one_coordinate import placed
 from posenc.testing.probe import array, program
 
 SAMPLES = [record for row in CATALOG for record in row.samples]
@@ -39,8 +40,8 @@ def test_attention_over_nothing(record: Any) -> None:
             q,
             k,
             k,
-            query=np.arange(queries),
-            key=np.arange(keys),
+            query=placed(record, np.arange(queries)),
+            key=placed(record, np.arange(keys)),
             layout="bhtd",
             encodings=[record],
             params=[params],

@@ -10,6 +10,7 @@ from posenc import CATALOG, XPos, _array
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Biases, Rotates, Scores
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.count import Count
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
@@ -17,7 +18,7 @@ from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5Bias
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.inspect import worked
+from posenc.inspect import place_difference, rotation_error, rotation_matrices, score_by_distance, worked
 from posenc.phase import checked
 from posenc.turn import Pairing, Turn
 
@@ -53,8 +54,9 @@ def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_
 @pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates)], ids=repr)
 def test_angles_and_turned_pairs_of_what_rotates(record):
     vector = np.arange(1.0, record.head_dim + 1)
-    turned = record.turn([7], drawn(record), role=record.roles[0])(vector[None])[0]
-    example = worked(record, 7, vector=vector)
+    place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
+    turned = record.turn(np.array([place]), drawn(record), role=record.roles[0])(vector[None])[0]
+    example = worked(record, place, vector=vector)
     inner = getattr(record, "encoding", record)
     for step in example.steps:
         first, second = (int(one) for one in step.said.split("(dimensions ")[1].split(")")[0].split(","))
@@ -68,8 +70,36 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
         assert abs(expected - complex(a, b)) < 2e-5
     scaled = getattr(inner, "scaling", None) is not None
     if not record.shapes:
-        assert ("angle = 7 · " if scaled else "angle = 7 / ") in example.steps[1].said
+        number = 7 + getattr(record, "axis", (0, 0))[1]
+        assert (f"angle = {number} · " if scaled else f"angle = {number} / ") in example.steps[1].said
     assert any("keeps its length" in line for line in example.lines()) == ("isometry" in record.claims)
+
+
+def test_a_place_of_several_coordinates():
+    record = AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4)
+    first, second = (step.said.split(";")[0] for step in worked(record, (3, 5)).steps)
+    assert first == "pair 0 (dimensions 0, 1): angle = 3 / 10000^(0/4) = 3 rad = 171.89°"
+    assert second == "pair 1 (dimensions 2, 3): angle = 5 / 10000^(2/4) = 0.05 rad = 2.86°"
+    assert "at position (3, 5)" in worked(record, [3, 5]).lines()[0]
+    for wrong in (3, (3,), (3, 5, 7), "35"):
+        with pytest.raises(ValueError, match="position must be 2 numbers, one for each axis; got"):
+            worked(record, wrong)
+    with pytest.raises(TypeError, match="position must be"):
+        worked(RoPE(dim=4), (3, 5))
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        lambda record: rotation_matrices(record, [1]),
+        lambda record: rotation_error(record, [1]),
+        lambda record: score_by_distance(record, [1]),
+        lambda record: place_difference(record),
+    ],
+)
+def test_what_needs_one_number_a_place_names_the_record(measured):
+    with pytest.raises(ValueError, match=r"record must take one number a place; got AxialRoPE.* have 2 coordinates"):
+        measured(AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4))
 
 
 def test_only_the_pairs_of_the_dimensions_asked_for():

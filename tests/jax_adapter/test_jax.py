@@ -13,6 +13,7 @@ from posenc import CATALOG, ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
 from posenc.compose import LearnedScale
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind, parameters
+from posenc.testing.one_coordinate import placed
 
 #: The first sample of each row every time, the others by night: compiling takes seconds.
 RECORDS = [
@@ -31,7 +32,7 @@ def bound_to(record: Encoding) -> Bound:
 def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     rng = np.random.default_rng(n)
     start = 70_000 if "unlimited" in record.claims else 0
-    query, key = jnp.arange(n) + start, jnp.arange(n + 2) + start
+    query, key = (placed(record, jnp.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
         return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
     if isinstance(record, Biases):

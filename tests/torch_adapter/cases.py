@@ -9,6 +9,7 @@ import torch
 
 from posenc import CATALOG
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.testing.one_coordinate import placed
 from posenc.torch import module
 
 #: One row a door in `make test`, and for the door that adds one that learns too; every row in `make nightly`.
@@ -61,7 +62,7 @@ def inputs(record: Encoding, n: int) -> Tensors:
     """Arguments for n tokens, always the same for one n: n queries, n + 2 keys, each with its own positions."""
     draw = torch.Generator().manual_seed(n)
     start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
-    query, key = torch.arange(n) + start, torch.arange(n + 2) + start
+    query, key = (placed(record, torch.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
         return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), query
     if isinstance(record, Biases):

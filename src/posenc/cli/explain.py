@@ -32,6 +32,7 @@ class Explain:
       posenc explain "RoPE(dim=8)" --position 3
       posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
       posenc explain "ALiBi(heads=8)" --position 5 --key 3
+      posenc explain "AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)" --position 3 5
       posenc explain "Partial(RoPE(dim=4), dim=8)" --position 1
       posenc explain "Sinusoidal(dim=4)" --position 1 --json
       posenc explain "Dog bites man" --versus "Man bites dog"
@@ -42,11 +43,11 @@ class Explain:
     what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE")]
     """A record, or a sentence."""
 
-    position: int | float = 3
-    """Where the token is (the query, where two places meet)."""
+    position: tuple[int | float, ...] = ()
+    """Where the token is (the query, where two places meet): a number for each axis; 3 if left out, or 3 4 for two axes."""
 
-    key: int | float | None = None
-    """Where the key is, for encodings that act on logits; 0 if left out."""
+    key: tuple[int | float, ...] = ()
+    """Where the key is, for encodings that act on logits; 0 on every axis if left out."""
 
     dims: tuple[int, ...] = ()
     """Which dimensions (or heads) to work out; the first 16 if left out."""
@@ -91,7 +92,13 @@ class Explain:
 
 def _explain(options: Explain, record: Encoding) -> None:
     dims = _chosen(options, record)
-    example = worked(record, options.position, dims=dims, key=options.key, seed=options.seed)
+    example = worked(
+        record,
+        _place(options.position or tuple(range(3, 3 + record.axes)), record),
+        dims=dims,
+        key=_place(options.key, record) if options.key else None,
+        seed=options.seed,
+    )
     row = row_of(record)
     waves = _spectrum(record)
     if options.json:
@@ -117,6 +124,11 @@ def _explain(options: Explain, record: Encoding) -> None:
     show.say(f"door    {record.door}", f"claims  {', '.join(sorted(record.claims)) or 'none'}")
     if row is not None:
         show.say(f"paper   {row.paper}", f"use     {row.use}")
+
+
+def _place(numbers: tuple[int | float, ...], record: Encoding) -> Any:
+    """One number where the record has one axis and one is given; else all, which `worked` judges."""
+    return numbers[0] if record.axes == 1 and len(numbers) == 1 else numbers
 
 
 def _chosen(options: Explain, record: Encoding) -> tuple[int, ...] | None:

@@ -71,6 +71,7 @@ def place_difference(
         raise TypeError(
             f"record must be one that adds or rotates; got {_check.shown(record)}. Give Sinusoidal(dim=128), say."
         )
+    _check.one_axis("record", record)
     width = record.width if isinstance(record, Adds) else record.head_dim
     x = (
         np.random.RandomState(42).standard_normal(width)

@@ -72,6 +72,7 @@ def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = N
     ((11, 344), True, False)
     """
     _check.instance("record", record, Adds, "a record that adds")
+    _check.one_axis("record", record)
     count = _check.integer("count", count, 16, 1 << 17)
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))

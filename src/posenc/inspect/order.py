@@ -152,7 +152,10 @@ def _attended(
     words: list[str], encoding: Encoding | None, params: Params | None, causal: bool, width: int, seed: int
 ) -> np.ndarray:
     """One layer's output for every word, the heads side by side; shape (n, heads·d)."""
+    axes = 1 if encoding is None else encoding.axes
     positions = np.arange(len(words))
+    if axes > 1:  # a word among pictures stands at the same number on every axis
+        positions = np.stack([positions] * axes, -1)
     x = np.stack([embedding(word, width, seed) for word in words])[None]
     inside: tuple[Encoding, ...] = ()
     given: tuple[Params | None, ...] = ()

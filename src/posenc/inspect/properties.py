@@ -70,6 +70,7 @@ def properties(
     ('any two 710 apart', 6.03e-05)
     """
     _check.instance("record", record, Adds, "a record that adds")
+    _check.one_axis("record", record)
     count = _check.integer("count", count, 2, 1 << 17)
     rows = rows_of(record, count, dtype, params=params, seed=seed)
     nearest = closest(rows)

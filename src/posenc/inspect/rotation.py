@@ -51,6 +51,7 @@ def rotation_matrices(record: Rotates, positions: Array, params: Params | None =
     [[[0.5403, -0.8415], [0.8415, 0.5403]]]
     """
     _rotating(record)
+    _check.one_axis("record", record)
     positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
     _check.size("positions", positions.size * record.head_dim**2)
     turn = of_pairs("record", record.turn(positions, params, role="query"))
@@ -75,6 +76,7 @@ def rotation_error(
     True
     """
     _rotating(record)
+    _check.one_axis("record", record)
     positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
     shift = _check.integer("shift", shift, -(2**31), 2**31)
     matrices = rotation_matrices(record, positions, params)

@@ -46,6 +46,7 @@ def similarity(record: Adds, positions: Array, *, params: Params | None = None) 
     [[1.0, 0.5403], [0.5403, 1.0]]
     """
     _check.instance("record", record, Adds, "a record that adds")
+    _check.one_axis("record", record)
     places = _line("positions", positions)
     _check.size("positions", places.size**2)
     rows = np.asarray(record.embed(places, _drawn(record, params)))
@@ -67,6 +68,7 @@ def score_by_distance(
     [[1.4142, 0.7641]]
     """
     _check.instance("record", record, Encoding, "a record of an encoding")
+    _check.one_axis("record", record)
     distances = _line("distances", distances)
     place = np.array([_check.integer("key", key, -(2**52), 2**52)])
     query, given = _array.signed(distances) + place, _drawn(record, params)

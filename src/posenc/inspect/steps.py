@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from posenc.encodings.dual_base import TwoLadders
-from posenc.frequencies import Divisors, Geometric, Rescaled
+from posenc.frequencies import Chosen, Divisors, Geometric, Rescaled
 from posenc.inspect import _text
 from posenc.phase import Frequencies
+
+#: A position: one number, or a coordinate for each axis.
+Place = int | float | tuple[int | float, ...]
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Steps:
 class Question:
     """What is to be worked out: the position, which dimensions (or heads), and for pairs of places the key's position."""
 
-    position: int | float
-    key: int | float
+    position: Place
+    key: Place
     dims: tuple[int, ...] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     vector: np.ndarray | None = None
@@ -46,7 +49,26 @@ class Question:
     @property
     def place(self) -> str:
         """The position as text."""
-        return _text.number(self.position)
+        return written(self.position)
+
+    @property
+    def there(self) -> str:
+        """The key's position as text."""
+        return written(self.key)
+
+    @property
+    def one(self) -> int | float:
+        """The position, of a record with one axis."""
+        return _one(self.position)
+
+    @property
+    def one_key(self) -> int | float:
+        """The key's position, of a record with one axis."""
+        return _one(self.key)
+
+    def coordinate(self, axis: int) -> int | float:
+        """The number of the position along an axis."""
+        return self.position[axis] if isinstance(self.position, tuple) else self.position
 
     @property
     def at(self) -> np.ndarray:
@@ -65,6 +87,17 @@ class Question:
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
 
 
+def written(place: Place) -> str:
+    """A position as text: 3, or (3, 5)."""
+    return f"({', '.join(map(_text.number, place))})" if isinstance(place, tuple) else _text.number(place)
+
+
+def _one(place: Place) -> int | float:
+    if isinstance(place, tuple):
+        raise TypeError(f"position must be one number here; got {written(place)}. Give a record with one axis.")
+    return place
+
+
 def angle(place: str, frequencies: Frequencies, pair: int) -> str:
     """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):
@@ -73,6 +106,8 @@ def angle(place: str, frequencies: Frequencies, pair: int) -> str:
     if isinstance(frequencies, TwoLadders):
         past = pair - frequencies.first.pairs
         return angle(place, frequencies.first, pair) if past < 0 else angle(place, frequencies.second, past)
+    if isinstance(frequencies, Chosen):
+        return angle(place, frequencies.ladder, frequencies.rungs[pair])
     if isinstance(frequencies, Divisors):
         divisor = frequencies.divisors[pair]
         return place if divisor == 1.0 else f"{place} / {_text.number(divisor)}"

@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
 from posenc.inspect.errata import Erratum, errata
-from posenc.inspect.steps import Question, Step, Steps
+from posenc.inspect.steps import Place, Question, Step, Steps, written
 from posenc.inspect.worked_adds import adds
 from posenc.inspect.worked_biases import biases
 from posenc.inspect.worked_rotates import rotates
@@ -35,7 +35,7 @@ class Worked:
     """A formula, its steps with the numbers substituted, remarks, and what sources print differently."""
 
     record: Encoding
-    position: int | float
+    position: Place
     formula: str
     steps: tuple[Step, ...]
     notes: tuple[str, ...]
@@ -43,7 +43,7 @@ class Worked:
 
     def lines(self) -> list[str]:
         return [
-            f"{_text.short(self.record)} at position {_text.number(self.position)}",
+            f"{_text.short(self.record)} at position {written(self.position)}",
             self.formula,
             *(f"  {step.said}" for step in self.steps),
             *self.notes,
@@ -56,17 +56,18 @@ class Worked:
 
 def worked(
     record: Encoding,
-    position: int | float,
+    position: int | float | Sequence[int | float],
     *,
     dims: Sequence[int] | None = None,
-    key: int | float | None = None,
+    key: int | float | Sequence[int | float] | None = None,
     params: Params | None = None,
     vector: Array | None = None,
     seed: int = 0,
 ) -> Worked:
     """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
 
-    position: of the token, or of the query where two places meet; key: the key's position there, 0 if left out.
+    position: of the token, or of the query where two places meet; key: the key's position there, 0 if left out. Each is a
+    number for each axis where the record has several.
     dims: which dimensions, or which heads at the doors that act on logits; all if left out.
     params: what is learned, drawn from `seed` if left out.   vector: what is rotated, or the query and key of a score.
     Raises ValueError or TypeError naming the argument.
@@ -86,8 +87,8 @@ def worked(
     if drawn:
         params = record.init(np.random.default_rng(seed))
     question = Question(
-        _place("position", position),
-        0 if key is None else _place("key", key),
+        _place("position", position, record.axes),
+        _place("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
         None if dims is None else _dims(dims, _size(record)),
         record.checked(params),
         None if vector is None else _vector(vector, record),
@@ -99,11 +100,21 @@ def worked(
 
 
 def _printed(record: Encoding, question: Question) -> tuple[Erratum, ...]:
-    found = errata(record, question.position)
+    found = errata(record, question.one) if record.axes == 1 else []
     return tuple(entry for entry in found if question.dims is None or entry.dimension in question.dims)
 
 
-def _place(name: str, value: Any) -> int | float:
+def _place(name: str, value: Any, axes: int) -> Place:
+    if axes == 1:
+        return _number(name, value)
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != axes:
+        raise ValueError(
+            f"{name} must be {axes} numbers, one for each axis; got {_check.shown(value)}. Give {tuple(range(3, 3 + axes))}, say."
+        )
+    return tuple(_number(name, one) for one in value)
+
+
+def _number(name: str, value: Any) -> int | float:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return _check.integer(name, value, -LARGEST_POSITION, LARGEST_POSITION)
     return _check.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)

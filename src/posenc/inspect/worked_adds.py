@@ -92,7 +92,7 @@ def _(record: AxialLearned, question: Question) -> Steps:
 
     def right(dimension: int) -> str:
         axis, channel = places[dimension]
-        digits = np.unravel_index(int(question.position), record.shape)
+        digits = np.unravel_index(int(question.one), record.shape)
         return f"table_{axis}[{int(digits[axis])}, {channel}]"
 
     sizes = " × ".join(map(str, record.shape))
@@ -166,7 +166,7 @@ def _waving(record: Adds, question: Question, formula: str, notes: tuple[str, ..
         if made.frequencies is None or kind == "zero":
             return ""
         written = angle(place, made.frequencies, pair)
-        turned = _text.number((question.position + made.start) * rates[pair])
+        turned = _text.number((question.one + made.start) * rates[pair])
         reduced = f" = {scale}{SHORT[kind]}({turned})" if written != turned else ""
         return f"{scale}{SHORT[kind]}({written}){reduced}"
 
@@ -202,7 +202,7 @@ def _sinusoidal(record: Sinusoidal) -> str:
 
 def _row(record: Learned, question: Question) -> str:
     """Which row of the table a position takes, in words where it lies outside."""
-    place = question.position
+    place = question.one
     if record.outside == "interpolate":
         return f"{question.place} of {record.extent}, stretched"
     if 0 <= place < record.length or record.outside == "error":

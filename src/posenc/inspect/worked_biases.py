@@ -35,9 +35,9 @@ def biases(record: Biases, question: Question) -> Steps:
 @biases.register
 def _(record: ALiBi, question: Question) -> Steps:
     slopes, symmetric = record.slopes(), record.form == "symmetric"
-    key = _text.number(question.key)
+    key = question.there
     between = f"|{question.place} - {key}|" if symmetric else f"({key} - {question.place})"
-    distance = _text.number(abs(question.position - question.key) if symmetric else question.key - question.position)
+    distance = _text.number(abs(question.one - question.one_key) if symmetric else question.one_key - question.one)
     # Where one power of two gives every slope.
     plain = record.rule == "geometric" or (record.rule == "paper" and record.heads & (record.heads - 1) == 0)
     sign = "-" if symmetric else ""
@@ -62,10 +62,10 @@ def _(record: ALiBi, question: Question) -> Steps:
 
 @biases.register
 def _(record: T5Bias, question: Question) -> Steps:
-    distance = int(question.key - question.position)
+    distance = int(question.one_key - question.one)
     bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
     scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
-    said = f"distance = key - query = {_text.number(question.key)} - {question.place} = {distance}"
+    said = f"distance = key - query = {question.there} - {question.place} = {distance}"
     return _lines(
         record,
         question,
@@ -78,7 +78,7 @@ def _(record: T5Bias, question: Question) -> Steps:
 @biases.register
 def _(record: KerpleLog, question: Question) -> Steps:
     r1, r2 = _within(record, question, None)
-    distance = _text.number(abs(question.position - question.key))
+    distance = _text.number(abs(question.one - question.one_key))
     return _lines(
         record,
         question,
@@ -90,7 +90,7 @@ def _(record: KerpleLog, question: Question) -> Steps:
 @biases.register
 def _(record: KerplePower, question: Question) -> Steps:
     r1, r2 = _within(record, question, STEEPEST)
-    distance = _text.number(abs(question.position - question.key))
+    distance = _text.number(abs(question.one - question.one_key))
     return _lines(
         record,
         question,
@@ -103,7 +103,7 @@ def _(record: KerplePower, question: Question) -> Steps:
 def _(record: BoundedALiBi, question: Question) -> Steps:
     params = question.learned(record) or {}
     bound = np.abs(_array.to_numpy(params["bound"])) * np.ones(record.heads)
-    scale, distance = _text.number(abs(float(params["scale"]))), _text.number(abs(question.position - question.key))
+    scale, distance = _text.number(abs(float(params["scale"]))), _text.number(abs(question.one - question.one_key))
     return _lines(
         record,
         question,
@@ -114,7 +114,7 @@ def _(record: BoundedALiBi, question: Question) -> Steps:
 
 @biases.register
 def _(record: Sandwich, question: Question) -> Steps:
-    distance, rates = question.position - question.key, record.frequencies.radians()
+    distance, rates = question.one - question.one_key, record.frequencies.radians()
     waves = [f"cos({_text.number(distance)}·{_text.number(rate)})" for rate in rates]
     said = " + ".join(waves if len(waves) <= 4 else [*waves[:2], "…", waves[-1]])
     return _lines(
@@ -127,9 +127,9 @@ def _(record: Sandwich, question: Question) -> Steps:
 
 @biases.register
 def _(record: RelativeBias, question: Question) -> Steps:
-    distance = int(question.position - question.key)
+    distance = int(question.one - question.one_key)
     row = record.clip + min(max(distance, -record.clip), record.clip)
-    said = f"distance = query - key = {question.place} - {_text.number(question.key)} = {distance}"
+    said = f"distance = query - key = {question.place} - {question.there} = {distance}"
     clipped = f", clipped to {row - record.clip}" if abs(distance) > record.clip else ""
     return _lines(
         record,
@@ -144,9 +144,9 @@ def _(record: RelativeBias, question: Question) -> Steps:
 def _(record: FIRE, question: Question) -> Steps:
     params = question.learned(record) or {}
     c, start = (abs(float(params[name])) for name in ("c", "multiplier"))
-    reach = max(record.threshold * start, float(question.position))
-    share = np.log1p(c * abs(question.position - question.key)) / (np.log1p(c * reach) + record.epsilon)
-    distance, within = _text.number(abs(question.position - question.key)), _text.number(reach)
+    reach = max(record.threshold * start, float(question.one))
+    share = np.log1p(c * abs(question.one - question.one_key)) / (np.log1p(c * reach) + record.epsilon)
+    distance, within = _text.number(abs(question.one - question.one_key)), _text.number(reach)
     return _lines(
         record,
         question,
@@ -160,7 +160,7 @@ def _(record: FIRE, question: Question) -> Steps:
 
 @biases.register
 def _(record: DynamicPositionBias, question: Question) -> Steps:
-    distance = question.position - question.key
+    distance = question.one - question.one_key
     read = np.sign(distance) * np.log1p(abs(distance)) if record.log_distance else distance
     said = "sgn(m - n)·ln(|m - n| + 1)" if record.log_distance else "m - n"
     return _lines(
@@ -202,7 +202,7 @@ def _lines(
     for head in question.chosen(record.heads):
         middle, value = right(head), _text.number(numbers[head])
         between = f"{middle} = " if middle else ""
-        key = _text.number(question.key)
+        key = question.there
         steps.append(
             Step(f"bias(head {head}, query {question.place}, key {key}) = {between}{value}", (float(numbers[head]),))
         )

@@ -26,6 +26,7 @@ def rotates(record: Rotates, question: Question) -> Steps:
         x[first] = 1.0
     y = _array.to_numpy(turn(x[None]))[0]
     frequencies = _frequencies(record, question, cosine, sine)
+    places = _places(record, question, len(cosine))
     steps = []
     for pair, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         if question.dims is not None and not {a, b} & set(question.dims):
@@ -33,8 +34,8 @@ def rotates(record: Rotates, question: Question) -> Steps:
         radians = math.atan2(sine[pair], cosine[pair])
         written = ""
         if frequencies is not None:
-            radians = question.position * float(frequencies.radians()[pair])
-            written = f" = {angle(question.place, frequencies, pair)}"
+            radians = places[pair] * float(frequencies.radians()[pair])
+            written = f" = {angle(_text.number(places[pair]), frequencies, pair)}"
         shown = "" if written == f" = {_text.number(radians)}" else f" = {_text.number(radians)}"
         degrees = _text.number(math.degrees(radians), 2)
         steps.append(
@@ -67,10 +68,17 @@ def _frequencies(record: Rotates, question: Question, cosine: np.ndarray, sine: 
         frequencies = frequencies_of(record)
     except TypeError:
         return None
-    angles = question.position * frequencies.radians()
-    if angles.shape != cosine.shape or np.abs(np.cos(angles) * sine - np.sin(angles) * cosine).max() > 1e-4:
+    if frequencies.pairs != len(cosine):
+        return None
+    angles = _places(record, question, len(cosine)) * frequencies.radians()
+    if np.abs(np.cos(angles) * sine - np.sin(angles) * cosine).max() > 1e-4:
         return None
     return frequencies
+
+
+def _places(record: Rotates, question: Question, pairs: int) -> np.ndarray:
+    """The coordinate that each pair turns by: that of its axis, where the record says which."""
+    return np.array([question.coordinate(axis) for axis in getattr(record, "axis", (0,) * pairs)])
 
 
 def _some(dimensions: list[int]) -> str:

@@ -36,8 +36,8 @@ def scores(record: Scores, question: Question) -> Steps:
 def _(record: Shaw, question: Question) -> Steps:
     q, _ = content(record, question)
     values = _values(record, question)
-    key, place, clip = _text.number(question.key), question.place, record.clip
-    row = int(np.clip(question.key - question.position, -clip, clip)) + clip
+    key, place, clip = question.there, question.place, record.clip
+    row = int(np.clip(question.one_key - question.one, -clip, clip)) + clip
     product = q[0] @ np.asarray(question.params["relative_keys"])[row]
     said = (
         f"{_left(question, 0)} = q · relative_keys[{row}] / √{record.dim} = {_text.number(product)} / "
@@ -54,7 +54,7 @@ def _(record: Shaw, question: Question) -> Steps:
 def _(record: TransformerXL, question: Question) -> Steps:
     q, k = content(record, question)
     values = _values(record, question)
-    distance = question.position - question.key
+    distance = question.one - question.one_key
     cosine, sine = cosine_sine(np.array([distance]), record.frequencies)
     r = np.concatenate([sine, cosine], -1)[0]
     seen = r @ np.asarray(question.params["W_R"])  # (heads, dim)
@@ -99,13 +99,13 @@ def _values(record: Scores, question: Question) -> np.ndarray:
 
 def _keys(record: Scores, question: Question) -> np.ndarray:
     """The key's position; before a query that counts what lies between, every position up to its own."""
-    steps = question.position - question.key
+    steps = question.one - question.one_key
     between = record.gathers and 0 <= steps <= MOST_BETWEEN and float(steps).is_integer()
-    return question.key + np.arange(int(steps) + 1 if between else 1)
+    return question.one_key + np.arange(int(steps) + 1 if between else 1)
 
 
 def _left(question: Question, head: int) -> str:
-    return f"score(head {head}, query {question.place}, key {_text.number(question.key)})"
+    return f"score(head {head}, query {question.place}, key {question.there})"
 
 
 def _notes(question: Question) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ def bias(
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
     _check.instance("record", record, Biases, canvas.BIASES)
+    _check.one_axis("record", record)
     places = np.arange(_check.integer("length", length, 1, 4096))
     head = _check.integer("head", head, 0, record.heads - 1)
     matrix = canvas.numbers(record.bias(head, places[:, None], places[None, :], canvas.drawn(record, params)))

@@ -94,6 +94,7 @@ def _pair_at(
 ) -> np.ndarray:
     """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
     _check.instance("record", record, Rotates, canvas.ROTATES)
+    _check.one_axis("record", record)
     first, second = _channels(record, params)
     _check.integer("pair", pair, 0, len(first) - 1)
     channels = [first[pair], second[pair]]
@@ -104,6 +105,7 @@ def _pair_at(
 
 def _channels(record: Rotates, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of every pair."""
-    turn = of_pairs("record", record.turn(np.arange(1), params, role="query"))
+    origin = np.zeros((1,) if record.axes == 1 else (1, record.axes), np.int64)
+    turn = of_pairs("record", record.turn(origin, params, role="query"))
     first, second = turn.pairing.split(np.arange(record.head_dim))
     return np.asarray(first), np.asarray(second)

@@ -88,4 +88,5 @@ def similarity(
 
 def _table(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
     _check.instance("record", record, Adds, canvas.ADDS)
+    _check.one_axis("record", record)
     return canvas.numbers(record.embed(positions, canvas.drawn(record, params)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
-from posenc.doors import Adds, Biases, Claim, Params, Role, Rotates, Scores
+from posenc.doors import Adds, Biases, Claim, Encoding, Params, Role, Rotates, Scores
 from posenc.turn import Operator
 
 
@@ -37,6 +37,13 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
         return positions
     copies = [positions * (axis + 1) if encoding.spread else positions for axis in range(axes)]
     return xp.stack(copies, -1)
+
+
+def placed(encoding: Encoding, positions: Array) -> Array:
+    """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the number."""
+    if encoding.axes == 1:
+        return positions
+    return _array.namespace(positions).stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
 class _Line:
