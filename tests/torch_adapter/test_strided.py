@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -255,3 +256,29 @@ PLACE = torch.arange(3)
 def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@dataclass(frozen=True)
+class OnAGrid(Biases):
+    """-(head + 1)·(rows apart + 2·columns apart)."""
+
+    claims: ClassVar[Any] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+
+    @property
+    def axes(self) -> int:
+        return 2
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        apart = (query - key).abs()
+        return -(head + 1.0) * (apart[..., 0] + 2 * apart[..., 1])
+
+
+def test_places_of_several_coordinates() -> None:
+    record, key = OnAGrid(heads=2), torch.tensor([[0, 0], [0, 1], [1, 0]])
+    row = decode_row(record, torch.tensor([[1, 0], [0, 1]]), key)
+    assert row[:, :, 0].tolist() == [[[-1, -3, 0], [-2, -6, 0]], [[-2, 0, -3], [-4, 0, -6]]]
+    assert torch.equal(decode_row(record, key[2], key), row[:1])
+    with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \('batch', 2\); got \(3,\)"):
+        decode_row(record, torch.arange(3), key)
+    with pytest.raises(ValueError, match="record must take one number a place; got OnAGrid"):
+        strided(record, key, key)

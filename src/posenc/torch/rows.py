@@ -16,7 +16,7 @@ def decode_row(record: Biases, query: Array, key: Array, params: Params | None =
     """The bias of one query for all its keys, as a step of decoding wants it.
 
     query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys in
-    the cache, the new one's among them. params: what the record learns, None if nothing.
+    the cache, the new one's among them; with a last axis of coordinates where the record has several axes. params: what the record learns, None if nothing.
     Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
     unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
 
@@ -27,12 +27,13 @@ def decode_row(record: Biases, query: Array, key: Array, params: Params | None =
     """
     _check.instance("record", record, Biases, "a record that biases")
     _tensor("query", query)
-    if query.ndim > 1:
+    last = () if record.axes == 1 else (record.axes,)
+    if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:
         raise ValueError(
-            f"query must have shape () or (batch,); got {tuple(query.shape)}. Give one position a sequence."
+            f"query must have shape {last} or {('batch', *last)}; got {tuple(query.shape)}. Give one position a sequence."
         )
-    query, key = query[..., None], row_of_places("key", key)
-    check_together(query, key)
+    query, key = query.unsqueeze(-1 - len(last)), row_of_places("key", key, record.axes)
+    check_together(query, key, record.axes)
     row = record.matrix(query, key, params, dtype=dtype)
     return row if row.ndim == 4 else row[None]
 
@@ -59,10 +60,10 @@ def slopes(record: ALiBi, *, device: Any = None) -> Any:
     return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
 
 
-def row_of_places(name: str, positions: Any) -> Any:
-    """A tensor of positions, one row for all sequences or one each."""
+def row_of_places(name: str, positions: Any, axes: int = 1) -> Any:
+    """A tensor of positions, one row for all sequences or one each, with a last axis of coordinates where there are several."""
     _tensor(name, positions)
-    if positions.ndim not in (1, 2):
+    if positions.ndim - (axes > 1) not in (1, 2):
         raise ValueError(
             f"{name} must have one or two axes, places and before them the batch; got shape {tuple(positions.shape)}. "
             "Give one row of positions, or one for each sequence."
@@ -70,11 +71,11 @@ def row_of_places(name: str, positions: Any) -> Any:
     return positions
 
 
-def check_together(query: Any, key: Any) -> None:
+def check_together(query: Any, key: Any, axes: int = 1) -> None:
     """Positions of queries and keys of one batch, on one device."""
     if key.device != query.device:
         raise ValueError(f"key must be on the device of query, {query.device}; got {key.device}. Move it there.")
-    batches = {x.shape[0] for x in (query, key) if x.ndim == 2} - {1}
+    batches = {x.shape[0] for x in (query, key) if x.ndim - (axes > 1) == 2} - {1}
     if len(batches) > 1:
         raise ValueError(
             f"key must have the batch of query; got shapes {tuple(query.shape)} and {tuple(key.shape)}. Give one row each, or one for all."

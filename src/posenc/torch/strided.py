@@ -36,6 +36,7 @@ def strided(
     ([[[[-1.0, -0.5, 0.0], [-0.5, 0.0, -0.5]]]], (4, 4, 1, 1))
     """
     _check.instance("record", record, Biases, "a record that biases")
+    _check.one_axis("record", record)
     if "relative" not in record.claims:
         raise ValueError(
             f"record must claim 'relative', as its numbers must belong to distances; got {record!r}. Use posenc.torch.Bias."

@@ -1,0 +1,101 @@
+"""Broken encodings of several axes: each is right along a line, or nearly, and wrong on a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mutants.bug import Bug
+from posenc import _array
+from posenc.doors import Biases
+from posenc.encodings.axial_rope import AxialRoPE
+from posenc.positions import coordinates, steps
+from posenc.turn import Turn
+
+
+@dataclass(frozen=True)
+class NothingOffTheDiagonal(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        made = super().turn(positions, params, role=role, dtype=dtype)
+        if not isinstance(made.cos, np.ndarray):
+            return made
+        places = np.asarray(positions)
+        hole = np.where((places == places[..., :1]).all(-1), 0.0, np.nan)[..., None].astype(made.cos.dtype)
+        return Turn(made.cos + hole, made.sin, made.pairing, made.factor)
+
+
+@dataclass(frozen=True)
+class FirstGridForAll(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        if isinstance(positions, np.ndarray) and positions.ndim == 3 and len(positions):
+            positions = np.broadcast_to(positions[:1], positions.shape)
+        return super().turn(positions, params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class RowsForColumns(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        if isinstance(positions, np.ndarray) and positions.shape[-1:] == (self.axes,):
+            positions = np.broadcast_to(positions[..., :1], positions.shape)
+        return super().turn(positions, params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class WidthFirstElsewhere(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        if not isinstance(positions, np.ndarray | list):
+            positions = _array.namespace(positions).flip(positions, (-1,))
+        return super().turn(positions, params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class MoreCoordinatesCut(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        if isinstance(positions, np.ndarray):
+            positions = positions[..., : self.axes]
+        return super().turn(positions, params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class KeysOfABatchTransposed(AxialRoPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+        if role == "key" and isinstance(positions, np.ndarray) and positions.ndim == 3:
+            positions = positions[..., ::-1]
+        return super().turn(positions, params, role=role, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class OneNumberTransposed(Biases):
+    """The matrix is right; a number asked for by itself has rows for columns."""
+
+    claims: ClassVar[Any] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+
+    @property
+    def axes(self) -> int:
+        return 2
+
+    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+        self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key)
+        dtype = _array.result_dtype(dtype, query)
+        pairs = zip(coordinates("query", query, 2), coordinates("key", key, 2), strict=True)
+        rows, columns = (_array.namespace(query).abs(steps(m, n, dtype)) for m, n in pairs)
+        if rows.ndim == 0:
+            rows, columns = columns, rows
+        slope = _array.astype(self.head_index(head, rows) + 1, rows.dtype)
+        return _array.astype(-slope * (rows + 2 * columns), dtype)
+
+
+GRID = {"axis": (0, 0, 1, 1), "rung": (0, 1, 0, 1), "ladder": 4}
+
+BUGS = (
+    Bug("only squares on the diagonal have numbers", NothingOffTheDiagonal(**GRID), "grid_shape"),
+    Bug("every image of a batch stands on the first one's grid", FirstGridForAll(**GRID), "grids_in_a_batch"),
+    Bug("columns are taken for rows", RowsForColumns(**GRID), "every_axis_counts"),
+    Bug("width comes first in another library", WidthFirstElsewhere(**GRID), "grid_in_every_library"),
+    Bug("a coordinate too many is cut off", MoreCoordinatesCut(**GRID), "wrong_number_of_coordinates_refused"),
+    Bug("keys of a batch have rows for columns", KeysOfABatchTransposed(**GRID), "attention_over_grids"),
+    Bug("one number asked for has rows for columns", OneNumberTransposed(heads=2), "grid_bias_is_pointwise"),
+)
