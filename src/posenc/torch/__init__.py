@@ -1,4 +1,5 @@
-"""PyTorch: modules that hold a record and what it learns, a score_mod for flex_attention, and the input layer of 2017.
+"""PyTorch: modules that hold a record and what it learns, a score_mod for flex_attention, the input layer of 2017,
+and one entry point to turning queries and keys.
 
 A module has no buffers: whatever does not learn is recomputed from the record, exactly, so no cast, no meta device and
 no checkpoint can lose it.
@@ -8,19 +9,24 @@ from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
 from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
+from posenc.torch.rotate import Choice, chosen, rotate, rotate_
 from posenc.torch.rows import decode_row, slopes
 from posenc.torch.strided import strided, strided_attention
 
 __all__ = [
     "Add",
     "Bias",
+    "Choice",
     "HuggingFaceRotary",
     "InputLayer",
     "Rotate",
     "RotateValues",
     "Score",
+    "chosen",
     "decode_row",
     "module",
+    "rotate",
+    "rotate_",
     "score_mod",
     "slopes",
     "strided",

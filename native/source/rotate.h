@@ -1,0 +1,40 @@
+// What a level of vectors gets to do: turn the rows of one tensor for one range of tokens.
+#pragma once
+#include <cstdint>
+
+namespace posenc {
+
+enum class Kind : int32_t { float32, bfloat16, float16 };
+
+// One tensor of queries or keys, (batch, heads, time, channels) by strides in elements; the last stride is 1.
+struct Heads {
+  const void* from;
+  void* to;
+  int64_t heads;
+  int64_t from_batch, from_head, from_time;
+  int64_t to_batch, to_head, to_time;
+};
+
+struct Turn {
+  const float* cosine;
+  const float* sine;
+  int64_t of_batch, of_head, of_time;  // strides of both tables; 0 where an axis is shared
+  int64_t channels;                    // of a head
+  int64_t start, blocks, half;         // blocks of 2·half channels, from channel `start` on
+  bool adjacent, inverse;
+};
+
+// Turn tokens first … last-1 of one batch row.
+using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t first, int64_t last);
+
+// The best level that this processor has, and its name.
+struct Level {
+  Rows rows;
+  const char* name;
+};
+const Level& best_level();
+
+void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+
+}  // namespace posenc

@@ -1,0 +1,117 @@
+"""The compiled kernel: one pass over queries and keys together, in place or into new memory.
+
+It applies a `Turn`, whichever record made it. Products and sums are rounded one by one, so it gives the bits of the
+reference, `Turn.__call__`. The library is that of the distribution posenc-kernels (`native/` in the repository).
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from posenc.turn import Turn
+
+KINDS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def refusal(turn: Turn, *tensors: Any) -> str | None:
+    """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
+    if MISSING is not None:
+        return MISSING
+    if turn.cos.dtype != torch.float32 or turn.cos.device.type != "cpu":
+        return "the turn is not float32 on the CPU"
+    if turn.cos.requires_grad or turn.sin.requires_grad:
+        return "the turn is learned, and the kernel gives it no gradient"
+    for x in tensors:
+        if x.device.type != "cpu":
+            return f"a tensor is on {x.device.type}"
+        if x.dtype not in KINDS:
+            return f"a tensor is {x.dtype}".replace("torch.", "")
+        if x.stride(-1) != 1:
+            return "the channels of a tensor are not side by side"
+    return None
+
+
+def table(turn: Turn) -> tuple[Any, Any]:
+    """Cosines and sines as (batch or 1, heads or 1, time, pairs)."""
+    parts = []
+    for part in (turn.cos, turn.sin):
+        if turn.heads is None:
+            part = part[..., None, :, :]
+        part = part if part.ndim == 4 else part[None]
+        parts.append(part if part.stride(-1) == 1 else part.contiguous())
+    return parts[0], parts[1]
+
+
+def into_new(x: Any, turn: Turn) -> Any:
+    """x, (batch, heads, time, dim), turned into new memory; with a gradient for x."""
+    return torch.ops.posenc.turn_one(x, *table(turn), *_channels(turn), False)
+
+
+def in_place(turn: Turn, *tensors: Any) -> None:
+    """One or two tensors, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
+    turn_ = torch.ops.posenc.turn_pair_ if len(tensors) == 2 else torch.ops.posenc.turn_one_
+    turn_(*tensors, *table(turn), *_channels(turn), False)
+
+
+def level() -> str:
+    """The level of vectors that the kernel uses on this processor: "avx2" or "baseline"."""
+    return str(torch.ops.posenc.level())
+
+
+def _channels(turn: Turn) -> tuple[int, int, bool]:
+    pairing = turn.pairing
+    return pairing.start, pairing.blocks, pairing.layout == "adjacent"
+
+
+def _like(x: Any, *_: Any) -> Any:
+    return torch.empty_like(x)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    _, cosine, sine, *ctx.channels, ctx.inverse = inputs
+    ctx.save_for_backward(cosine, sine)
+
+
+def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+    """The transpose of a turn is the turn the other way, its factor kept."""
+    cosine, sine = ctx.saved_tensors
+    if gradient.stride(-1) != 1 or 0 in gradient.stride():  # that of a sum has no strides at all
+        gradient = gradient.contiguous()
+    back = torch.ops.posenc.turn_one(gradient, cosine, sine, *ctx.channels, not ctx.inverse)
+    return back, None, None, None, None, None, None
+
+
+def _mapped(info: Any, dims: tuple[Any, ...], x: Any, cosine: Any, sine: Any, *rest: Any) -> tuple[Any, int]:
+    """A mapped axis is one more axis of the batch."""
+    size, own = info.batch_size, (dims[0], dims[1], dims[2])
+    x, cosine, sine = (
+        part.movedim(dim, 0) if dim is not None else part.expand(size, *part.shape)
+        for part, dim in zip((x, cosine, sine), own, strict=True)
+    )
+    batch = x.shape[1]
+    cosine, sine = (part.expand(size, batch, *part.shape[2:]).flatten(0, 1) for part in (cosine, sine))
+    turned = torch.ops.posenc.turn_one(x.flatten(0, 1).contiguous(), cosine, sine, *rest)
+    return turned.unflatten(0, (size, batch)), 0
+
+
+def _opened() -> str | None:
+    """The library opened, and PyTorch's tracers and autograd told of its operators; why not, where that failed."""
+    if find_spec("posenc_kernels") is None:
+        return "posenc-kernels is not installed"
+    import posenc_kernels
+
+    try:
+        torch.ops.load_library(str(posenc_kernels.library()))
+    except OSError as error:
+        return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
+    torch.library.register_fake("posenc::turn_one", _like)
+    torch.library.register_autograd("posenc::turn_one", _backward, setup_context=_remember)
+    torch.library.register_vmap("posenc::turn_one", _mapped)
+    return None
+
+
+#: Why there is no kernel; None where there is one. Opened with this module, as any extension is, and not while tracing.
+MISSING = _opened()
