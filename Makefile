@@ -8,7 +8,7 @@ TOUR ?=
 
 .PHONY: tour test nightly bench golden lint types contracts unit doctest docs format clean
 
-tour: $(VENV)/.tour
+tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
 
 test: lint types contracts unit doctest docs
@@ -24,10 +24,10 @@ contracts: $(VENV)/.test
 	$(BIN)/lint-imports
 
 # One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers.
-unit: $(VENV)/.test
+unit: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m "not nightly" --durations=10
 
-doctest: $(VENV)/.test
+doctest: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-modules src/posenc
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --doctest-glob='*.md' README.md docs
 
@@ -35,10 +35,10 @@ docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Everything, however long it takes: inductor for every row, every life-cycle event on every row.
-nightly: $(VENV)/.test
+nightly: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
 
-bench: $(VENV)/.test
+bench: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 # The golden vectors, byte for byte, from the scalar oracles.
@@ -72,3 +72,12 @@ $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	@# The layers of timm are compared with, behind stubs; what timm requires besides is a torchvision that breaks torch.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps timm
 	touch $@ $(VENV)/.tour
+
+# The compiled kernel needs a compiler; without one everything works by the reference.
+$(VENV)/.kernels: $(wildcard native/*.py native/pyproject.toml native/source/* native/posenc_kernels/*.py) $(VENV)/.torch
+	@if command -v $(CXX) >/dev/null; then \
+		$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --no-deps --force-reinstall ./native && echo "posenc-kernels built"; \
+	else \
+		echo "no compiler ($(CXX)): posenc-kernels left out, the reference is used"; \
+	fi
+	touch $@

@@ -9,6 +9,7 @@ from measure import ratios
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import posenc
+from posenc.torch import chosen, rotate, rotate_
 
 
 def run() -> list[dict[str, Any]]:
@@ -28,6 +29,14 @@ def _case(length: int, batch: int, dtype: torch.dtype) -> dict[str, Any]:
         out[0].copy_(q)
         out[1].copy_(k)
 
+    hot = q.clone(), k.clone()
+
+    def in_place() -> None:
+        rotate_(*hot, turn, layout="bhtd", impl="native")
+
+    def into_new() -> tuple[torch.Tensor, torch.Tensor]:
+        return rotate(q, k, turn, layout="bhtd", impl="native")
+
     def ours() -> tuple[torch.Tensor, torch.Tensor]:
         return turn(q, layout="bhtd"), turn(k, layout="bhtd")
 
@@ -39,5 +48,10 @@ def _case(length: int, batch: int, dtype: torch.dtype) -> dict[str, Any]:
     gap = max((a.float() - b.float()).abs().max().item() for a, b in zip(ours(), theirs(), strict=True))
     if not gap <= bound * 4:
         raise SystemExit(f"posenc and the peer differ by {gap} in {dtype}")
-    variants = {"copy_ of q and k": copy, "posenc Turn, reference path": ours, "transformers eager": theirs}
+    kernels = {}
+    if chosen(q, k, turn, layout="bhtd").impl == "native":
+        if not all(torch.equal(a, b) for a, b in zip(into_new(), ours(), strict=True)):
+            raise SystemExit(f"the kernel and the reference differ in {dtype}")
+        kernels = {"posenc kernel, in place": in_place, "posenc kernel, new memory": into_new}
+    variants = {"copy_ of q and k": copy, "posenc Turn, reference path": ours, "transformers eager": theirs} | kernels
     return ratios(f"batch {batch}, {length} tokens, 32 and 8 heads of 128, {dtype}", "copy_ of q and k", variants)
