@@ -1,4 +1,4 @@
-"""`posenc explain`: an encoding in worked numbers, or what order does to a sentence."""
+"""`posenc explain`: an encoding in worked numbers, what order does to a sentence, or what a model does with positions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tyro
 
 from posenc.catalog import CATALOG, row_of
 from posenc.cli import parse, show
+from posenc.cli.explain_config import explain_config, is_config
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.axial_learned import AxialLearned
 from posenc.encodings.nope import NoPE
@@ -27,6 +28,7 @@ class Explain:
 
     An argument that begins with a name and an opening bracket right behind it is a record, RoPE(dim=8); any other is a sentence,
     and needs --versus. A record is read, never run: numbers, words in quotes, True, False, None, tuples and records may stand in it.
+    A config.json, its folder or a .gguf file is a model: what it does with positions, layer group by layer group.
 
     examples:
       posenc explain "RoPE(dim=8)" --position 3
@@ -38,10 +40,12 @@ class Explain:
       posenc explain "Dog bites man" --versus "Man bites dog"
       posenc explain "The cat sat on the mat" --versus "The mat sat on the cat"
       posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
+      posenc explain config.json
+      posenc explain model/config.json --length 131072 --waive rope_style --json
     """
 
-    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE")]
-    """A record, or a sentence."""
+    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE|CONFIG")]
+    """A record, a sentence, or a model's config."""
 
     position: tuple[int | float, ...] = ()
     """Where the token is (the query, where two places meet): a number for each axis; 3 if left out, or 3 4 for two axes."""
@@ -61,6 +65,12 @@ class Explain:
     encoding: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
     """The one encoding to compare sentences with, in place of each of the catalog."""
 
+    length: int | None = None
+    """Of a model: the length to serve, where frequencies depend on it."""
+
+    waive: tuple[str, ...] = ()
+    """Of a model: keys of the config that concern positions and may go unread."""
+
     seed: int = 0
     """Of words' vectors, and of what an encoding learns."""
 
@@ -68,7 +78,11 @@ class Explain:
     """Print JSON."""
 
     def run(self) -> int:
-        if parse.is_record(self.what):
+        if not parse.is_record(self.what) and is_config(self.what):
+            explain_config(self.what, length=self.length, waive=self.waive, json=self.json)
+        elif self.length is not None or self.waive:
+            raise ValueError("length and waive must come with a config; got a record or a sentence. Leave them out.")
+        elif parse.is_record(self.what):
             if self.versus is not None:
                 raise ValueError(
                     "versus must come with a sentence; got a record. Leave --versus out, or give two sentences."

@@ -1,0 +1,100 @@
+"""`posenc explain config.json`: a row a group of layers, in words, and where every value comes from."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+LLAMA = {
+    "model_type": "llama",
+    "rope_theta": 500_000.0,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "num_hidden_layers": 4,
+    "max_position_embeddings": 131_072,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(**changes):
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(LLAMA | changes))
+        return str(path)
+
+    return write
+
+
+def test_a_row_a_group_in_words(posenc, config, tmp_path):
+    out = posenc("explain", config()).out
+    assert "RoPE: all 128 channels of a head, pairs (i, i + half), base 500,000, scaled by" in " ".join(out.split())
+    assert "0-3" in out
+    assert "rope_theta = 500000.0 (file: rope_theta)" in out
+    assert posenc("explain", str(tmp_path)).out == out
+
+
+def test_json_is_the_record(posenc, config):
+    data = posenc("explain", config(), "--json").data
+    assert data["model_type"] == "llama"
+    assert len(data["fingerprint"]) == 16
+    group = data["groups"][0]
+    assert group["layers"] == [0, 1, 2, 3]
+    assert group["pairing"] == "halves"
+    assert {"name": "factor", "value": 8.0, "source": "file", "key": "rope_scaling.factor"} in group["values"]
+
+
+def test_a_key_that_is_not_understood_is_named_and_can_be_waived(posenc, config):
+    path = config(rope_style="spiral")
+    refused = posenc("explain", path)
+    assert refused.code == 2
+    assert "rope_style" in refused.err
+    assert posenc("explain", path, "--waive", "rope_style").code == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[1, 2]",
+        b"{",
+        b"\x80\x04\x95pickle",
+        b'{"model_type": 3}',
+        b'{"model_type": "llama", "rope_theta": NaN}',
+        b'{"model_type": "llama", "rope_theta": -1e999, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1}',
+        b'{"a":' * 100_000,
+        b" " * (100 << 20),
+    ],
+    ids=["empty", "list", "cut", "pickle", "number", "nan", "infinite", "deep", "100 MB"],
+)
+def test_hostile_files_get_one_line_at_once(posenc, tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    before = time.process_time()
+    ran = posenc("explain", str(path))
+    assert time.process_time() - before < 1.0
+    assert ran.code == 2
+    assert ran.out == ""
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights.safetensors", "dump.npz", "absent.json"])
+def test_what_is_no_config_is_refused(posenc, tmp_path, name):
+    ran = posenc("explain", str(tmp_path / name))
+    assert ran.code == 2
+    assert ran.err.startswith("posenc explain: config must")
+
+
+def test_options_of_a_config_belong_to_a_config(posenc):
+    ran = posenc("explain", "RoPE(dim=8)", "--length", "100")
+    assert ran.code == 2
+    assert "length and waive must come with a config" in ran.err
