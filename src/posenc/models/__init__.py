@@ -6,6 +6,7 @@ Every result is a frozen record of plain numbers that says where each of them ca
 from posenc.models.conversion import convert_checkpoint
 from posenc.models.conversion_plan import ConversionPlan, plan_conversion
 from posenc.models.difference import Difference, Effect, FieldDifference, diff
+from posenc.models.doctor import Diagnosis, diagnose
 from posenc.models.fingerprint import fingerprint
 from posenc.models.gguf import from_gguf
 from posenc.models.gguf_file import GGUFHead
@@ -17,12 +18,15 @@ from posenc.models.onnx import from_onnx, to_onnx
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
+from posenc.models.search import Finding
 
 __all__ = [
     "ConversionPlan",
+    "Diagnosis",
     "Difference",
     "Effect",
     "FieldDifference",
+    "Finding",
     "Fused",
     "GGUFHead",
     "HeadShape",
@@ -33,6 +37,7 @@ __all__ = [
     "channel_order",
     "convert_checkpoint",
     "convert_qk",
+    "diagnose",
     "diff",
     "fingerprint",
     "from_config",

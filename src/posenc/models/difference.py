@@ -20,6 +20,8 @@ from posenc.models.rotation import rotation
 
 #: Where the effect is measured: 1k, 8k and 128k.
 PLACES = (1024, 8192, 131_072)
+#: Characters of a value that are shown: lists of divisors are longer.
+LONGEST = 100
 #: What stands for a field that the other record does not have.
 ABSENT = "none"
 
@@ -240,7 +242,8 @@ def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDiff
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _named(record: Encoding | None) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from posenc import _check
 from posenc.compose import Partial
 from posenc.doors import Encoding
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
 from posenc.encodings.rope import RoPE
 from posenc.phase import Frequencies
@@ -61,6 +62,11 @@ def _(record: RoPE) -> Rotation:
 def _(record: DualBaseRoPE) -> Rotation:
     blocks = 2 if record.pairing == "halves" else 1
     return _of_pairs(Pairing(record.pairing, record.dim, record.dim, 0, blocks), record.frequencies, 1.0)
+
+
+@rotation.register
+def _(record: AxialRoPE) -> Rotation:
+    return _of_pairs(record.channels, record.frequencies, record.attention_factor, record.axis)
 
 
 @rotation.register

@@ -1,0 +1,205 @@
+"""Do two stacks agree about positions, and if not, which known mistake makes them differ?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from posenc.doors import Encoding, Rotates
+from posenc.models.between import between
+from posenc.models.difference import Difference, diff
+from posenc.models.evidence import Evidence, FrequenciesSeen, LogitsSeen, TableSeen, TurnedSeen
+from posenc.models.live import is_module, of_module
+from posenc.models.mistake import Hints
+from posenc.models.mistakes_layers import Content, plan
+from posenc.models.read import from_config
+from posenc.models.records import LayerGroup, ModelPositions
+from posenc.models.search import Finding, explained, shifted
+from posenc.models.seen import NAMES, evidence, from_file
+from posenc.models.use import Use, parts
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether two stacks agree, and what explains it where they do not.
+
+    agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that make the
+    second from the first; empty where they agree, and where none of the known mistakes does.
+    notes: what was seen and is harmless.   difference: of two configs or records, field by field.
+    """
+
+    agree: bool
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    difference: Difference | None = None
+
+    def lines(self) -> list[str]:
+        if self.agree:
+            said = ["They agree."]
+        elif self.findings:
+            said = [str(finding) for finding in self.findings]
+        else:
+            said = ["They differ, and none of the known mistakes explains it, alone or in pairs."]
+            if self.difference is not None:
+                said += self.difference.lines()[1:]
+        return [*said, *(f"note: {note}" for note in self.notes)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def diagnose(first: Any, second: Any, *, layer: int | None = None, layout: str | None = None) -> Diagnosis:
+    """Name the mistake that makes the second stack differ from the first, or say that none of the known ones does.
+
+    first: what is meant: a record, what `from_config` returns, or a config (a dict, or the path of its file or folder).
+    second: what is there: any of these; a live torch module; or arrays, as a dict or in an .npz or .safetensors file (never
+    a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with
+    `positions` where they are not 0, 1, 2, ....   layer: of which layer the arrays are, where layers differ.
+    layout: "bhtd" or "bthd", for q and k with heads.
+
+    The bank of mistakes is tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
+    positions under a rotation, float32 rounding. Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import RoPE
+    >>> found = diagnose(RoPE(dim=64, base=500_000.0, pairing="halves"), RoPE(dim=64, pairing="halves"))
+    >>> print(found.findings[0].sentence)
+    The base is 10000 where 500000 is meant.
+    """
+    meant = _stack("first", first)
+    seen = _seen(second, layout, meant)
+    if seen is None:
+        return _of_stacks(meant, _stack("second", second))
+    return _of_evidence(meant, seen, layer)
+
+
+def _stack(name: str, given: Any) -> Encoding | ModelPositions:
+    if isinstance(given, Encoding | ModelPositions):
+        return given
+    if isinstance(given, Mapping | str | Path):
+        return from_config(given)
+    raise TypeError(
+        f"{name} must be a record, a config or what from_config returns; got {type(given).__name__}. Give one of these."
+    )
+
+
+def _seen(second: Any, layout: str | None, meant: Encoding | ModelPositions) -> list[tuple[str, Evidence]] | None:
+    """What arrays, files of them or modules show; None for what is a config or a record."""
+    if is_module(second):
+        return of_module(second, _length(meant))
+    if isinstance(second, str | Path) and Path(second).suffix in (".npz", ".safetensors"):
+        return [("", evidence(from_file(Path(second)), layout))]
+    if isinstance(second, str | Path) and Path(second).suffix in (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt"):
+        raise ValueError(
+            f"second must not be a pickle, which can run any code when loaded; got {Path(second).name}. Save it as .safetensors or .npz."
+        )
+    if isinstance(second, Mapping) and (set(second) & set(NAMES)) and "model_type" not in second:
+        return [("", evidence(second, layout))]
+    return None
+
+
+def _length(meant: Encoding | ModelPositions) -> int | None:
+    """The served length that the records state, where they state one."""
+    records = [meant] if isinstance(meant, Encoding) else [one for group in meant.groups for one in group.encodings]
+    rotations = [parts(record) for record in records if isinstance(record, Rotates)]
+    lengths = [length for own in rotations if own and (length := getattr(own.rope.scaling, "length", None))]
+    return min(lengths) if lengths else None
+
+
+def _of_stacks(first: Encoding | ModelPositions, second: Encoding | ModelPositions) -> Diagnosis:
+    if isinstance(first, Encoding) and isinstance(second, Encoding):
+        one, other = (ModelPositions("record", (LayerGroup("text", "", (0,), (own,)),)) for own in (first, second))
+        difference = diff(first, second)
+    else:
+        one, other = _like(first, second), _like(second, first)
+        difference = diff(one, other)
+    found = between(plan(one), plan(other))
+    return Diagnosis(found == (), found or (), (), difference)
+
+
+def _like(stack: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
+    """A lone record as the model in which it stands for every record of its door."""
+    if isinstance(stack, ModelPositions):
+        return stack
+    if not isinstance(other, ModelPositions):
+        raise TypeError("other must be what from_config returns; got a record. Compare records with records.")
+    groups = []
+    for group in other.groups:
+        own = tuple(stack if record.door == stack.door else record for record in group.encodings)
+        groups.append(LayerGroup(group.part, group.attention, group.layers, own, group.offset, group.logit_factor))
+    return ModelPositions(other.model_type, tuple(groups))
+
+
+def _of_evidence(meant: Encoding | ModelPositions, seen: list[tuple[str, Evidence]], layer: int | None) -> Diagnosis:
+    findings: list[Finding] = []
+    notes: list[str] = []
+    agree = True
+    for label, shown in seen:
+        record = _turning(meant, label, layer)
+        if shown.fits(Use(record)):
+            notes += _unseen(record, shown)
+            continue
+        shift = 0 if isinstance(shown, FrequenciesSeen | TurnedSeen) else shifted(record, shown)
+        if shift:
+            notes.append(f"positions are shifted by {shift}; for a rotation of queries and keys alike this is harmless")
+            continue
+        agree = False
+        found = _elsewhere(meant, record, shown, label) or explained(record, shown, Hints(seen=shown))
+        if not found:
+            return Diagnosis(False, (), tuple(notes))
+        findings += [finding for finding in found if finding not in findings]
+    return Diagnosis(agree, tuple(findings), tuple(dict.fromkeys(notes)))
+
+
+def _turning(meant: Encoding | ModelPositions, label: str, layer: int | None) -> Rotates:
+    """The one rotation that the evidence is of."""
+    if isinstance(meant, Encoding):
+        groups: list[tuple[str, Content]] = [("", Content((meant,)))]
+    else:
+        groups = [
+            (group.attention, Content(group.encodings))
+            for group in meant.groups
+            if layer is None or layer in group.layers
+        ]
+    named = [content for attention, content in groups if label and attention == label]
+    records = [record for content in named or [own for _, own in groups] for record in content.encodings]
+    turning = list(dict.fromkeys(record for record in records if isinstance(record, Rotates)))
+    if not turning:
+        raise ValueError(
+            f"first must rotate queries and keys to be compared with these arrays; got {records or 'no record'}. Compare configs instead."
+        )
+    if len(turning) > 1:
+        raise ValueError(
+            f"layer must say of which layer these arrays are, since layers differ; got {layer}. Give layer=0, say."
+        )
+    return turning[0]
+
+
+def _elsewhere(meant: Encoding | ModelPositions, record: Rotates, shown: Evidence, label: str) -> tuple[Finding, ...]:
+    """Whether other layers' record is used here."""
+    if isinstance(meant, Encoding):
+        return ()
+    for group in meant.groups:
+        for other in group.encodings:
+            if isinstance(other, Rotates) and other != record and shown.fits(Use(other)):
+                where = f"{label}: " if label else ""
+                return (
+                    Finding(
+                        "local and global exchanged",
+                        f"{where}What {group.attention or 'other'} layers are to use is used here.",
+                        "Read layer_types and the nested rope_parameters of the file.",
+                    ),
+                )
+    return ()
+
+
+def _unseen(record: Rotates, shown: Evidence) -> list[str]:
+    """What such evidence cannot show."""
+    if isinstance(shown, FrequenciesSeen):
+        return ["frequencies alone show neither how channels are paired nor positions; give q and q_rotated for these"]
+    if isinstance(shown, TableSeen) and shown.layout != "adjacent":
+        return ["cos and sin do not show how channels are paired; give q and q_rotated for that"]
+    if isinstance(shown, LogitsSeen):
+        return []
+    return []
