@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from posenc.encodings.forgetting import ForgettingGate
     from posenc.encodings.fourier_features import FourierFeatures
     from posenc.encodings.gated_bias import GatedBias
+    from posenc.encodings.grid_sinusoidal import GridSinusoidal
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
@@ -90,6 +91,7 @@ __all__ = [
     "ForgettingGate",
     "FourierFeatures",
     "GatedBias",
+    "GridSinusoidal",
     "KerpleLog",
     "KerplePower",
     "Learned",
@@ -167,6 +169,7 @@ _HOMES = {
     "ForgettingGate": "posenc.encodings.forgetting",
     "FourierFeatures": "posenc.encodings.fourier_features",
     "GatedBias": "posenc.encodings.gated_bias",
+    "GridSinusoidal": "posenc.encodings.grid_sinusoidal",
     "KerpleLog": "posenc.encodings.kerple",
     "KerplePower": "posenc.encodings.kerple",
     "Learned": "posenc.encodings.learned",

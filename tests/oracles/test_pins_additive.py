@@ -7,7 +7,14 @@ from types import SimpleNamespace as Fields
 
 import mpmath
 
-from oracles import axial_learned, fourier_features, random_fourier_features, time2vec, timestep_embedding
+from oracles import (
+    axial_learned,
+    fourier_features,
+    grid_sinusoidal,
+    random_fourier_features,
+    time2vec,
+    timestep_embedding,
+)
 
 
 def printed(values: list, digits: int = 4) -> list[float]:
@@ -77,3 +84,18 @@ def test_axial_learned() -> None:
     assert axial_learned.row(Fields(shape=(3, 7)), 17, tables) == [2, 13, 23]
     digits = {f"table_{axis}": [[digit] for digit in range(size)] for axis, size in enumerate((2, 3, 5))}
     assert axial_learned.row(Fields(shape=(2, 3, 5)), 17, digits) == [1, 0, 2]
+
+
+def test_grid_sinusoidal() -> None:
+    # By hand at row 1, column 2: frequencies 1 and 1/100 of a slice of four channels.
+    fields = {"base": 10_000.0, "ladder": None}
+    down = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+    across = [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)]
+    detr = Fields(dims=(4, 4), order=(0, 1), layout="interleaved", first="sine", **fields)
+    assert printed(grid_sinusoidal.row(detr, (1, 2)), 12) == printed([*down, *across], 12)
+    mae = Fields(dims=(4, 4), order=(1, 0), layout="concatenated", first="sine", **fields)
+    by_hand = [across[0], across[2], across[1], across[3], down[0], down[2], down[1], down[3]]
+    assert printed(grid_sinusoidal.row(mae, (1, 2)), 12) == printed(by_hand, 12)
+    gathered = Fields(dims=(4, 2), order=(0, 1), layout="gathered", first="cosine", base=10_000.0, ladder=4)
+    by_hand = [down[1], down[3], across[1], down[0], down[2], across[0]]
+    assert printed(grid_sinusoidal.row(gathered, (1, 2)), 12) == printed(by_hand, 12)

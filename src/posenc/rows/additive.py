@@ -6,6 +6,7 @@ from posenc.encodings.axial_learned import AxialLearned
 from posenc.encodings.count import Count, NormalisedCount
 from posenc.encodings.divisor_pairs import DivisorPairs
 from posenc.encodings.fourier_features import FourierFeatures
+from posenc.encodings.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.learned import Learned
 from posenc.encodings.nope import NoPE
 from posenc.encodings.one_sine import OneSine
@@ -65,6 +66,23 @@ ADDED: tuple[Row, ...] = (
         "Vaswani et al. 2017, arXiv:1706.03762",
         ("SinePositionEncoding (Keras)", "PositionalEncoding1D", "SinusoidalPositionalEncoding (MLX)"),
         "For models of varying length that should cost no parameters.",
+    ),
+    Row(
+        GridSinusoidal,
+        (
+            GridSinusoidal(dims=(4, 4)),
+            GridSinusoidal(dims=(6, 6), order=(1, 0), base=100.0, layout="concatenated", first="cosine"),
+            GridSinusoidal(dims=(4, 6, 2), order=(0, 2, 1), layout="gathered", ladder=6),
+        ),
+        "Carion et al. 2020, arXiv:2005.12872",
+        (
+            "DetrSinePositionEmbedding",
+            "build_sincos2d_pos_embed (timm)",
+            "get_2d_sincos_pos_embed (MAE, diffusers)",
+            "PositionalEncoding2D",
+            "PositionalEncoding3D",
+        ),
+        "For images and videos of varying size, without parameters.",
     ),
     Row(
         Learned,

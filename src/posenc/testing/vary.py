@@ -78,6 +78,7 @@ def others(encoding: Any, name: str) -> Iterator[Any]:
                 yield from ((other, *value[1:]) for other in variants(value[0], field.name))
         else:
             yield (*value[:-1], value[-1] * 2 + 1)
+            yield (*value[:-1], value[-1] * 2)
             yield value[::-1]
             yield (*value[1:], value[0])
 
