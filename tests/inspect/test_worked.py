@@ -32,11 +32,12 @@ def drawn(record, seed=0):
 @pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Adds)], ids=repr)
 @pytest.mark.parametrize("position", [0, 4])
 def test_values_of_what_adds(record, position):
-    row = record.embed([position], drawn(record))[0]
-    steps = worked(record, position).steps
+    place = position if record.axes == 1 else tuple(range(position, position + record.axes))
+    row = record.embed([place], drawn(record))[0]
+    steps = worked(record, place).steps
     assert [step.values[0] for step in steps] == row.tolist()
     for dimension, step in enumerate(steps):
-        assert step.said.startswith(f"PE({position}, {dimension}) = ")
+        assert step.said.startswith(f"PE({place}, {dimension}) = ")
         assert float(step.said.split("=")[-1]) == pytest.approx(row[dimension], abs=5e-7, rel=1e-5)
 
 

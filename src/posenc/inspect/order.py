@@ -153,7 +153,7 @@ def _attended(
 ) -> np.ndarray:
     """One layer's output for every word, the heads side by side; shape (n, heads·d)."""
     axes = 1 if encoding is None else encoding.axes
-    positions = np.arange(len(words))
+    positions = places = np.arange(len(words))
     if axes > 1:  # a word among pictures stands at the same number on every axis
         positions = np.stack([positions] * axes, -1)
     x = np.stack([embedding(word, width, seed) for word in words])[None]
@@ -162,7 +162,7 @@ def _attended(
     if isinstance(encoding, Adds):
         x = encoding.attach(x, positions, params)
     elif encoding is not None:
-        inside, given = (encoding,), (params if encoding.shapes else None,)
+        inside, given, places = (encoding,), (params if encoding.shapes else None,), positions
     heads, size = _heads(encoding)
     projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
         x.shape[-1]
@@ -173,8 +173,8 @@ def _attended(
         q,
         k,
         v,
-        query=positions,
-        key=positions,
+        query=places,
+        key=places,
         layout="bhtd",
         encodings=inside,
         params=given,
