@@ -65,6 +65,7 @@ def for_examples(folder):
     sharded(folder / "model", tensors, count=2)
     config = {"model_type": "llama", "rope_theta": 5e5, "hidden_size": 4096, "num_attention_heads": 32}
     config |= {"num_key_value_heads": 8, "num_hidden_layers": 1, "max_position_embeddings": 8192}
-    (folder / "model" / "config.json").write_text(json.dumps(config))
+    for path in (folder / "model" / "config.json", folder / "config.json"):
+        path.write_text(json.dumps(config))
     fused = {"gpt_neox.layers.0.attention.query_key_value.weight": np.zeros((3 * 64 * 96, 1), np.int8)}
     saved(folder / "neox.safetensors", fused)

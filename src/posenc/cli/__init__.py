@@ -1,4 +1,4 @@
-"""The command line: `posenc tour | explain | plot | recover | list | check | convert`."""
+"""The command line: `posenc tour | explain | plot | recover | list | check | plan | convert`."""
 
 from posenc.cli.main import main
 

@@ -36,6 +36,7 @@ VERBS = {
     "recover": Verb("posenc.cli.recover", "Recover", "find the position that a value came from"),
     "list": Verb("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
     "check": Verb("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
+    "plan": Verb("posenc.cli.plan", "Plan", "ways to a longer context, with figures and what to write"),
     "convert": Verb("posenc.cli.convert", "Convert", "convert a checkpoint from one pairing of channels to the other"),
 }
 

@@ -16,11 +16,14 @@ from posenc.models.head_shapes import head_shapes
 from posenc.models.meta import from_meta, to_meta
 from posenc.models.onnx import from_onnx, to_onnx
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
+from posenc.models.planner import ContextPlan, plan_context
+from posenc.models.planner_figures import base_bound
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 from posenc.models.search import Finding
 
 __all__ = [
+    "ContextPlan",
     "ConversionPlan",
     "Diagnosis",
     "Difference",
@@ -34,6 +37,7 @@ __all__ = [
     "ModelPositions",
     "QueryTemperature",
     "Value",
+    "base_bound",
     "channel_order",
     "convert_checkpoint",
     "convert_qk",
@@ -45,6 +49,7 @@ __all__ = [
     "from_meta",
     "from_onnx",
     "head_shapes",
+    "plan_context",
     "plan_conversion",
     "to_gguf",
     "to_meta",

@@ -1,0 +1,130 @@
+"""`posenc plan`: ways to a longer context, ranked, with figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from posenc.cli import show
+
+if TYPE_CHECKING:
+    from posenc.models.planner import ContextPlan, Planned
+    from posenc.models.planner_figures import Band
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Ways for a model to reach a longer context: figures for each, what to tune, and what to write for transformers, vLLM and llama.cpp.
+
+    The figures are computed from the frequencies in the config; the order is a rule of thumb; what to tune is what the method's authors
+    say. None of it was measured on your model: test on your own text, short and long.
+
+    examples:
+      posenc plan config.json --length 131072
+      posenc plan model/ --length 32768 --typical 2000
+      posenc plan config.json --length 32768 --trained 8192 --json
+    """
+
+    config: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CONFIG|FOLDER")]
+    """A config.json, or the folder it lies in."""
+
+    length: int
+    """The length to reach, in tokens."""
+
+    typical: int | None = None
+    """The length of most inputs; 4096, or the trained length if that is shorter."""
+
+    trained: int | None = None
+    """The length the model was trained for; max_position_embeddings of the config if left out."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        from posenc.models.planner import plan_context
+
+        plan = plan_context(self.config, length=self.length, typical=self.typical, trained=self.trained)
+        if self.json:
+            print(show.as_json(_facts(plan)))
+            return 0
+        _tell(plan)
+        return 0
+
+
+def _facts(plan: ContextPlan) -> dict[str, Any]:
+    facts = {
+        name: getattr(plan, name) for name in ("model_type", "record", "trained", "said", "length", "typical", "left")
+    }
+    ways = [
+        {
+            "name": one.way.name,
+            "record": one.way.record,
+            "figures": one.figures,
+            "tune": one.way.tune,
+            "source": one.way.source,
+            "snippets": dict(one.snippets),
+            "checked": one.checked,
+        }
+        for one in plan.ways
+    ]
+    return {
+        **facts,
+        "least_base": plan.bound,
+        "ways": ways,
+        "order": "a rule of thumb; the figures are computed, not measured on a model",
+    }
+
+
+def _tell(plan: ContextPlan) -> None:
+    show.heading(f"{plan.model_type}: from {plan.trained:,} to {plan.length:,} positions")
+    show.say(repr(plan.record), f"trained length: {plan.said}", *(f"left as it is: {one}" for one in plan.left))
+    if plan.bound is not None:
+        show.say(f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}")
+    show.say("")
+    headers = ("", "way", "unseen pairs", "beyond", f"changed within {plan.typical:,}", "logits", "sum of cosines")
+    show.table(headers, [_row(rank, one) for rank, one in enumerate(plan.ways, 1)], numbers=(2, 3, 4, 5))
+    show.say(
+        "",
+        "computed: pairs at angles never trained, and how many times farther the farthest gets; the largest change of the mean cosine at",
+        "short distances; the factor of logits; the distance at which the sum of cosines turns negative. The order is a rule of thumb.",
+    )
+    for one in plan.ways[:3]:
+        show.say("")
+        show.heading(one.way.name)
+        show.say(f"  pairs: {_bands(one)}", f"  tune: {one.way.tune} ({one.way.source})")
+        show.say(*(f"  {engine}: {text}" for engine, text in one.snippets), f"  checked: {one.checked}")
+
+
+def _row(rank: int, one: Planned) -> tuple[str, ...]:
+    numbers = one.figures
+    positive = "positive throughout" if numbers.aggregates_to is None else f"negative from {numbers.aggregates_to:,}"
+    beyond = f"{numbers.beyond:.2f}" if numbers.unseen else "-"
+    return (
+        str(rank),
+        one.way.name,
+        str(numbers.unseen),
+        beyond,
+        f"{numbers.short:.3f}",
+        f"{numbers.attention**2:.3f}",
+        positive,
+    )
+
+
+def _bands(one: Planned) -> str:
+    return "; ".join(_band(band) for band in one.figures.bands)
+
+
+def _band(band: Band) -> str:
+    least, most = (f"{slowed:.3g}" for slowed in band.slowed)
+    by = (
+        "as trained"
+        if least == most == "1"
+        else f"slowed {least} times"
+        if least == most
+        else f"slowed {least} to {most} times"
+    )
+    unseen = f", {band.unseen} at angles never trained" if band.unseen else ""
+    return f"{band.pairs} {band.name}{f' {by}' if band.pairs else ''}{unseen}"

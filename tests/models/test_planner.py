@@ -1,0 +1,170 @@
+"""Plans for a longer context: every figure against a plain computation, every snippet read by others."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from posenc import Partial, RoPE
+from posenc.frequencies import DynamicNTK, Linear, Llama3, YaRN
+from posenc.models import GGUFHead, base_bound, from_config, from_gguf, plan_context
+from posenc.models.planner_figures import figures, first_negative, mean_cosine
+from posenc.models.rotation import rotation
+
+LLAMA = {
+    "model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
+    "max_position_embeddings": 4096,
+}  # fmt: skip
+GEMMA = {
+    "model_type": "gemma3_text", "hidden_size": 2560, "num_attention_heads": 8, "head_dim": 256, "num_hidden_layers": 6,
+    "max_position_embeddings": 2048, "sliding_window": 1024, "query_pre_attn_scalar": 256,
+    "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e6},
+                        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}},
+}  # fmt: skip
+
+
+def frequencies(dim, base):
+    return [base ** (-2 * i / dim) for i in range(dim // 2)]
+
+
+def test_mean_cosine_is_the_plain_sum():
+    omega = frequencies(10, 500.0)
+    found = mean_cosine(np.array(omega), 173, still=2)
+    for m in (0, 1, 12, 13, 14, 99, 172):
+        assert found[m] == pytest.approx((sum(math.cos(m * w) for w in omega) + 2) / 7, abs=1e-12)
+    assert len(found) == 173
+    plain = next((m for m in range(4000) if sum(math.cos(m * w) for w in omega) < 0), None)
+    assert first_negative(np.array(omega), 4000) == plain
+
+
+# The table of Men et al. 2024 for heads of 128 channels, where kexue.fm/archives/10122 found the same by a search of its own.
+@pytest.mark.parametrize(("length", "published"), [(1024, 4.3e3), (4096, 2.7e4), (8192, 8.4e4)])
+def test_the_least_base_is_the_published_one(length, published):
+    assert float(f"{base_bound(128, length):.1e}") == published
+
+
+def test_the_least_base_holds_and_those_just_below_do_not():
+    base = base_bound(64, 2000)
+    assert min(sum(math.cos(m * w) for w in frequencies(64, base)) for m in range(2000)) >= 0
+    assert min(sum(math.cos(m * w) for w in frequencies(64, base * 0.995)) for m in range(2000)) < 0
+    assert base_bound(64, 2000, still=32) == 1.0  # as many pairs that stand still: nothing can be negative
+
+
+def test_figures_by_hand():
+    trained, length = 100, 400
+    before = RoPE(dim=16, base=1e4, pairing="halves")
+    after = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(2.0))
+    found = figures(rotation(before), rotation(after), trained, length, 50, rotation(after))
+    omega = frequencies(16, 1e4)
+    turns = [w * trained / (2 * math.pi) for w in omega]
+    slow = [i for i in range(8) if turns[i] < 1]
+    assert [band.pairs for band in found.bands] == [
+        sum(t >= 32 for t in turns),
+        sum(1 <= t < 32 for t in turns),
+        len(slow),
+    ]
+    assert found.unseen == len(slow)  # half of the stretch is missing: 400 / 2 > 100
+    assert found.beyond == pytest.approx(2.0)
+    change = [abs(sum(math.cos(m * w) - math.cos(m * w / 2) for w in omega)) / 8 for m in range(50)]
+    assert found.short == pytest.approx(max(change), abs=1e-12)
+    whole = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(4.0))
+    assert figures(rotation(before), rotation(whole), trained, length, 50, rotation(whole)).unseen == 0
+
+
+def test_ways_for_a_plain_rotation():
+    plan = plan_context(LLAMA, length=16384)
+    found = {planned.way.name: planned for planned in plan.ways}
+    plain = RoPE(dim=128, base=1e4, pairing="halves")
+    assert (plan.record, plan.trained, plan.typical) == (plain, 4096, 4096)
+    assert plan.said == "max_position_embeddings = 4096 (file: max_position_embeddings)"
+    assert found["YaRN"].way.record.scaling == YaRN(4.0, 4096)
+    assert found["Llama 3"].way.record.scaling == Llama3(4.0, 4096)
+    assert found["linear"].way.record.scaling == Linear(4.0)
+    assert found["dynamic"].way.record.scaling == DynamicNTK(4.0, 4096, 16384)
+    assert found["dynamic"].figures.short == 0.0
+    assert found["larger base"].way.record.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
+    assert found["YaRN"].figures.attention == pytest.approx(0.1 * math.log(4) + 1)
+    assert [planned.figures.unseen == 0 for planned in plan.ways] == [True] * 4 + [False] * 2
+    assert plan.ways[-1].figures.beyond == pytest.approx(4.0)
+    assert plan.bound == pytest.approx(2.3e5, rel=0.02)  # kexue.fm/archives/10122
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LLAMA,
+        LLAMA | {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5}},
+        {**LLAMA, "model_type": "stablelm", "partial_rotary_factor": 0.25},
+        GEMMA,
+        LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 2048}},
+        LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 2048, "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
+        LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0}},
+    ],
+    ids=lambda config: config["model_type"] + "-" + str(config.get("rope_scaling", {}).get("factor", "")),
+)  # fmt: skip
+def test_every_snippet_says_what_was_planned(config):
+    length = config["max_position_embeddings"] * 2
+    plan = plan_context(config, length=length)
+    assert len(plan.ways) >= 2
+    for planned in plan.ways:
+        text = dict(planned.snippets)["transformers"].removeprefix("config.json: ")
+        older = ("rope_theta", "rope_scaling")
+        read = from_config({**{k: v for k, v in config.items() if k not in older}, **json.loads(text)}, length=length)
+        group = next(one for one in read.groups if one.attention == "full_attention")
+        inner = group.rotation.encoding if isinstance(group.rotation, Partial) else group.rotation
+        assert inner == planned.way.record, planned.way.name
+        assert planned.checked == "read back through from_config: the same records"
+        others = [one.encodings for one in read.groups if one.attention != "full_attention"]
+        assert others == [one.encodings for one in from_config(config).groups if one.attention != "full_attention"]
+
+
+@pytest.mark.parity
+def test_transformers_builds_the_same_frequencies_from_the_snippet():
+    transformers = pytest.importorskip("transformers")
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    base = {name: value for name, value in LLAMA.items() if name not in ("model_type", "rope_theta")}
+    for planned in plan_context(LLAMA, length=16384).ways:
+        if planned.way.name == "dynamic":
+            continue  # its frequencies follow the length of the call
+        keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
+        theirs = LlamaRotaryEmbedding(transformers.LlamaConfig(**{**base, **keys}))
+        ours = planned.way.record.frequencies.radians()
+        # float32 powers and a ramp formed in float32.
+        np.testing.assert_allclose(theirs.inv_freq.numpy(), ours, rtol=1e-5)
+        assert theirs.attention_scaling == pytest.approx(planned.way.record.attention_factor)
+
+
+def test_llama_cpp_options_are_what_its_keys_mean():
+    keys = {"block_count": 1, "context_length": 4096, "attention.key_length": 128, "rope.freq_base": 1e4}
+    head = GGUFHead({"general.architecture": "qwen3", **{f"qwen3.{k}": v for k, v in keys.items()}}, (), {})
+    options = {"--rope-scaling": "rope.scaling.type", "--rope-scale": "rope.scaling.factor",
+               "--yarn-orig-ctx": "rope.scaling.original_context_length", "--rope-freq-base": "rope.freq_base"}  # fmt: skip
+    seen = 0
+    for planned in plan_context(LLAMA, length=16384).ways:
+        text = dict(planned.snippets).get("llama.cpp")
+        if text:
+            words = text.split()
+            pairs = [(words[i], words[i + 1]) for i, word in enumerate(words) if word in options]
+            stated = {options[name]: value if value.isalpha() else float(value) for name, value in pairs}
+            stated = {name: int(value) if "context" in name else value for name, value in stated.items()}
+            assert from_gguf(head, stated=stated).groups[0].encodings == (planned.way.record,), text
+            seen += 1
+    assert seen == 4
+
+
+def test_what_needs_no_plan_and_what_has_none():
+    (only,) = plan_context(LLAMA, length=2048).ways
+    assert (only.way.name, only.figures.unseen, only.figures.short) == ("as it is", 0, 0.0)
+    assert plan_context(GEMMA, length=4096).left == ("text, sliding_attention: it does not see the whole context",)
+    assert plan_context(LLAMA, length=8192, trained=2048).said == "stated by the caller"
+    with pytest.raises(ValueError, match="length must be an integer from 2 to"):
+        plan_context(LLAMA, length=10**12)
+    with pytest.raises(TypeError, match="length must be an integer"):
+        plan_context(LLAMA, length=8192.0)
+    with pytest.raises(ValueError, match="typical must be an integer"):
+        plan_context(LLAMA, length=8192, typical=0)
+    assert plan_context(LLAMA, length=1 << 18).bound is None
