@@ -1,7 +1,7 @@
 """JAX: a record and what it learns as one pytree, whose leaves are the parameters and whose structure is the record.
 
-Importing this module makes `Turn` a pytree too (its leaves are cos and sin), so that a rotation made once passes through
-`jit` and `vmap`. Records need nothing: they are hashable, so they are closed over or passed as static arguments.
+Importing this module makes `Turn` and the other operators pytrees too (their leaves are their tables), so that a rotation
+made once passes through `jit` and `vmap`. Records need nothing: they are hashable, so they are closed over or passed as static arguments.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.operators import Rebased
 from posenc.turn import Layout, Turn
 
 
@@ -98,3 +99,4 @@ class Bound:
 
 jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["record"])
 jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor", "heads"])
+jax.tree_util.register_dataclass(Rebased, data_fields=["turn", "basis"], meta_fields=[])

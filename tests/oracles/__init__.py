@@ -15,6 +15,7 @@ from oracles import (
     axial_learned,
     axial_rope,
     bounded_alibi,
+    cayley_string,
     concatenated,
     cope,
     count,
@@ -35,6 +36,7 @@ from oracles import (
     learned,
     learned_rope,
     learned_scale,
+    multiplicative_grape,
     nope,
     normalised_count,
     one_sine,
@@ -58,6 +60,8 @@ from oracles import (
 )
 
 ORACLES: dict[str, ModuleType] = {
+    "CayleySTRING": cayley_string,
+    "MultiplicativeGRAPE": multiplicative_grape,
     "Concatenated": concatenated,
     "CoPE": cope,
     "DeBERTa": deberta,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from posenc._array.given import arange
-from posenc._array.libraries import Array, library, namespace
+from posenc._array.libraries import Array, full_precision, library, namespace
 
 
 def take_along(array: Array, index: Array) -> Array:
@@ -42,10 +42,11 @@ def picked(table: Array, row: Array) -> Array:
 
 
 def product(left: Array, right: Array) -> Array:
-    """left @ right, in the full precision of their dtype."""
+    """left @ right, in the full precision of their dtype, also under autocast."""
     if library(left) == "jax":  # whose accelerators else round the factors
         return namespace(left, right).matmul(left, right, precision="highest")
-    return left @ right
+    with full_precision(left):
+        return left @ right
 
 
 def contracted(left: Array, right: Array) -> Array:
@@ -53,7 +54,8 @@ def contracted(left: Array, right: Array) -> Array:
     xp = namespace(left, right)
     if library(left) == "jax":  # whose accelerators else round the factors
         return xp.einsum("...w,...w->...", left, right, precision="highest")
-    return xp.einsum("...w,...w->...", left, right)
+    with full_precision(left):
+        return xp.einsum("...w,...w->...", left, right)
 
 
 def times_power_of_two(array: Array, power: Array) -> Array:

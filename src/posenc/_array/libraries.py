@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
 
@@ -93,6 +94,15 @@ def detach(array: Array) -> Array:
     if which == "torch":
         return array.detach()
     return sys.modules["jax"].lax.stop_gradient(array) if which == "jax" else array
+
+
+def full_precision(like: Array) -> AbstractContextManager[Any]:
+    """Where PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
+    if library(like) != "torch":
+        return nullcontext()
+    torch = sys.modules["torch"]
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
 
 
 def to_numpy(array: Array) -> np.ndarray:

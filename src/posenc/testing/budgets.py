@@ -36,11 +36,21 @@ def product(dtype: str, terms: int, largest: float) -> float:
     return (terms + 2 * ULPS_OF_A_VALUE) * EPSILON[dtype] * largest
 
 
-def angle(encoding: Encoding, largest_position: float) -> float:
-    """What `numerics="float32"` loses by design: frequency and product each round once, so p·ω moves by p·ω·2^-23."""
-    if not released(encoding):
+def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -> float:
+    """What `numerics="float32"` loses by design: frequency and product each round once, so p·ω moves by p·ω·2^-23.
+
+    dtype: where an angle is formed in floats of this kind, it moves by so many units of theirs, each of some ten sums.
+    """
+    if released(encoding):
+        return (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON["float32"]
+    if not formed(encoding):
         return 0.0
-    return (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON["float32"]
+    return 16 * (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON[dtype]
+
+
+def formed(encoding: Encoding) -> bool:
+    """Whether a record forms its angles in floats, of learned numbers or sums over tokens, and says how fast they grow."""
+    return hasattr(encoding, "fastest")
 
 
 def released(encoding: Encoding) -> bool:
@@ -50,6 +60,8 @@ def released(encoding: Encoding) -> bool:
 
 def fastest(encoding: Encoding) -> float:
     """The largest frequency in radians a step; 1 where the record does not say."""
+    if formed(encoding):
+        return float(encoding.fastest)  # type: ignore[attr-defined]
     own = getattr(encoding, "frequencies", None)
     rates = [float(np.max(own.radians()))] if own is not None else []
     return max(rates + [fastest(part) for part in parts(encoding)] + [1.0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.probe import content, head_width, heads, hidden, operated, sides
+from posenc.testing.probe import content, dtype_asked, head_width, heads, hidden, operated, sides
 
 
 def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
@@ -15,7 +15,8 @@ def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtyp
     if isinstance(encoding, Adds):
         return encoding.embed(query, params, dtype=dtype)
     if isinstance(encoding, Rotates):
-        return operated(encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype), np.shape(query))
+        turn = encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype)
+        return operated(turn, np.shape(query), dtype=dtype_asked(dtype, "numpy"))
     if isinstance(encoding, Biases):
         return encoding.matrix(query, key, params, dtype=dtype)
     if not isinstance(encoding, Scores):

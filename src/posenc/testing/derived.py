@@ -22,7 +22,6 @@ from posenc.testing.probe import (
     sides,
     twelve_heads,
 )
-from posenc.turn import Turn
 
 QUERY = fixed(4, 2, 5, 3)
 KEY = fixed(0, 1, 4, 2, 3, 5, 5)
@@ -133,7 +132,7 @@ def _undone(encoding: Encoding) -> None:
     x = np.random.default_rng(2).standard_normal((len(KEY), encoding.head_dim))
     for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
-        if not isinstance(turn, Turn):  # another map, which need not have an inverse
+        if not hasattr(turn, "inverse"):  # a map that loses something
             return
         lost = 2.0**-20 if budgets.released(encoding) else 0.0
         close(

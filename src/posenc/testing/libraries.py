@@ -11,7 +11,7 @@ from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.check import Check, close, ensure, refused, same_bits
-from posenc.testing.probe import SOME, array, library, parameters, program, reach, rows, sides
+from posenc.testing.probe import SOME, array, library, parameters, program, reach, rows, sides, summed
 
 WIDE_PLACES = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
@@ -50,15 +50,15 @@ def _agree(encoding: Encoding, name: str, dtype: str) -> None:
 
 def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, given: np.ndarray) -> float:
     largest = 1.0 + float(np.abs(wanted).max())
-    budget = budgets.value(dtype, largest) + budgets.angle(encoding, float(given.max()))
-    if encoding.door == "scores":
-        budget = budgets.product(dtype, 64, 16 * largest)
+    budget = budgets.value(dtype, largest) + budgets.angle(encoding, float(given.max()), dtype)
+    if summed(encoding):
+        budget += budgets.product(dtype, 64, 16 * largest)
     return budget + (4 * budgets.PHASE_WITHOUT_FLOAT64 * largest if name == "jax" else 0.0)
 
 
 def _torch_bits(encoding: Encoding) -> None:
     """What is a table of positions alone, rounded once from float64, is one set of bits whoever computes it."""
-    if encoding.shapes or budgets.released(encoding) or encoding.door == "scores":
+    if encoding.shapes or budgets.released(encoding) or summed(encoding):
         return
     most = reach(encoding)
     given = np.array([place for place in (*WIDE_PLACES, 2**40 + 3, 2**50 - 1) if place <= most])

@@ -24,6 +24,7 @@ from posenc.testing.probe import (
     reach,
     rows,
     sides,
+    summed,
 )
 
 TABLES = ("adds", "rotates", "biases")
@@ -56,7 +57,7 @@ def _single_is_rounded(encoding: Encoding) -> None:
             if encoding.shapes or encoding.door == "biases"
             else 1.02 * budgets.rounding("float32", largest)
         )
-        if encoding.door == "scores":
+        if summed(encoding):
             allowed = budgets.product("float32", 64, 16 * (1 + largest))
         close(f"float32 ({side}) against float64 rounded", found, exact, allowed)
 

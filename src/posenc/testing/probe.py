@@ -202,18 +202,41 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
+def operates(encoding: Encoding) -> bool:
+    """Whether a record rotates by another map than a turn of pairs."""
+    if not isinstance(encoding, Rotates):
+        return False
+    line = one_coordinate(encoding)
+    return not isinstance(line.turn(np.arange(1), parameters(line) or None, role=sides(line)[0]), Turn)
+
+
+def summed(encoding: Encoding) -> bool:
+    """Whether the numbers asked about are sums of products, in which more is rounded than in a table."""
+    return encoding.door == "scores" or operates(encoding)
+
+
 def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
-    """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place."""
+    """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place.
+
+    The vector is the same in every dtype: eighths are whole in 16 bits too.
+    """
     if isinstance(operator, Turn):
         return library(name).concatenate([operator.cos, operator.sin], -1)
-    vector = array(_drawn(7, (operator.dim,)), name, dtype)
+    vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
     return operator(library(name).broadcast_to(vector, (*places, operator.dim)))
+
+
+def dtype_asked(dtype: Any, name: str) -> str:
+    """The dtype of an answer by its name; None means float64 in NumPy and float32 elsewhere."""
+    if dtype is None:
+        return "float64" if name == "numpy" else "float32"
+    return _array.dtype_name(dtype)
 
 
 def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:
     turn = encoding.turn(positions, params, role=side, dtype=dtype)
     places = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
-    return operated(turn, places, name, "float64" if "float64" in str(dtype) else "float32")
+    return operated(turn, places, name, dtype_asked(dtype, name))
 
 
 def _matrix(encoding: Biases, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
 
 import torch
@@ -168,23 +167,18 @@ class Score(Held):
 
     def forward(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
         query, key = beside("query", query, q), beside("key", key, q)
-        with _without_autocast(q):
+        with _array.full_precision(q):
             return self.record.score(q, k, query, key, self.params, hidden=hidden)
 
     def values(self, weights: Array, query: Array, key: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
         query, key = beside("query", query, weights), beside("key", key, weights)
-        with _without_autocast(weights):
+        with _array.full_precision(weights):
             return self.record.values(weights, query, key, self.params)
 
 
 def _tensor(name: str, value: Any) -> Any:
     return _check.instance(name, value, torch.Tensor, "a PyTorch tensor")
-
-
-def _without_autocast(like: Any) -> AbstractContextManager[Any]:
-    kind = like.device.type
-    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
 
 
 def _turning(role: Any, record: Any) -> Rotates:

@@ -1,0 +1,45 @@
+"""Maps that are no rotation of pairs of channels: what records at the rotating door return beside `Turn`.
+
+Their tables are float32 or float64, also where 16 bits are asked for: the products are formed in them and rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posenc import _array
+from posenc._array import Array
+from posenc.turn import Layout, Operator, Turn, as_precise, with_heads
+
+
+@dataclass(frozen=True, eq=False)
+class Rebased(Operator):
+    """x → x + U·(turn(Uᵀx) - Uᵀx): a turn in the space that the columns of U span; what is orthogonal to them stays.
+
+    basis: U, (dim, width of the turn), orthonormal columns. Where it is square this is U·turn(Uᵀx).
+    """
+
+    turn: Turn
+    basis: Array
+
+    @property
+    def dim(self) -> int:
+        return int(self.basis.shape[0])
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        y = as_precise("x", x, self.basis)
+        with_heads(self.turn.cos, y, layout, self.dim, self.turn.heads)  # refuses what does not belong together
+        basis = _array.astype(self.basis, y.dtype)
+        inside = _array.product(y, basis)
+        turned = self.turn(inside, layout=layout)
+        if self.turn.dim == self.dim:
+            return _array.astype(_array.product(turned, basis.swapaxes(0, 1)), x.dtype)
+        return _array.astype(y + _array.product(turned - inside, basis.swapaxes(0, 1)), x.dtype)
+
+    def inverse(self) -> Rebased:
+        """The turn back, in the same basis."""
+        return Rebased(self.turn.inverse(), self.basis)

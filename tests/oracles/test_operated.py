@@ -1,0 +1,35 @@
+"""Every record whose map is no rotation of pairs, every sample, in every library, against the oracle of its encoding."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracles import ORACLES, ways
+from oracles.test_oracles import in_pairs, learned, of_door, places, roles
+from posenc.doors import Rotates
+
+
+@pytest.mark.parametrize("library", ways.LIBRARIES)
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("record", of_door(Rotates, lambda record: not in_pairs(record)))
+def test_operated_vectors(record: Any, kind: str, library: str) -> None:
+    """The oracle says how many roundings of the answer's dtype there are, and how far a float64 angle is off."""
+    oracle = ORACLES[type(record).__name__]
+    params, lists = learned(record)
+    x = np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32).astype(kind)
+    with ways.wide(library):
+        given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
+        for at, role in product(places(record), roles(oracle)):
+            operator = record.turn(ways.array(library, at), given, role=role, dtype=ways.dtype(library, kind))
+            got = ways.numbers(operator(ways.array(library, np.tile(x, (len(at), 1)))))
+            assert got.dtype == np.dtype(kind)
+            assert got.shape == (len(at), operator.width)
+            for place, row in zip(at, got, strict=True):
+                expected = oracle.rotated(record, x.tolist(), place, role, lists)
+                off = oracle.units(record, lists) * np.finfo(kind).eps + oracle.lost(record, place, lists) * 2**-52
+                worst = max(abs(float(true - value)) for value, true in zip(row.tolist(), expected, strict=True))
+                assert worst <= off * np.abs(x).sum()
