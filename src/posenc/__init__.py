@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from posenc.encodings.axial_learned import AxialLearned
     from posenc.encodings.axial_rope import AxialRoPE
     from posenc.encodings.bounded_alibi import BoundedALiBi
+    from posenc.encodings.cayley_string import CayleySTRING
     from posenc.encodings.cope import CoPE
     from posenc.encodings.count import Count, NormalisedCount
     from posenc.encodings.dape import DAPE
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
+    from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
     from posenc.encodings.path import PaTH
@@ -77,6 +79,7 @@ __all__ = [
     "AxialRoPE",
     "Biases",
     "BoundedALiBi",
+    "CayleySTRING",
     "CoPE",
     "Concatenated",
     "Count",
@@ -100,6 +103,7 @@ __all__ = [
     "Linear",
     "Llama3",
     "LongRoPE",
+    "MultiplicativeGRAPE",
     "NTKAware",
     "NTKByParts",
     "NTKFixed",
@@ -154,6 +158,7 @@ _HOMES = {
     "AxialRoPE": "posenc.encodings.axial_rope",
     "BoundedALiBi": "posenc.encodings.bounded_alibi",
     "CATALOG": "posenc.catalog",
+    "CayleySTRING": "posenc.encodings.cayley_string",
     "CoPE": "posenc.encodings.cope",
     "Concatenated": "posenc.compose",
     "Count": "posenc.encodings.count",
@@ -178,6 +183,7 @@ _HOMES = {
     "Linear": "posenc.frequencies",
     "Llama3": "posenc.frequencies",
     "LongRoPE": "posenc.frequencies",
+    "MultiplicativeGRAPE": "posenc.encodings.multiplicative_grape",
     "NTKAware": "posenc.frequencies",
     "NTKByParts": "posenc.frequencies",
     "NTKFixed": "posenc.frequencies",

@@ -12,12 +12,13 @@ from posenc.doors import Encoding
 from posenc.rows.additive import ADDED
 from posenc.rows.biases import BIASED
 from posenc.rows.composed import COMPOSED
+from posenc.rows.operators import OPERATED
 from posenc.rows.rotations import ROTATED
 from posenc.rows.row import Row
 from posenc.rows.scalings import SCALED
 from posenc.rows.scores import SCORED
 
-CATALOG: tuple[Row, ...] = (*ADDED, *ROTATED, *SCALED, *BIASED, *SCORED, *COMPOSED)
+CATALOG: tuple[Row, ...] = (*ADDED, *ROTATED, *OPERATED, *SCALED, *BIASED, *SCORED, *COMPOSED)
 
 
 def row(name: str) -> Row:

@@ -19,7 +19,9 @@ def rotated(record, x, position, role, params):
         inside = p.T * mpmath.matrix(x)
         place = position if record.axes > 1 else (position,)
         for plane in range(record.dim // 2):
-            angle = sum(mpmath.mpf(at) * mpmath.mpf(own[plane]) for at, own in zip(place, params["frequencies"], strict=True))
+            angle = sum(
+                mpmath.mpf(at) * mpmath.mpf(own[plane]) for at, own in zip(place, params["frequencies"], strict=True)
+            )
             number = mpmath.mpc(inside[2 * plane], inside[2 * plane + 1]) * mpmath.expj(angle)
             inside[2 * plane], inside[2 * plane + 1] = number.real, number.imag
         return list(p * inside)

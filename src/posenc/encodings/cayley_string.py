@@ -23,7 +23,7 @@ class CayleySTRING(Rotates):
 
     Schenck et al. 2025, arXiv:2502.02562 (STRING, with the Cayley transform of a skew-symmetric S as the orthogonal P).
     All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates alone.
-    P in front cancels in q·k, so released code leaves it out. A begins at zero, so that P begins as the identity.
+    P in front cancels in q·k. A begins at zero, so that P begins as the identity.
 
     dim: channels of a head.     axes: coordinates of a position.
     base: where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.

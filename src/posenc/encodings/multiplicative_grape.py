@@ -25,7 +25,8 @@ class MultiplicativeGRAPE(Rotates):
 
     dim: channels of a head.     rate: ω, radians a step where the parallelogram of a and b has the area 1.
 
-    Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel (that gives NaN).
+    Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since
+    that is no plane (NaN).
     s is formed in the widest float, so that an angle far out is good to p·rate·s·2^-50. Gives a `Rebased` turn.
     Raises ValueError or TypeError naming the field or argument.
 

@@ -1,0 +1,129 @@
+"""Maps that are no rotation of pairs: refused fields, and what they are in special cases."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from posenc import CayleySTRING, LearnedRoPE, MultiplicativeGRAPE, Partial
+from posenc.attention import attention
+from posenc.doors import Rotates
+from posenc.operators import Rebased
+from posenc.torch import HuggingFaceRotary, Rotate, module
+from posenc.turn import Operator
+
+
+def drawn(record: Rotates) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return {name: value + 0.3 * rng.standard_normal(value.shape) for name, value in record.init(rng).items()}
+
+
+@pytest.mark.parametrize(
+    ("make", "begins"),
+    [
+        (lambda: CayleySTRING(dim=3), "dim must be"),
+        (lambda: CayleySTRING(dim=4, axes=0), "axes must be"),
+        (lambda: CayleySTRING(dim=4, base=0.0), "base must be"),
+        (lambda: CayleySTRING(dim=1 << 20), "dim"),
+        (lambda: MultiplicativeGRAPE(dim=1), "dim must be"),
+        (lambda: MultiplicativeGRAPE(dim=4, rate=0.0), "rate must be"),
+    ],
+)
+def test_refused_fields(make: object, begins: str) -> None:
+    with pytest.raises(ValueError, match=f"^{begins}"):
+        make()  # type: ignore[operator]
+
+
+def test_string_begins_as_rope_with_learned_frequencies() -> None:
+    record = CayleySTRING(dim=6)
+    params = record.init(np.random.default_rng(0))
+    x, places = np.random.default_rng(2).standard_normal((9, 6)), np.arange(9) * 1_000
+    own = LearnedRoPE(dim=6).turn(places, {"frequencies": params["frequencies"][0]})
+    assert np.allclose(record.turn(places, params)(x), own(x), atol=1e-15)
+
+
+def test_string_is_relative_along_every_axis() -> None:
+    record = CayleySTRING(dim=6, axes=3)
+    params, x = drawn(record), np.random.default_rng(2).standard_normal((2, 6))
+    places = np.array([[3, 4, 5], [1, 9, 2]])
+
+    def logit(shift: list[int]) -> float:
+        turned = record.turn(places + shift, params)(x)
+        return float(turned[0] @ turned[1])
+
+    for shift in ([1, 0, 0], [0, 7, 0], [0, 0, -1_000_000]):
+        assert abs(logit(shift) - logit([0, 0, 0])) <= 64 * 2**-52 * 6
+
+
+def test_grape_of_parallel_vectors_has_no_plane() -> None:
+    with np.errstate(invalid="ignore"):
+        turn = MultiplicativeGRAPE(dim=3).turn([1], {"a": np.eye(3)[0], "b": 2 * np.eye(3)[0]})
+    assert np.isnan(turn(np.ones((1, 3)))).all()
+
+
+RECORDS = [CayleySTRING(dim=4), CayleySTRING(dim=4, axes=2), MultiplicativeGRAPE(dim=4)]
+
+
+def of(record: Rotates, positions: list[int]) -> np.ndarray:
+    return np.array(positions) if record.axes == 1 else np.array([[place] * record.axes for place in positions])
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_an_operator_passes_through_jit(record: Rotates) -> None:
+    """A map made once is handed to a compiled layer, as its leaves."""
+    import posenc.jax  # noqa: F401  (registers the operators as pytrees)
+
+    params = {name: jnp.asarray(value, jnp.float32) for name, value in drawn(record).items()}
+    operator = record.turn(jnp.asarray(of(record, [0, 3, 1])), params)
+    x = jnp.asarray(np.random.default_rng(2).standard_normal((2, 3, 5, 4))[:, :, :3], jnp.float32)
+    apply = jax.jit(lambda operator, x: operator(x, layout="bhtd"))
+    assert np.allclose(apply(operator, x), operator(x, layout="bhtd"), atol=1e-5)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_what_does_not_belong_together_is_refused(record: Rotates) -> None:
+    operator = record.turn(of(record, [0, 3, 1]), drawn(record))
+    assert isinstance(operator, Operator)
+    assert (operator.dim, operator.width) == (4, 4)
+    for x, layout, begins in (
+        (np.ones((3, 5)), None, "x must have 4 channels"),
+        (np.ones((2, 4)), None, "x must have as many places"),
+        (np.ones((1, 2, 3, 4)), None, "layout must be"),
+        (np.ones((1, 2, 4, 4)), "bhtd", "x must have as many places"),
+    ):
+        with pytest.raises(ValueError, match=f"^{begins}"):
+            operator(x, layout=layout)
+    with pytest.raises(TypeError, match=r"^x must not be more precise"):
+        record.turn(of(record, [0, 3, 1]), drawn(record), dtype=np.float32)(np.ones((3, 4)))
+
+
+def test_what_needs_pairs_refuses_another_map() -> None:
+    record = MultiplicativeGRAPE(dim=4)
+    with pytest.raises(TypeError, match=r"^encoding must turn pairs of channels; got one that gives Rebased"):
+        Partial(record, dim=6).turn([0], drawn(record))
+    with pytest.raises(ValueError, match=r"^record must learn nothing"):
+        HuggingFaceRotary(record)
+
+
+def test_the_module_gives_what_the_record_gives() -> None:
+    record = CayleySTRING(dim=4, axes=2)
+    rotate = module(record)
+    assert isinstance(rotate, Rotate)
+    q, k = torch.randn(2, 6, 3, 4), torch.randn(2, 2, 5, 4)
+    query, key = torch.randint(9, (3, 2)), torch.randint(9, (5, 2))
+    turned, _ = rotate(q, k, query, key, layout="bhtd")
+    assert torch.equal(turned, record.turn(query, rotate.params, role="query")(q, layout="bhtd"))
+
+
+def test_attention_scales_by_the_width_that_comes_in() -> None:
+    record = MultiplicativeGRAPE(dim=4)
+    params, x = drawn(record), np.random.default_rng(3).standard_normal((1, 2, 3, 4))
+    found = attention(x, x, x, query=range(3), key=range(3), layout="bhtd", encodings=[record], params=[params])
+    operator = record.turn(range(3), params)
+    assert isinstance(operator, Rebased)
+    turned = operator(x, layout="bhtd")
+    assert np.allclose(found.logits, turned @ np.swapaxes(turned, -1, -2) / 2)
+    assert np.allclose(operator.inverse()(turned, layout="bhtd"), x)
