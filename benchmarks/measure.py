@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import statistics
 import time
@@ -34,6 +35,11 @@ def _cpu(run: Callable[[], Any], least: float = 0.02) -> float:
         run()
         calls += 1
     return taken / calls
+
+
+def busy() -> dict[str, float]:
+    """How many processes wanted a core in the last minute, and how many cores there are."""
+    return {"processes": round(os.getloadavg()[0], 2), "cores": float(os.cpu_count() or 1)}
 
 
 def machine() -> dict[str, Any]:

@@ -12,13 +12,20 @@ import sys
 from pathlib import Path
 
 import bias
+import catalog
 import rotate
 import strided
 import table
-from measure import machine
+from measure import busy, machine
 
 RESULTS = Path(__file__).parent / "results"
-BENCHMARKS = {"table": table.run, "rotate": rotate.run, "bias": bias.run, "strided": strided.run}
+BENCHMARKS = {
+    "table": table.run,
+    "rotate": rotate.run,
+    "bias": bias.run,
+    "strided": strided.run,
+    "catalog": catalog.run,
+}
 
 
 def main() -> int:
@@ -27,12 +34,13 @@ def main() -> int:
     names = parser.parse_args().names or list(BENCHMARKS)
     RESULTS.mkdir(exist_ok=True)
     for name in names:
+        before = busy()
         cases = BENCHMARKS[name]()
         for case in cases:
             print(f"\n{name}: {case['case']}  (× {case['floor']})")
             for variant, figures in case["ratios"].items():
                 print(f"  {variant:<44} {figures['median']:8.2f}   [{figures['low']:.2f}, {figures['high']:.2f}]")
-        result = {"benchmark": name, "machine": machine(), "cases": cases}
+        result = {"benchmark": name, "machine": machine(), "load": {"before": before, "after": busy()}, "cases": cases}
         (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -41,8 +41,8 @@ def index() -> str:
     return (
         "# The encodings\n\n"
         f"{len(posenc.CATALOG)} rows: {said}. A row counts only if no other row's fields can give its numbers. Each name leads to a "
-        "page with its formula, source, claims and picture, and how to write it in PyTorch and in JAX. What other libraries do "
-        "differently is measured in [conventions](conventions.md).\n\n"
+        "page with its formula, source, claims and picture, and how to write it in PyTorch and in JAX. Which to take is the "
+        "question of [choosing](choosing.md), what other libraries do differently is measured in [conventions](conventions.md).\n\n"
         f"{catalog_table('encodings')}\n\n"
         f"## What the claims mean\n\n{claims}\n\n"
         "Each claim has a test, and what is not claimed is tested to be false where that can be: see [the checks](checks.md).\n"

@@ -56,7 +56,7 @@ def page(row: Row) -> str:
 def _card(row: Row) -> str:
     """Door, source, names elsewhere, code and what is learned, as a list."""
     record, lines = row.samples[0], []
-    lines.append(f"- **Door**: {record.door}" + (f", {record.axes} coordinates a place" if _axes(record) > 1 else ""))
+    lines.append(f"- **Door**: {record.door}" + (f", {record.axes} coordinates a place" if record.axes > 1 else ""))
     lines.append(f"- **Source**: {linked(row.paper)}")
     if row.elsewhere:
         lines.append(f"- **Elsewhere**: {', '.join(map(escaped, row.elsewhere))}")
@@ -67,10 +67,6 @@ def _card(row: Row) -> str:
         learned = ", ".join(f"`{name}` {shape}" for name, shape in record.shapes.items())
         lines.append(f"- **Learned**, by `{short(record)}`: {learned}")
     return "\n".join(lines)
-
-
-def _axes(record: Encoding) -> int:
-    return int(getattr(record, "axes", 1))
 
 
 def _example(text: str) -> list[str]:

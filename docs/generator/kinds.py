@@ -26,7 +26,7 @@ CAPTIONS = {
 
 def kind(row: Row) -> str:
     """Which of the pictures tells most of a row."""
-    record, grid = row.samples[0], getattr(row.samples[0], "axes", 1) > 1
+    record, grid = row.samples[0], row.samples[0].axes > 1
     if isinstance(record, Adds):
         return "likeness" if grid else "value" if record.width == 1 else "table"
     if isinstance(record, Rotates):

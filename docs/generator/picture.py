@@ -124,7 +124,7 @@ def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray
     """Values of the place in the middle of a grid against every place: a square of the first two coordinates."""
 
     def attempt(side: int) -> None:
-        middle, axes = side // 2, int(record.axes)  # type: ignore[attr-defined]
+        middle, axes = side // 2, record.axes
         first, second = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
         rest = [np.full(side * side, middle)] * (axes - 2)
         places = np.stack([first.ravel(), second.ravel(), *rest], -1)
@@ -167,7 +167,7 @@ def _logits(record: Encoding, ax: Any) -> None:
 
 def _scored(record: Any, places: np.ndarray) -> np.ndarray:
     """What head 0 of a record that scores adds for content drawn from a seed; a grid's places stand along its diagonal."""
-    rng, axes = np.random.default_rng(0), int(getattr(record, "axes", 1))
+    rng, axes = np.random.default_rng(0), int(record.axes)
     shape = (1, probe.heads(record), len(places), probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
     read = record.places_read(len(places), len(places))

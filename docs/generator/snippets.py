@@ -47,7 +47,7 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     head = [line.format(imports=imports(record), record=short(record)) for line in words["head"]]
     lines = [*head, f"positions = {_positions(record, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
-    called, axes = words["call"], getattr(record, "axes", 1)
+    called, axes = words["call"], record.axes
     places = PLACES if axes == 1 else 2**axes
     if isinstance(record, Adds):
         lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}(x, positions)"]
@@ -82,7 +82,7 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
 
 
 def _positions(record: Encoding, words: dict[str, Any]) -> str:
-    axes = getattr(record, "axes", 1)
+    axes = record.axes
     if axes == 1:
         return words["line"]
     return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
@@ -91,14 +91,14 @@ def _positions(record: Encoding, words: dict[str, Any]) -> str:
 def _attached_shape(record: Adds, places: int) -> tuple[int, ...]:
     """Shape of an embedding with its positions, which may stand beside it rather than on it."""
     params = record.init(np.random.default_rng(0)) if record.shapes else None
-    axes = getattr(record, "axes", 1)
+    axes = record.axes
     where = np.zeros((places,) if axes == 1 else (places, axes), np.int64)
     return tuple(record.attach(np.ones((2, places, record.width)), where, params).shape)
 
 
 def _turned_width(record: Rotates) -> int:
     """Channels of a turned vector, which an operator may widen."""
-    axes = getattr(record, "axes", 1)
+    axes = record.axes
     params = record.init(np.random.default_rng(0)) if record.shapes else None
     places = np.zeros((1,) if axes == 1 else (1, axes))
     turn = record.turn(places, params, role="query", dtype=np.float64)

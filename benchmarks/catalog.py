@@ -1,0 +1,147 @@
+"""Every row of the catalog: what its door costs beside the least that could be done in its place.
+
+A row is measured with its first sample, with 64 channels or one head where its fields allow that. What learns has fresh
+parameters. Nothing is timed before PyTorch's float32 has been compared with NumPy's float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from measure import ratios
+
+import posenc
+from posenc.catalog import Row
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+
+LENGTH, ROUNDS = 4096, 5
+#: Queries of the doors between queries and keys: a network of the distance over 4096 × 4096 fills no small machine.
+QUERIES = 64
+FLOORS = {
+    "adds": "x plus a ready table",
+    "rotates": "copy of q",
+    "biases": f"fill of one head's {QUERIES} × T",
+    "scores": f"{QUERIES} queries · T keys of one head",
+}
+Variants = dict[str, Callable[[], Any]]
+
+
+def run() -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    return [_case(row) for row in posenc.CATALOG]
+
+
+def _case(row: Row) -> dict[str, Any]:
+    record = measured(row)
+    positions = places(record, LENGTH)
+    checked(row.name, record)
+    with torch.no_grad():
+        found = ratios(
+            f"{row.name}, {LENGTH} positions", FLOORS[record.door], variants(record, positions), rounds=ROUNDS
+        )
+    return {"row": row.name, "door": record.door, "record": repr(record), **found}
+
+
+def measured(row: Row) -> Encoding:
+    """The first sample, with 64 channels, and one head where heads would be a dense matrix each."""
+    record = row.samples[0]
+    wanted = {"heads": 1} if record.door in ("biases", "scores") else {}
+    for name, value in {**wanted, "dim": 64}.items():
+        if any(field.name == name for field in fields(record)):
+            try:
+                record = replace(record, **{name: value})
+            except (ValueError, TypeError):
+                continue
+    return record
+
+
+def places(record: Encoding, length: int) -> np.ndarray:
+    """Positions 0 … length-1, or the places of a grid, wrapped at the largest that the record takes."""
+    axes = record.axes
+    side = round(length ** (1 / axes))
+    flat = np.arange(length)
+    whole = flat if axes == 1 else np.stack([flat // side**axis % side for axis in range(axes)], -1)
+    for wrap in (length, 1024, 256, 64, 32, 16, 8, 6):
+        try:
+            # The farthest place against the first says whether a table, of places or of distances, reaches so far.
+            values(record, np.stack([whole.max(0) % wrap, 0 * whole[0]]), "numpy")
+        except ValueError:
+            continue
+        return whole % wrap
+    return whole % 5
+
+
+def values(record: Encoding, positions: np.ndarray, library: str) -> Any:
+    """What the record does at these positions, in NumPy and float64 or in PyTorch and float32."""
+    kind = np.float64 if library == "numpy" else torch.float32
+
+    def array(numbers: Any) -> Any:
+        return np.asarray(numbers, kind) if library == "numpy" else torch.as_tensor(np.asarray(numbers), dtype=kind)
+
+    params = {name: array(value) for name, value in record.init(np.random.default_rng(0)).items()} or None
+    where = positions if library == "numpy" else torch.as_tensor(positions)
+    return doing(record, where, params, array)()
+
+
+def doing(record: Encoding, positions: Any, params: Any, array: Callable[[Any], Any]) -> Callable[[], Any]:
+    """The call of the record's door, with its inputs drawn."""
+    count, rng = len(positions), np.random.default_rng(1)
+    if isinstance(record, Adds):
+        x = array(rng.standard_normal((1, count, record.width)))
+        return lambda: record.attach(x, positions, params)
+    if isinstance(record, Rotates):
+        role: Any = record.roles[0]
+        q = array(rng.standard_normal((1, 8, count, record.head_dim)))
+        return lambda: record.turn(positions, params, role=role, dtype=q.dtype)(q, layout="bhtd")
+    if isinstance(record, Biases):
+        return lambda: record.matrix(positions[-QUERIES:], positions, params, dtype=array(0.0).dtype)
+    if not isinstance(record, Scores):
+        raise SystemExit(f"{record!r} enters by no door that is measured")
+    query = positions[-QUERIES:]
+    heads, width = getattr(record, "heads", 1), getattr(record, "dim", 64)
+    q, k = (array(rng.standard_normal((1, heads, rows, width))) for rows in (len(query), count))
+    read = {"query": len(query), "key": count, None: 0}[record.reads]
+    hidden = array(rng.standard_normal((1, read, record.model_dim))) if read else None  # type: ignore[attr-defined]
+    return lambda: record.score(q, k, query, positions, params, hidden=hidden)
+
+
+def checked(name: str, record: Encoding) -> None:
+    """Stops where the numbers to be timed are wrong: 48 places against NumPy in float64."""
+    some = places(record, 48)
+    exact, found = values(record, some, "numpy"), values(record, some, "torch")
+    gap = float(np.abs(np.asarray(found, np.float64) - exact).max(initial=0.0))
+    # Sums of at most a few hundred float32 products, through networks and products of matrices.
+    if not gap <= 2.0**-14 * (1.0 + float(np.abs(exact).max(initial=0.0))):
+        raise SystemExit(f"{name}: float32 in PyTorch and float64 in NumPy differ by {gap}")
+
+
+def variants(record: Encoding, positions: np.ndarray) -> Variants:
+    """The floor, the whole door, and what of it remains when what is fixed has been made before."""
+    where = torch.as_tensor(positions)
+    params = {
+        n: torch.as_tensor(v, dtype=torch.float32) for n, v in record.init(np.random.default_rng(0)).items()
+    } or None
+    whole = doing(record, where, params, lambda numbers: torch.as_tensor(np.asarray(numbers), dtype=torch.float32))
+    floor = FLOORS[record.door]
+    if isinstance(record, Adds):
+        table = record.embed(where, params, dtype=torch.float32)
+        x = torch.randn(1, len(positions), table.shape[-1])
+        return {floor: lambda: x + table, "made and added": whole}
+    if isinstance(record, Rotates):
+        role: Any = record.roles[0]
+        q = torch.randn(1, 8, len(positions), record.head_dim)
+        out, turn = torch.empty_like(q), record.turn(where, params, role=role, dtype=torch.float32)
+        return {
+            floor: lambda: out.copy_(q),
+            "turn ready, applied": lambda: turn(q, layout="bhtd"),
+            "made and applied": whole,
+        }
+    if isinstance(record, Biases):
+        part = torch.empty(QUERIES, len(positions))
+        return {floor: lambda: part.fill_(1.0), "matrix": whole}
+    q, k = torch.randn(1, 1, QUERIES, 64), torch.randn(1, 1, len(positions), 64)
+    return {floor: lambda: q @ k.mT, "score": whole}
