@@ -5,6 +5,7 @@ A module has no buffers: whatever does not learn is recomputed from the record, 
 no checkpoint can lose it.
 """
 
+from posenc.torch.accelerate import Accelerated, accelerate
 from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
@@ -14,6 +15,7 @@ from posenc.torch.rows import decode_row, slopes
 from posenc.torch.strided import strided, strided_attention
 
 __all__ = [
+    "Accelerated",
     "Add",
     "Bias",
     "Choice",
@@ -22,6 +24,7 @@ __all__ = [
     "Rotate",
     "RotateValues",
     "Score",
+    "accelerate",
     "chosen",
     "decode_row",
     "module",
