@@ -13,11 +13,13 @@ from posenc.models.gguf_file import GGUFHead
 from posenc.models.gguf_write import to_gguf
 from posenc.models.head_shape import HeadShape
 from posenc.models.head_shapes import head_shapes
+from posenc.models.megatron import from_megatron, to_megatron
 from posenc.models.meta import from_meta, to_meta
 from posenc.models.onnx import from_onnx, to_onnx
 from posenc.models.pairing_map import Fused, channel_order, convert_qk
 from posenc.models.planner import ContextPlan, plan_context
 from posenc.models.planner_figures import base_bound
+from posenc.models.position_table import fitted_table, read_table
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 from posenc.models.search import Finding
@@ -44,14 +46,18 @@ __all__ = [
     "diagnose",
     "diff",
     "fingerprint",
+    "fitted_table",
     "from_config",
     "from_gguf",
+    "from_megatron",
     "from_meta",
     "from_onnx",
     "head_shapes",
     "plan_context",
     "plan_conversion",
+    "read_table",
     "to_gguf",
+    "to_megatron",
     "to_meta",
     "to_onnx",
 ]
