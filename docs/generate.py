@@ -10,7 +10,7 @@ from pathlib import Path
 
 import posenc
 from generator import conventions, coverage, encoding
-from generator.text import file_name, linked, table
+from generator.text import WIDE, file_name, linked, table
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "encodings"
@@ -39,7 +39,7 @@ def index() -> str:
     said = ", ".join(f"{count} by the door *{door}*" for door, count in counts.items())
     claims = "\n".join(f"- **{name}**: {meaning}" for name, meaning in encoding.CLAIMS.items())
     return (
-        "# The encodings\n\n"
+        f"{WIDE}# The encodings\n\n"
         f"{len(posenc.CATALOG)} rows: {said}. A row counts only if no other row's fields can give its numbers. Each name leads to a "
         "page with its formula, source, claims and picture, and how to write it in PyTorch and in JAX. Which to take is the "
         "question of [choosing](choosing.md), what other libraries do differently is measured in [conventions](conventions.md).\n\n"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from generator.choices import CHOICES, Choice
-from generator.text import table
+from generator.text import WIDE, table
 
 FIGURES = Path(__file__).parent.parent / "conventions.json"
 
@@ -17,7 +17,7 @@ def page() -> str:
     versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
     topics = dict.fromkeys(choice.topic for choice in CHOICES)
     parts = [
-        "# Conventions, and how far they lie apart",
+        WIDE + "# Conventions, and how far they lie apart",
         "The same name means different numbers in different libraries, and nothing warns of it. Each line is one library's choice, how "
         "posenc writes it, and the size of the difference. A figure marked *measured* comes from a run against the live library and is "
         f"measured again by `pytest -m parity`; a computed one is computed again there; the others name where they were read. Versions: {versions}.",
@@ -32,13 +32,12 @@ def _section(topic: str, figures: dict[str, float]) -> str:
             choice.peer,
             choice.theirs,
             choice.ours,
-            _size(choice, figures),
-            choice.source or "measured",
+            f"{_size(choice, figures)} (*{choice.source or 'measured'}*)",
         )
         for choice in CHOICES
         if choice.topic == topic
     )
-    return f"## {topic}\n\n" + table(["who", "what it does", "in posenc", "size of the difference", "evidence"], rows)
+    return f"## {topic}\n\n" + table(["who", "what it does", "in posenc", "size of the difference (*evidence*)"], rows)
 
 
 def _size(choice: Choice, figures: dict[str, float]) -> str:

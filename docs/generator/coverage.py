@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from generator.covered import ITEMS, PARTS, Item
-from generator.text import escaped, file_name, table
+from generator.text import WIDE, escaped, file_name, table
 from posenc.catalog import CATALOG
 
 
@@ -19,7 +19,7 @@ def page() -> str:
     given = {item.key: item for item in ITEMS}
     here = sum(bool(item.where) for item in ITEMS)
     parts = [
-        "# Coverage",
+        WIDE + "# Coverage",
         f"A survey of papers and code found {len(keys())} kinds of positional encoding, scaling and position. posenc gives {here} of them; "
         "each line names the row, the field (`Class.field`) or the function, or says why it is left out. A test looks up every name.",
     ]

@@ -38,7 +38,7 @@ def page(row: Row) -> str:
         f"![{row.name}: {kinds.CAPTIONS[kinds.kind(row)]}](../images/encodings/{file_name(row.name)}.png)",
         f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_record(row))}`.",
         "## Formula",
-        f"```text\n{told.formula}\n```",
+        f"``` {{ .text .formula }}\n{told.formula}\n```",
         *told.prose,
         *_example(told.example),
         "## Claims",

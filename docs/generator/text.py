@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields, is_dataclass
 
 import posenc
 
+#: Before a page of wide tables: no contents beside it, which would take their room.
+WIDE = "---\nhide:\n  - toc\n---\n\n"
+
 
 @dataclass(frozen=True)
 class Docstring:
