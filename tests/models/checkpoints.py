@@ -69,3 +69,10 @@ def for_examples(folder):
         path.write_text(json.dumps(config))
     fused = {"gpt_neox.layers.0.attention.query_key_value.weight": np.zeros((3 * 64 * 96, 1), np.int8)}
     saved(folder / "neox.safetensors", fused)
+    bands = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    bands["original_max_position_embeddings"] = 8192
+    config |= {"num_hidden_layers": 32, "max_position_embeddings": 131_072, "rope_scaling": bands}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "served.json").write_text(json.dumps(config | {"rope_theta": 10_000.0}))
+    angles = np.arange(64)[:, None] * 5e5 ** (-np.arange(0, 128, 2) / 128)
+    np.savez(folder / "dumped.npz", cos=np.cos(angles), sin=np.sin(angles))

@@ -1,4 +1,4 @@
-"""The command line: `posenc tour | explain | plot | recover | list | check | plan | convert`."""
+"""The command line: `posenc tour | explain | plot | recover | list | check | plan | diff | doctor | convert`."""
 
 from posenc.cli.main import main
 

@@ -37,6 +37,10 @@ VERBS = {
     "list": Verb("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
     "check": Verb("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
     "plan": Verb("posenc.cli.plan", "Plan", "ways to a longer context, with figures and what to write"),
+    "diff": Verb("posenc.cli.diff", "Diff", "what differs between two records or models, and what it does to angles"),
+    "doctor": Verb(
+        "posenc.cli.doctor", "Doctor", "do two stacks agree about positions, and which mistake is it if not"
+    ),
     "convert": Verb("posenc.cli.convert", "Convert", "convert a checkpoint from one pairing of channels to the other"),
 }
 
@@ -46,11 +50,12 @@ EXAMPLES = (
     "posenc recover --dim 5120 --at 1088=0.488814",
     'posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png',
     "posenc check mine.py:MyEncoding",
+    "posenc doctor config.json served.json",
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 where a check found a mistake, 2 for wrong usage."""
+    """Run one command; the exit code is 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = words[0] if words and words[0] in VERBS else ""
     try:

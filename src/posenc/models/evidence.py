@@ -160,7 +160,7 @@ class TurnedSeen(Evidence):
         found = turned(use, x, positions, self.role, exact)
         rates = np.zeros(self.x.shape[1])
         rates[made.first], rates[made.second] = np.abs(made.rate_first), np.abs(made.rate_second)
-        slack, telling = allowed(np.abs(places(use, positions, self.role)), rates, self.dtype, exact)
+        slack, telling = allowed(places(use, positions, self.role), rates, self.dtype, exact)
         sizes = np.zeros_like(x)
         sizes[:, made.first] = sizes[:, made.second] = np.hypot(x[:, made.first], x[:, made.second])
         size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(made.factor)), 1e-6)
@@ -175,7 +175,7 @@ class TurnedSeen(Evidence):
 
     def rates_of(self, use: Use) -> np.ndarray | None:
         made = pairs(use, self.role)
-        if made.dim != self.x.shape[1]:
+        if made.dim != self.x.shape[1] or self.positions.ndim > 1:
             return None
         with np.errstate(all="ignore"):
             one, other = (part[:, made.first] + 1j * part[:, made.second] for part in (self.x, self.y))
@@ -211,8 +211,8 @@ class LogitsSeen(Evidence):
         size = np.linalg.norm(left, axis=1)[:, None] * np.linalg.norm(right, axis=1) * abs(self.scale * use.logits)
         rates = np.abs(pairs(use, "query", exact).rate_first)
         per_step = (ANGLE if exact else ROUGH) * float(rates.max(initial=0.0))
-        far = np.abs(self.query[rows])[:, None] + np.abs(self.key[columns])
-        slack = ROUNDING[self.dtype] * 2 + per_step * far
+        apart = far(self.query[rows])[:, None] + far(self.key[columns])
+        slack = ROUNDING[self.dtype] * 2 + per_step * apart
         telling = (slack <= TELLING) & np.isfinite(seen) & (seen > -1e30)
         return bool(np.all((np.abs(found - seen) <= slack * size) | ~telling) and (telling.any() or not exact))
 
@@ -246,13 +246,19 @@ class Together(Evidence):
 
 def allowed(positions: np.ndarray, rates: np.ndarray, dtype: str, exact: bool) -> tuple[np.ndarray, np.ndarray]:
     """How far values may be off by rounding, (n, rates), and which of them still say something."""
-    angle = np.abs(positions)[:, None] * rates * (ANGLE if exact else ROUGH)
+    angle = far(positions)[:, None] * rates * (ANGLE if exact else ROUGH)
     return ROUNDING[dtype] + angle, angle <= TELLING
+
+
+def far(positions: np.ndarray) -> np.ndarray:
+    """How far out each row is: positions (n,), or the largest of several coordinates (n, axes)."""
+    size = np.abs(positions)
+    return size if size.ndim == 1 else np.asarray(size.max(1))
 
 
 def few(positions: np.ndarray) -> np.ndarray:
     """Rows for a first look: the first ones, and others farther and farther away."""
-    order = np.argsort(positions, kind="stable")
+    order = np.argsort(far(positions) if positions.ndim > 1 else positions, kind="stable")
     count = len(order)
     chosen = {*range(min(3, count)), *(round(count ** (step / GLIMPSE)) - 1 for step in range(1, GLIMPSE + 1))}
     return order[sorted(place for place in chosen if 0 <= place < count)]
@@ -266,6 +272,8 @@ def likely_lengths(positions: np.ndarray) -> tuple[int, ...]:
 
 def _one_step(positions: np.ndarray) -> tuple[int, int] | None:
     """Two rows one position apart."""
+    if positions.ndim > 1:
+        return None
     order = np.argsort(positions, kind="stable")
     steps = np.flatnonzero(np.diff(positions[order]) == 1)
     return None if not steps.size else (int(order[steps[0]]), int(order[steps[0] + 1]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Rotates
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.inspect.changes import rounded_off
 from posenc.models.evidence import Evidence
 from posenc.models.use import Parts, Use, parts
@@ -41,10 +42,12 @@ class Hints:
         own, rates = parts(use.record), self._rates(use)
         if own is None:
             return ()
-        if rates is None or len(rates) < 2 or not 0.0 < rates[1] < rates[0]:
-            return BASES if rates is None else ()
+        if rates is None or isinstance(own.rope, AxialRoPE):
+            return BASES
+        if len(rates) < 2 or not 0.0 < rates[1] < rates[0]:
+            return ()
         with np.errstate(all="ignore"):
-            base = float(np.exp(np.log(rates[0] / rates[1]) * own.rope.dim / 2))
+            base = float(np.exp(np.log(rates[0] / rates[1]) * own.rope.head_dim / 2))
         return (rounded_off(base),) if 0.0 < base < 1e30 else ()
 
     def stretch(self, use: Use) -> tuple[float, ...]:
@@ -60,10 +63,10 @@ class Hints:
         if own is None:
             return ()
         if self.record is not None:
-            return (self.record.rope.dim,)
+            return (self.record.rope.head_dim,)
         if self.seen is not None and self.seen.width is not None:
             return (self.seen.width,)
-        shares = {own.dim // 4, own.dim // 2, 3 * own.dim // 4, own.rope.dim // 2}
+        shares = {own.dim // 4, own.dim // 2, 3 * own.dim // 4, own.rope.head_dim // 2}
         return tuple(sorted(width for width in shares if width >= 2 and width % 2 == 0))
 
     def values(self, use: Use, name: str) -> tuple[Any, ...]:

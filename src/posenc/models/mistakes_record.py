@@ -24,9 +24,9 @@ def exponent(of: str) -> Callable[[Use, Hints], Changed]:
 
     def change(use: Use, hints: Hints) -> Changed:
         own = parts(use.record)
-        if own is None or own.rope.dim < 4:
+        if own is None or own.rope.head_dim < 4:
             return
-        width = own.rope.dim
+        width = own.rope.head_dim
         power = {"head": width / own.dim, "half": 0.5, "double": 2.0, "ends": width / (width - 2)}[of]
         if power != 1.0 and hints.target is None:
             changed = with_rope(use, base=own.rope.base**power)
@@ -39,57 +39,57 @@ def exponent(of: str) -> Callable[[Use, Hints], Changed]:
 def layout(use: Use, hints: Hints) -> Changed:
     own = parts(use.record)
     changed = with_rope(use, pairing=PAIRINGS[own.rope.pairing]) if own else None
-    if own and changed and own.rope.dim > 2:
+    if own and changed and own.rope.head_dim > 2:
         yield changed, {"got": PAIRINGS[own.rope.pairing], "meant": own.rope.pairing}
 
 
 def whole_head(use: Use, hints: Hints) -> Changed:
     own = parts(use.record)
-    if own and own.rope.dim < own.dim:
+    if own and own.rope.head_dim < own.dim:
         changed = with_rope(use, dim=own.dim)
         if changed:
             yield (
                 Use(changed.record.encoding) if hasattr(changed.record, "encoding") else changed,
                 {
                     "got": own.dim,
-                    "meant": own.rope.dim,
+                    "meant": own.rope.head_dim,
                 },
             )
 
 
 def share_twice(use: Use, hints: Hints) -> Changed:
     own = parts(use.record)
-    if own and own.rope.dim < own.dim:
-        width = int(own.rope.dim * own.rope.dim / own.dim)
+    if own and own.rope.head_dim < own.dim:
+        width = int(own.rope.head_dim * own.rope.head_dim / own.dim)
         changed = with_rope(use, dim=width) if width >= 2 else None
         if changed:
-            yield changed, {"got": width, "meant": own.rope.dim, "dim": own.dim}
+            yield changed, {"got": width, "meant": own.rope.head_dim, "dim": own.dim}
 
 
 def width(use: Use, hints: Hints) -> Changed:
     own = parts(use.record)
     for got in hints.widths(use) if own else ():
-        if own and got != own.rope.dim and got <= own.dim - own.start:
+        if own and got != own.rope.head_dim and got <= own.dim - own.start:
             changed = with_rope(use, dim=got)
             if changed:
-                yield changed, {"got": got, "meant": own.rope.dim, "dim": own.dim}
+                yield changed, {"got": got, "meant": own.rope.head_dim, "dim": own.dim}
 
 
 def start(use: Use, hints: Hints) -> Changed:
     own = parts(use.record)
-    if own is None or own.rope.dim == own.dim:
+    if own is None or own.rope.head_dim == own.dim:
         return
-    asked = {hints.record.start} if hints.record else {0, own.dim - own.rope.dim}
+    asked = {hints.record.start} if hints.record else {0, own.dim - own.rope.head_dim}
     for got in sorted(asked - {own.start}):
-        if got + own.rope.dim <= own.dim:
-            yield Use(own._replace(start=got).whole()), {"got": got, "meant": own.start, "width": own.rope.dim}
+        if got + own.rope.head_dim <= own.dim:
+            yield Use(own._replace(start=got).whole()), {"got": got, "meant": own.start, "width": own.rope.head_dim}
 
 
 def head_width(use: Use, hints: Hints) -> Changed:
     own, other = parts(use.record), hints.record
     if own is None or other is None or other.dim == own.dim:
         return
-    turned = own.rope.dim * other.dim // own.dim
+    turned = own.rope.head_dim * other.dim // own.dim
     changed = with_rope(Use(Parts(own.rope, max(own.dim, other.dim), 0).whole()), dim=turned)
     inner = parts(changed.record) if changed else None
     if inner:
@@ -102,12 +102,12 @@ def proportional(use: Use, hints: Hints) -> Changed:
     if own is None:
         return
     scaling = own.rope.scaling
-    if own.rope.dim < own.dim and scaling is None and own.start == 0:
-        changed = with_rope(Use(own.rope), dim=own.dim, scaling=Proportional(own.rope.dim / own.dim))
+    if own.rope.head_dim < own.dim and scaling is None and own.start == 0:
+        changed = with_rope(Use(own.rope), dim=own.dim, scaling=Proportional(own.rope.head_dim / own.dim))
         if changed:
             yield changed, {"got": "the ladder of the whole head", "meant": "a ladder of its own"}
     if isinstance(scaling, Proportional) and scaling.factor == 1.0:
-        turning = 2 * int(scaling.fraction * own.rope.dim // 2)
+        turning = 2 * int(scaling.fraction * own.rope.head_dim // 2)
         changed = with_rope(use, dim=turning, scaling=None) if turning >= 2 else None
         if changed:
             yield changed, {"got": "a ladder of its own", "meant": "the ladder of the whole head"}

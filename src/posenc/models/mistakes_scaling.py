@@ -155,7 +155,7 @@ def without_exponent(use: Use, hints: Hints) -> Changed:
         factor = own.rope.scaling.factor
         changed = with_rope(use, scaling=None, base=own.rope.base * factor)
         if changed:
-            yield changed, {"factor": factor, "width": own.rope.dim}
+            yield changed, {"factor": factor, "width": own.rope.head_dim}
 
 
 def attention_to(value: float | None) -> Callable[[Use, Hints], Changed]:

@@ -60,10 +60,10 @@ def lost_root(use: Use, hints: Hints) -> Changed:
         return
     yield replace(use, logits=own.dim**0.5), {"said": f"are not divided by √{own.dim}"}
     yield replace(use, logits=own.dim**-0.5), {"said": f"are divided by √{own.dim} twice"}
-    if own.rope.dim != own.dim:
+    if own.rope.head_dim != own.dim:
         yield (
-            replace(use, logits=(own.dim / own.rope.dim) ** 0.5),
-            {"said": f"are divided by √{own.rope.dim}, of the part that turns, in place of √{own.dim}"},
+            replace(use, logits=(own.dim / own.rope.head_dim) ** 0.5),
+            {"said": f"are divided by √{own.rope.head_dim}, of the part that turns, in place of √{own.dim}"},
         )
 
 

@@ -12,13 +12,14 @@ from posenc.doors import Rotates
 from posenc.models.canonical import canonical
 from posenc.models.evidence import ROUGH
 from posenc.models.mistake import Hints, Mistake, Words
+from posenc.models.mistakes_axes import AXES
 from posenc.models.mistakes_record import RECORD
 from posenc.models.mistakes_scaling import SCALING
 from posenc.models.mistakes_use import USE
 from posenc.models.use import Use, pairs
 
 #: What is tried, in this order: what a config can say before what running code alone can do.
-BANK = (*SCALING, *RECORD, *USE)
+BANK = (*SCALING, *RECORD, *AXES, *USE)
 #: Those that put another scaling in the place of the whole one: two of them together say nothing.
 WHOLESALE = frozenset({"scaling ignored", "scaling added", "scheme", "ramp of the paper", "exponent of NTK"})
 #: Characters of a record in a sentence.

@@ -21,7 +21,7 @@ NAMES = {
     "attention_factor": "what cos and sin are multiplied by",
     "cos": "(n, pairs), or (n, channels) with every frequency twice",
     "sin": "as cos",
-    "positions": "(n,), or (batch, n); 0, 1, 2, ... where left out",
+    "positions": "(n,), or (batch, n), or (n, axes); 0, 1, 2, ... where left out",
     "q": "queries (n, dim), or with heads and a layout",
     "k": "keys",
     "q_rotated": "the queries once turned",
@@ -115,9 +115,11 @@ def _singled(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _positions(arrays: Arrays, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """One position for every row of a shape (n,) or (batch, n)."""
+    """One position for every row of a shape (n,) or (batch, n); with a last axis where there are several coordinates."""
     given = arrays.get(name) or arrays.get("positions")
     found = np.arange(shape[-1]) if given is None else given[0]
+    if found.ndim == 2 and len(shape) == 1 and len(found) == shape[0]:
+        return found
     try:
         return np.broadcast_to(found, shape).reshape(-1)
     except ValueError:
@@ -142,10 +144,13 @@ def _turned(arrays: Arrays, role: str, layout: str | None) -> TurnedSeen:
     if order == "bthd":
         x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
     batch, heads, length, dim = x.shape
+    kind = arrays[f"{letter}_rotated"][1]
+    if (batch, heads) == (1, 1):
+        rows, none = _positions(arrays, f"{role}_positions", (length,)), np.zeros(length)
+        return TurnedSeen(role, x[0, 0], y[0, 0], rows, none, none, kind)
     numbers_of = np.indices((batch, heads, length)).reshape(3, -1)
     places = _positions(arrays, f"{role}_positions", (batch, length)).reshape(batch, 1, length)
     rows = np.broadcast_to(places, (batch, heads, length)).reshape(-1)
-    kind = arrays[f"{letter}_rotated"][1]
     return TurnedSeen(role, x.reshape(-1, dim), y.reshape(-1, dim), rows, numbers_of[1], numbers_of[0], kind)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc.compose import Partial
 from posenc.doors import Rotates
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.rope import RoPE
 from posenc.models.rotation import rotation
 
@@ -60,10 +61,11 @@ class Use:
 
 
 class Pairs(NamedTuple):
-    """Which channels turn together and at which rate: first, second and the rate of each, (pairs,); the factor."""
+    """Which channels turn together, by which coordinate and at which rate: each (pairs,); the factor."""
 
     first: np.ndarray
     second: np.ndarray
+    axis: np.ndarray
     rate_first: np.ndarray
     rate_second: np.ndarray
     factor: float
@@ -71,21 +73,21 @@ class Pairs(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A rotation taken apart: the RoPE inside, the width of the head, and the first channel that turns."""
+    """A rotation taken apart: the RoPE inside, of one axis or several, the width of the head, and the first channel that turns."""
 
-    rope: RoPE
+    rope: RoPE | AxialRoPE
     dim: int
     start: int
 
     def whole(self) -> Rotates:
         """The record again."""
-        return self.rope if self.rope.dim == self.dim else Partial(self.rope, self.dim, self.start)
+        return self.rope if self.rope.head_dim == self.dim else Partial(self.rope, self.dim, self.start)
 
 
 def parts(record: Rotates | None) -> Parts | None:
     """The parts of a RoPE or of a part of a head that is one; None for other records."""
-    if isinstance(record, RoPE):
-        return Parts(record, record.dim, 0)
+    if isinstance(record, RoPE | AxialRoPE):
+        return Parts(record, record.head_dim, 0)
     if isinstance(record, Partial):
         inner = parts(record.encoding)
         return None if inner is None else Parts(inner.rope, record.dim, record.start + inner.start)
@@ -95,7 +97,7 @@ def parts(record: Rotates | None) -> Parts | None:
 def pairs(use: Use, role: str, exact: bool = True) -> Pairs:
     """The pairs of queries ("query") or keys ("key"); rates to float32 alone where `exact` is False, which is faster."""
     record = use.cached if role == "key" and use.cached is not None else use.record
-    first, second, factor, dim = _channels(record)
+    first, second, axis, factor, dim = _channels(record)
     rates = _rates(record, use.scalings, exact) * use.speed
     if use.frequency_type:
         rates = cast(rates.astype(np.float32), use.frequency_type)
@@ -103,7 +105,7 @@ def pairs(use: Use, role: str, exact: bool = True) -> Pairs:
     if use.mixed:
         one, other = _mixed(rates, first, second)
     times = use.query_factor if role == "query" else use.key_factor
-    return Pairs(first, second, one, other, factor**times, dim)
+    return Pairs(first, second, axis, one, other, factor**times, dim)
 
 
 def places(use: Use, positions: np.ndarray, role: str) -> np.ndarray:
@@ -122,14 +124,15 @@ def places(use: Use, positions: np.ndarray, role: str) -> np.ndarray:
 def waves(use: Use, positions: np.ndarray, role: str, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin for the first channel of every pair, (n, pairs)."""
     made = pairs(use, role, exact)
-    angle = places(use, positions, role)[:, None] * made.rate_first
+    angle = _of_pairs(places(use, positions, role), made) * made.rate_first
     cosine, sine = np.cos(angle) * made.factor, np.sin(angle) * made.factor
     return (sine, cosine) if use.swapped else (cosine, sine)
 
 
 def turned(use: Use, x: np.ndarray, positions: np.ndarray, role: str, exact: bool = True) -> np.ndarray:
     """Vectors (n, dim) as this use turns them."""
-    made, where = pairs(use, role, exact), places(use, positions, role)[:, None]
+    made = pairs(use, role, exact)
+    where = _of_pairs(places(use, positions, role), made)
     cosine, sine = (wave(where * made.rate_first) * made.factor for wave in (np.cos, np.sin))
     if use.mixed:
         cosine_second, sine_second = (wave(where * made.rate_second) * made.factor for wave in (np.cos, np.sin))
@@ -143,9 +146,21 @@ def turned(use: Use, x: np.ndarray, positions: np.ndarray, role: str, exact: boo
     return y
 
 
+def _of_pairs(where: np.ndarray, made: Pairs) -> np.ndarray:
+    """Positions (n,) or (n, axes) as what each pair reads; (n, 1) or (n, pairs)."""
+    if where.ndim == 1:
+        return where[:, None]
+    if made.axis.max(initial=0) >= where.shape[1]:
+        raise ValueError(
+            f"positions must have a coordinate for each axis; got {where.shape[1]} for a rotation that reads number "
+            f"{made.axis.max()}. Give (n, axes)."
+        )
+    return np.asarray(where[:, made.axis])
+
+
 def adjacent(use: Use) -> bool:
     """Whether neighbours turn together, or the one pair there is."""
-    first, second, _, _ = _channels(use.record)
+    first, second, *_ = _channels(use.record)
     return bool(np.all(second - first == 1))
 
 
@@ -171,18 +186,18 @@ def _mixed(rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np
 
 
 @lru_cache(maxsize=1024)
-def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, float, int]:
+def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
     own = parts(record)
-    if own is None:
+    if own is None or isinstance(own.rope, AxialRoPE):
         made = rotation(record)
         if made is None:
             raise TypeError(f"record must turn pairs of channels by fixed angles; got {record!r}. Compare its fields.")
-        return np.array(made.first), np.array(made.second), made.factor, made.dim
-    rope, half = own.rope, own.rope.dim // 2
+        return np.array(made.first), np.array(made.second), np.array(made.axis), made.factor, made.dim
+    rope, half = own.rope, own.rope.head_dim // 2
     number = np.arange(half)
     neighbours = rope.pairing == "adjacent"
     first, second = (2 * number, 2 * number + 1) if neighbours else (number, number + half)
-    return first + own.start, second + own.start, rope.attention_factor, own.dim
+    return first + own.start, second + own.start, np.zeros(half, int), rope.attention_factor, own.dim
 
 
 @lru_cache(maxsize=2048)

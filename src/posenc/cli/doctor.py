@@ -1,0 +1,93 @@
+"""`posenc doctor`: do two stacks agree about positions, and which mistake makes them differ?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from posenc.cli import show
+from posenc.cli.load import load
+from posenc.cli.stacks import stack
+
+if TYPE_CHECKING:
+    from posenc.models import Diagnosis
+
+#: What is read as arrays, or refused as a pickle, by the library itself.
+FILES = (".npz", ".safetensors", ".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Compare two configs, or a config with what runs, and name the known mistake that makes them differ, in one sentence.
+
+    The first is what is meant. The second is another config or record; arrays in an .npz or .safetensors file (inv_freq; cos and
+    sin; q and q_rotated, k and k_rotated; or q, k and logits; with positions where they are not 0, 1, 2, ...); or FILE.py:NAME, a
+    torch module of your own, whose file is then run. Mistakes are tried alone and in pairs. What no logit can see is not
+    flagged: other spellings of the same, one shift of all positions under a rotation, float32 rounding.
+
+    Exit code 0 when they agree, 1 when they differ, 2 when they cannot be compared.
+
+    examples:
+      posenc doctor config.json served.json
+      posenc doctor config.json dumped.npz
+      posenc doctor "RoPE(dim=64, base=500_000, pairing='halves')" "RoPE(dim=64)" --json
+    """
+
+    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    """What is meant: a record, a config.json, its folder, or a .gguf file."""
+
+    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
+    """What is there."""
+
+    layer: int | None = None
+    """Of which layer the arrays are, where layers differ."""
+
+    layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
+    """bhtd or bthd, for q and k with heads."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        from posenc.models import diagnose
+
+        found = diagnose(stack("first", self.first), _second(self.second), layer=self.layer, layout=self.layout)
+        print(show.as_json(_facts(found))) if self.json else tell(found)
+        return 0 if found.agree else 1
+
+
+def _second(text: str) -> Any:
+    if Path(text).suffix in FILES:
+        return text
+    file, colon, _ = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        return load(text)
+    return stack("second", text)
+
+
+def tell(found: Diagnosis) -> None:
+    """The verdict as lines."""
+    if found.agree:
+        show.heading("they agree")
+    elif not found.findings:
+        show.heading("they differ, and none of the known mistakes explains it")
+        if found.difference is not None:
+            show.say(*found.difference.lines()[1:])
+    for finding in found.findings:
+        show.heading(f"mistake: {finding.name}{f' ({finding.where})' if finding.where else ''}")
+        show.say(finding.sentence, f"What to do: {finding.fix}")
+    for note in found.notes:
+        show.say(f"note: {note}")
+
+
+def _facts(found: Diagnosis) -> dict[str, Any]:
+    return {
+        "agree": found.agree,
+        "explained": found.agree or bool(found.findings),
+        "mistakes": found.findings,
+        "notes": found.notes,
+        "difference": found.difference,
+    }

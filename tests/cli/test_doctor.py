@@ -1,0 +1,116 @@
+"""`posenc doctor` and `posenc diff`: exit codes, JSON, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+CONFIG = {
+    "model_type": "llama",
+    "rope_theta": 500_000.0,
+    "hidden_size": 256,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 8192,
+}
+MODULE = """
+import torch
+
+class Rotary(torch.nn.Module):
+    def forward(self, x, position_ids):
+        angle = position_ids[..., None].float() * {base} ** (-torch.arange(0, 64, 2) / 64)
+        return torch.cat([angle, angle], -1).cos(), torch.cat([angle, angle], -1).sin()
+
+rotary = Rotary()
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "b.json").write_text(json.dumps(CONFIG | {"rope_theta": 10_000.0}))
+    (tmp_path / "good.py").write_text(MODULE.format(base="500000.0"))
+    (tmp_path / "bad.py").write_text(MODULE.format(base="10000.0"))
+    return tmp_path
+
+
+def test_exit_codes_say_whether_they_agree(posenc, files):
+    assert posenc("doctor", "a.json", "a.json").code == 0
+    assert posenc("doctor", "a.json", "b.json").code == 1
+    assert posenc("doctor", "a.json", "missing.json").code == 2
+    assert posenc("diff", "a.json", "a.json").code == 0
+    assert posenc("diff", "a.json", "b.json").code == 1
+    assert posenc("diff", "a.json", "RoPE(dim=64").code == 2
+
+
+def test_json_names_the_mistake(posenc, files):
+    said = posenc("doctor", "a.json", "b.json", "--json").data
+    assert (said["agree"], said["explained"]) == (False, True)
+    assert said["mistakes"][0]["name"] == "base"
+    assert said["difference"]["parts"][0]["fields"][0] == {"name": "base", "first": "500000.0", "second": "10000.0"}
+    said = posenc("diff", "a.json", "b.json", "--json").data
+    assert said["same"] is False
+    assert len(set(said["fingerprints"])) == 2
+    assert [effect["position"] for effect in said["difference"]["parts"][0]["effects"]] == [1024, 8192, 131_072]
+
+
+def test_a_module_of_ones_own_is_asked(posenc, files):
+    pytest.importorskip("torch")
+    assert posenc("doctor", "a.json", "good.py:rotary").code == 0
+    ran = posenc("doctor", "a.json", "bad.py:rotary")
+    assert ran.code == 1
+    assert "mistake: base" in ran.out
+
+
+def test_what_is_not_explained_says_so_and_shows_the_difference(posenc, files):
+    other = CONFIG | {"rope_theta": 3e4, "head_dim": 32, "num_hidden_layers": 3}
+    (files / "c.json").write_text(json.dumps(other))
+    ran = posenc("doctor", "a.json", "c.json")
+    assert ran.code == 1
+    assert "none of the known mistakes explains it" in ran.out
+    assert "base: 500000.0 and 30000.0" in ran.out
+
+
+def test_harmless_notes_are_told(posenc, files):
+    angle = np.arange(1, 65)[:, None] * 5e5 ** (-np.arange(0, 64, 2) / 64)
+    np.savez(files / "late.npz", cos=np.cos(angle), sin=np.sin(angle))
+    ran = posenc("doctor", "a.json", "late.npz")
+    assert ran.code == 0
+    assert "shifted by 1" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("second", "content"),
+    [
+        ("deep.json", b"[" * 100_000),
+        ("pickle.safetensors", b"\x80\x04\x95junk"),
+        ("cut.safetensors", b"\x00\x01\x00\x00\x00\x00\x00\x00{"),
+        ("bomb.npz", b"PK\x03\x04" + b"\x00" * 1000),
+        ("weights.pt", b"\x80\x04\x95junk"),
+        ("nan.json", b'{"model_type": "llama", "rope_theta": NaN, "hidden_size": 256, "num_attention_heads": 4}'),
+        ("huge.json", b'{"model_type": "llama", "hidden_size": 1e400}'),
+        ("negative.json", json.dumps(CONFIG | {"num_attention_heads": -4}).encode()),
+        ("list.json", b"[1, 2]"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["doctor", "diff"])
+def test_bad_files_are_one_line_within_a_second(posenc, files, second, content, verb):
+    (files / second).write_bytes(content)
+    began = time.process_time()
+    ran = posenc(verb, "a.json", second)
+    assert time.process_time() - began < 1.0
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith(f"posenc {verb}: ")
+
+
+@pytest.mark.parametrize("word", ["a sentence", "Linear(factor=2.0)", "PerLayer((RoPE(dim=8),))"])
+def test_what_is_neither_record_nor_config_is_refused(posenc, files, word):
+    for verb in ("doctor", "diff"):
+        ran = posenc(verb, word, "a.json")
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert "first must be" in ran.err

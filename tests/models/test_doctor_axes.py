@@ -1,0 +1,92 @@
+"""Rotations over several axes: sections and coordinates that are mixed up, planted by code of the tests' own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models import stack
+from posenc import AxialRoPE, Partial
+from posenc.models.doctor import diagnose
+
+SECTIONS = (8, 12, 12)
+BLOCKS = (0,) * 8 + (1,) * 12 + (2,) * 12
+RUNGS = tuple(range(32))
+MEANT = AxialRoPE(axis=BLOCKS, rung=RUNGS, ladder=64, base=1e6, pairing="halves")
+RATES = stack.frequencies(64, 1e6)
+#: A row of text, a picture of 9 by 13, and text again: time, height, width.
+GRID = np.array(
+    [[t, t, t] for t in range(5)]
+    + [[5, 5 + h, 5 + w] for h in range(9) for w in range(13)]
+    + [[t, t, t] for t in range(18, 60)]
+)
+X = stack.drawn(len(GRID), 64)
+
+
+def seen(
+    axes: Any, positions: np.ndarray = GRID, rates: np.ndarray = RATES, turn: Any = stack.halves
+) -> dict[str, Any]:
+    """Vectors turned by the coordinate that each pair reads."""
+    angle = positions[:, list(axes)] * rates
+    return {"q": X, "q_rotated": turn(X, np.cos(angle), np.sin(angle)), "positions": GRID}
+
+
+def interleaved() -> list[int]:
+    """t h w t h w ..., and time where height or width have no pairs left, as Qwen3-VL lays them."""
+    axes = [0] * 32
+    for axis in (1, 2):
+        for pair in range(axis, 3 * SECTIONS[axis], 3):
+            if pair < 32:
+                axes[pair] = axis
+    return axes
+
+
+CASES: dict[str, tuple[Any, set[str]]] = {
+    "height for width": (seen(BLOCKS, GRID[:, [0, 2, 1]]), {"axes exchanged"}),
+    "sections interleaved": (seen(interleaved()), {"sections arranged otherwise"}),
+    "sections turned round": (seen((0,) * 12 + (1,) * 12 + (2,) * 8), {"section sizes"}),
+    "other base": (seen(BLOCKS, rates=stack.frequencies(64, 1e4)), {"base"}),
+    "other layout": (seen(BLOCKS, turn=stack.neighbours), {"layout"}),
+    "one late": (seen(BLOCKS, GRID + 1), {"off by one"}),
+    "width for height, in another layout": (
+        seen(BLOCKS, GRID[:, [0, 2, 1]], turn=stack.neighbours),
+        {"axes exchanged", "layout"},
+    ),
+    "everything on the first axis": (seen((0,) * 32), set()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_planted_is_named(case: str) -> None:
+    there, expected = CASES[case]
+    found = diagnose(MEANT, there)
+    assert not found.agree
+    assert {finding.name for finding in found.findings} == expected
+
+
+def test_the_right_one_agrees() -> None:
+    assert diagnose(MEANT, seen(BLOCKS)).agree
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"axis": tuple({1: 2, 2: 1}.get(axis, axis) for axis in BLOCKS)}, "axes exchanged"),
+        ({"axis": tuple(interleaved())}, "sections arranged otherwise"),
+        ({"axis": (0,) * 16 + (1,) * 8 + (2,) * 8}, "section sizes"),
+        ({"base": 1e4}, "base"),
+        ({"pairing": "adjacent"}, "layout"),
+    ],
+)
+def test_two_records_over_several_axes(other: dict[str, Any], name: str) -> None:
+    fields = {"axis": BLOCKS, "rung": RUNGS, "ladder": 64, "base": 1e6, "pairing": "halves"} | other
+    changed = AxialRoPE(**fields)
+    assert [finding.name for finding in diagnose(MEANT, changed).findings] == [name]
+    assert [finding.name for finding in diagnose(Partial(MEANT, 128), Partial(changed, 128)).findings] == [name]
+
+
+def test_positions_without_their_axes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^positions must have a coordinate for each axis"):
+        diagnose(MEANT, seen(BLOCKS) | {"positions": GRID[:, :2]})
