@@ -27,7 +27,7 @@ class Choice:
 
 
 PAIRS, ANGLES, WIDTHS = "Which channels pair", "Precision of the angle", "How many channels turn"
-LONG, SINES, TABLES = "Longer than trained", "Sinusoids", "Learned tables"
+LONG, SINES, GRIDS, TABLES = "Longer than trained", "Sinusoids", "Grids", "Learned tables"
 BIAS, CONTENT, KEPT = "Biases", "Scores that read content", "What a checkpoint holds"
 
 CHOICES: tuple[Choice, ...] = (
@@ -110,10 +110,17 @@ CHOICES: tuple[Choice, ...] = (
     Choice(SINES, "diffusers `Timesteps`", "cosines first where `flip_sin_to_cos`", "`TimestepEmbedding(flip=…)`", "{:.2f} between the two", "timestep flip"),
     Choice(SINES, "Perceiver against NeRF", "bands evenly spaced against doubled", '`FourierFeatures(spacing="linear")` or `"octaves"`',
            "the second of six bands is {:.2f} times the first (resolution 16), not 2", "second band of the Perceiver"),
+    Choice(GRIDS, "diffusers, the authors of MAE", "the column's channels first", "`GridSinusoidal(order=(1, 0))`; the row first by default, as in transformers",
+           "{:.2f} between the two (7 × 7 places, 24 channels)", "column first"),
+    Choice(GRIDS, "timm", "the sines of both axes, then the cosines", '`GridSinusoidal(layout="gathered")`', "{:.2f} from axis by axis", "gathered"),
+    Choice(GRIDS, "DETR", "places counted from 1, over what is no padding", "`positions.grid_from_mask`", "{:.2f} from counting from 0", "counted from one"),
+    Choice(GRIDS, "positional-encodings in three dimensions", "three equal slices, cut to the width", "`GridSinusoidal(dims=…, ladder=…)` says how wide each is",
+           "with 8 channels a step along the third axis changes the table by {:.0f}", "third axis"),
+    Choice(GRIDS, "diffusers `get_2d_sincos_pos_embed`", "coordinates stretched to a base size of 16", "the positions are the caller's", "coordinates × 16/side", source="tests/parity, live"),
     Choice(TABLES, "OPT", "the first place is row 2", "add 2 to the positions", "row {:.0f}", "offset of OPT"),
     Choice(TABLES, "BART, MVP, BioGPT", "the same", "the same", "row {:.0f}", "offset of BART"),
     Choice(TABLES, "RoBERTa, XLM-R, M2M-100", "row padding_idx + 1, counted over what is no padding", "positions of your own", "row {:.0f}", "offset of RoBERTa"),
-    Choice(TABLES, "timm against transformers", "bicubic resizing with antialias, or without", "stated by the caller",
+    Choice(TABLES, "timm against transformers", "bicubic resizing with antialias, or without", "`resize_table(antialias=…)`, always stated",
            "{:.2f} of a table from N(0, 1), 14×14 to 7×7", "antialias"),
     Choice(TABLES, "Gemma, Marian, BART", "token embeddings × √d before anything is added", "the model's own doing", "× √d",
            source="transformers, models/gemma"),

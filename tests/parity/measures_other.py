@@ -11,7 +11,8 @@ import torch
 
 from parity import timm_alone
 from parity.measures_rotary import before, most, quiet
-from posenc import ALiBi, Sinusoidal, TimestepEmbedding
+from posenc import ALiBi, GridSinusoidal, Sinusoidal, TimestepEmbedding
+from posenc.positions import grid
 from posenc.torch import module as held
 
 
@@ -144,6 +145,36 @@ def log_cpb_width() -> float:
     return float(timm_alone.ask(width="layers.RelPosMlp((7, 7)).mlp.fc1.out_features")["width"])
 
 
+def square(dims: tuple[int, int], start: int = 0, **fields: Any) -> torch.Tensor:
+    """Our table of 7 × 7 places."""
+    return GridSinusoidal(dims=dims, **fields).embed(torch.from_numpy(grid(7, 7)) + start)
+
+
+def column_first() -> float:
+    """diffusers' table of 7 × 7 places, 24 channels, against the same with the row first, as transformers has it."""
+    peer = quiet("diffusers.models.embeddings").get_2d_sincos_pos_embed(24, 7, base_size=7, output_type="pt")
+    return most(peer, square((12, 12), layout="concatenated"))
+
+
+def gathered() -> float:
+    """timm's sines of both axes before all cosines, against axis by axis."""
+    peer = timm_alone.ask(table="layers.build_sincos2d_pos_embed([7, 7], 24)")["table"]
+    return most(peer, square((12, 12), layout="concatenated"))
+
+
+def counted_from_one() -> float:
+    """DETR's table of an image without padding, against one that counts from 0."""
+    peer = transformers("detr").DetrSinePositionEmbedding(12)((1, 1, 7, 7), torch.device("cpu"), torch.float32)
+    peer = peer.flatten(2).mT if peer.ndim == 4 else peer
+    return most(peer[0], square((12, 12)))
+
+
+def third_axis() -> float:
+    """How far a step along the third axis moves the table of positional-encodings in three dimensions, 8 channels."""
+    table = quiet("positional_encodings.torch_encodings").PositionalEncoding3D(8)(torch.zeros(1, 3, 5, 7, 8))
+    return most(table[..., 1:, :], table[..., :-1, :])
+
+
 def kept_numbers(name: str) -> Callable[[], float]:
     """How many tensors a checkpoint of the rotary or sinusoidal module holds that training does not change or need."""
 
@@ -189,6 +220,10 @@ MEASURES: dict[str, Callable[[], float]] = {
     "cope rows": cope_rows,
     "antialias": antialias,
     "log-CPB width": log_cpb_width,
+    "column first": column_first,
+    "gathered": gathered,
+    "counted from one": counted_from_one,
+    "third axis": third_axis,
     "kept by x-transformers": kept_numbers("x-transformers"),
     "kept by positional-encodings": kept_numbers("positional-encodings"),
     "kept by rotary-embedding-torch": kept_numbers("rotary-embedding-torch"),
