@@ -38,6 +38,8 @@ ITEMS: tuple[Item, ...] = (
          "DETR's normalisation is `positions.grid_from_mask`."),
     Item("A5", "sinusoidal in three dimensions", ("GridSinusoidal",)),
     Item("A6", "learned absolute", ("Learned",), "Offsets of 2 or padding_idx + 1 are positions of the caller's."),
+    Item("A7", "learned in two dimensions, resized", ("GridLearned", "GridLearned.resized", "posenc.resize_table", "FactorisedLearned"),
+         "Bicubic or bilinear, with or without antialias; TiledTokenPositionalEmbedding's gates are a model's."),
     Item("A8", "axial learned", ("AxialLearned",)),
     Item("A9", "Fourier features, NeRF and the Perceiver", ("FourierFeatures",)),
     Item("A10", "random Fourier features", ("RandomFourierFeatures",)),

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from posenc.encodings.divisor_pairs import DivisorPairs
     from posenc.encodings.dual_base import DualBaseRoPE
     from posenc.encodings.dynamic_position_bias import DynamicPositionBias
+    from posenc.encodings.factorised_learned import FactorisedLearned
     from posenc.encodings.fire import FIRE
     from posenc.encodings.forgetting import ForgettingGate
     from posenc.encodings.fourier_features import FourierFeatures
     from posenc.encodings.gated_bias import GatedBias
+    from posenc.encodings.grid_learned import GridLearned
     from posenc.encodings.grid_sinusoidal import GridSinusoidal
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
@@ -91,9 +93,11 @@ __all__ = [
     "DynamicNTK",
     "DynamicPositionBias",
     "Encoding",
+    "FactorisedLearned",
     "ForgettingGate",
     "FourierFeatures",
     "GatedBias",
+    "GridLearned",
     "GridSinusoidal",
     "KerpleLog",
     "KerplePower",
@@ -174,6 +178,8 @@ _HOMES = {
     "ForgettingGate": "posenc.encodings.forgetting",
     "FourierFeatures": "posenc.encodings.fourier_features",
     "GatedBias": "posenc.encodings.gated_bias",
+    "FactorisedLearned": "posenc.encodings.factorised_learned",
+    "GridLearned": "posenc.encodings.grid_learned",
     "GridSinusoidal": "posenc.encodings.grid_sinusoidal",
     "KerpleLog": "posenc.encodings.kerple",
     "KerplePower": "posenc.encodings.kerple",

@@ -94,7 +94,7 @@ REFUSED = [
         r"^table must have shape \(4, dim\) for prefix=0",
     ),
     ({"table": TABLE, "old": (2, 2), "new": (3,)} | CUBIC, ValueError, r"^new must have as many axes as old=\(2, 2\)"),
-    ({"table": TABLE, "old": 2, "new": (3,)} | CUBIC, TypeError, r"^old must be a tuple of one to three sizes; got 2"),
+    ({"table": TABLE, "old": 2, "new": (3,)} | CUBIC, TypeError, r"^old must be a tuple of 1 to 3 sizes; got 2"),
     ({"table": TABLE, "old": (2, 0), "new": (3,)} | CUBIC, ValueError, r"^old must be an integer from 1"),
     ({"table": TABLE, "old": (5,), "new": (2.0,)} | CUBIC, TypeError, r"^new must be an integer from 1"),
     ({"table": TABLE.astype(int), "old": (5,), "new": (2,)} | CUBIC, TypeError, r"^table must hold floats; got int64"),

@@ -9,7 +9,9 @@ import mpmath
 
 from oracles import (
     axial_learned,
+    factorised_learned,
     fourier_features,
+    grid_learned,
     grid_sinusoidal,
     random_fourier_features,
     time2vec,
@@ -99,3 +101,17 @@ def test_grid_sinusoidal() -> None:
     gathered = Fields(dims=(4, 2), order=(0, 1), layout="gathered", first="cosine", base=10_000.0, ladder=4)
     by_hand = [down[1], down[3], across[1], down[0], down[2], across[0]]
     assert printed(grid_sinusoidal.row(gathered, (1, 2)), 12) == printed(by_hand, 12)
+
+
+def test_grid_learned() -> None:
+    # Two rows of three patches behind a class token: patch (1, 2) is the sixth patch and the seventh vector.
+    record = Fields(sizes=(2, 3), prefix=1)
+    params = {"table": [[float(number)] for number in range(7)]}
+    assert [grid_learned.row(record, place, params)[0] for place in ((-1, 0), (0, 0), (0, 2), (1, 2))] == [0, 1, 3, 6]
+
+
+def test_factorised_learned() -> None:
+    params = {"table_0": [[1.0, 2.0], [3.0, 4.0]], "table_1": [[10.0, -20.0], [30.0, -4.0]]}
+    assert factorised_learned.row(Fields(combine="summed"), (1, 1), params) == [33.0, 0.0]
+    assert factorised_learned.magnitude(Fields(combine="summed"), (1, 1), params) == [33.0, 8.0]
+    assert factorised_learned.row(Fields(combine="concatenated"), (0, 1), params) == [1.0, 2.0, 30.0, -4.0]

@@ -50,6 +50,8 @@ def _whole(record: Encoding) -> list[int]:
     if hasattr(record, "farthest"):  # as far as that from a centre
         ends = (record.centre - record.farthest, record.centre + record.farthest)  # type: ignore[attr-defined]
         return [*(place for place in (*NEAR, *NEGATIVE) if abs(place) < record.farthest // 2), *ends]
+    if hasattr(record, "sizes"):  # a grid; every coordinate takes what the shortest side does
+        return [*range(0, min(record.sizes) - 1, 3), min(record.sizes) - 1]
     table = tabled(record)
     last = (getattr(table, "extent", None) or table.length) - 1
     return sorted({0, 1, 3, last // 2, last - 1, last})

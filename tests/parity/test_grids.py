@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from posenc import GridSinusoidal
-from posenc.positions import grid, grid_from_mask
+from posenc import FactorisedLearned, GridLearned, GridSinusoidal
+from posenc.positions import grid, grid_from_mask, prefixed
 
 #: A frequency is off by 3 units of 2^-23, its angle rounds once and the wave once, of angles below 40.
 BUDGET = 4 * 2.0**-23 * 40 + 2.0**-23
@@ -113,3 +114,40 @@ def test_timm(timm: Callable[..., dict[str, Any]]) -> None:
     down = torch.from_numpy(grid(7, 5))
     ours = GridSinusoidal(dims=(12, 12), layout="gathered").embed(down)
     assert (ours - theirs["columns"]).abs().max() <= BUDGET
+
+
+def test_learned_tables_of_detr() -> None:
+    """A table an axis, the column's vector first."""
+    peer = modeling("detr").DetrLearnedPositionEmbedding(6)
+    theirs = peer((2, 1, 5, 9), torch.device("cpu"), torch.float32)[1].flatten(1).T
+    tables = {"table_0": peer.column_embeddings.weight.detach(), "table_1": peer.row_embeddings.weight.detach()}
+    record = FactorisedLearned(sizes=(50, 50), dims=(6, 6), combine="concatenated")
+    assert torch.equal(record.embed(torch.from_numpy(grid(5, 9, order="wh")), tables), theirs)
+
+
+def test_learned_tables_of_gemma_4() -> None:
+    drawn = torch.randn(2, 20, 6, generator=torch.Generator().manual_seed(0))
+    places = torch.from_numpy(grid(5, 9, order="wh"))
+    kind = modeling("gemma4").Gemma4VisionPatchEmbedder
+    theirs = kind._position_embeddings(
+        SimpleNamespace(position_embedding_table=drawn), places[None], torch.zeros(1, 45, dtype=torch.bool)
+    )
+    record = FactorisedLearned(sizes=(20, 20), dims=(6, 6))
+    assert torch.equal(record.embed(places, {"table_0": drawn[0], "table_1": drawn[1]}), theirs[0])
+
+
+def test_learned_table_of_vit() -> None:
+    """The class token is the row of the table before the patches."""
+    transformers = pytest.importorskip("transformers")
+    module = modeling("vit")
+    config = transformers.ViTConfig(hidden_size=6, image_size=(12, 20), patch_size=4, num_attention_heads=1)
+    peer = module.ViTEmbeddings(config)
+    with torch.no_grad():
+        peer.position_embeddings.normal_(generator=torch.Generator().manual_seed(0))
+        peer.cls_token.zero_()
+        peer.patch_embeddings.projection.weight.zero_()
+        peer.patch_embeddings.projection.bias.zero_()
+        theirs = peer(torch.zeros(1, 3, 12, 20))[0]
+    record = GridLearned(dim=6, sizes=(3, 5), prefix=1)
+    places = prefixed(torch.from_numpy(grid(3, 5)), 1)
+    assert torch.equal(record.embed(places, {"table": peer.position_embeddings[0].detach()}), theirs)

@@ -39,7 +39,7 @@ def resize_table(
     >>> resize_table(table, (1, 4), (1, 2), prefix=0, method="bilinear", antialias=False).tolist()
     [[0.5], [2.5]]
     """
-    old, new = _grid("old", old), _grid("new", new)
+    old, new = grid_sizes("old", old), grid_sizes("new", new)
     prefix = _check.integer("prefix", prefix, 0, 1 << 20)
     method, antialias = _check.choice("method", method, METHODS), _check.truth("antialias", antialias)
     if len(old) != len(new):
@@ -97,7 +97,8 @@ def _kernel(method: str, antialias: bool) -> Any:
     return cubic
 
 
-def _grid(name: str, sizes: Any) -> tuple[int, ...]:
-    if not isinstance(sizes, tuple | list) or not 1 <= len(sizes) <= 3:
-        raise TypeError(f"{name} must be a tuple of one to three sizes; got {_check.shown(sizes)}. Give (16, 16), say.")
-    return tuple(_check.integer(name, size, 1, LONGEST) for size in sizes)
+def grid_sizes(name: str, sizes: Any, *, least: int = 1, most: int = LONGEST) -> tuple[int, ...]:
+    """One size an axis, from `least` to three of them, as plain ints."""
+    if not isinstance(sizes, tuple | list) or not least <= len(sizes) <= 3:
+        raise TypeError(f"{name} must be a tuple of {least} to 3 sizes; got {_check.shown(sizes)}. Give (16, 16), say.")
+    return tuple(_check.integer(name, size, 1, most) for size in sizes)

@@ -8,6 +8,8 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.positions.coordinates import coordinates
+from posenc.positions.whole import whole
 
 #: The most patches on one side.
 LONGEST = 1 << 26
@@ -87,23 +89,61 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
     return found.reshape((*mask.shape[:-2], mask.shape[-2] * mask.shape[-1], 2))
 
 
-def prefixed(positions: Array, count: int) -> np.ndarray:
-    """`count` tokens before the patches, such as a class token: the row -1 of the grid, columns 0 … count-1; (count + n, axes).
+def prefixed(positions: Array, count: int) -> Array:
+    """`count` tokens before the patches, such as a class token: token j stands at (-1, …, 0, j), above the grid.
 
-    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, 2), rows first, whole numbers.
+    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, axes), whole numbers; result (count + n, axes).
 
     >>> prefixed(grid(1, 2), 1).tolist()
     [[-1, 0], [0, 0], [0, 1]]
     """
     positions = _array.as_array("positions", positions)
-    if positions.ndim != 2 or positions.shape[-1] != 2 or _array.kind(positions) != "integer":
+    if positions.ndim != 2 or positions.shape[-1] < 2 or _array.kind(positions) != "integer":
         raise ValueError(
-            f"positions must be whole rows and columns of shape (n, 2); got {_array.dtype_name(positions.dtype)} of shape "
+            f"positions must be whole rows and columns of shape (n, axes); got {_array.dtype_name(positions.dtype)} of shape "
             f"{tuple(positions.shape)}. Give grid(height, width)."
         )
     count = _check.integer("count", count, 0, LONGEST)
-    before = np.stack([np.full(count, -1), np.arange(count)], -1)
-    return _array.namespace(positions).concatenate([_array.constant(before, positions, positions.dtype), positions], 0)  # type: ignore[no-any-return]
+    before = np.zeros((count, positions.shape[-1]), np.int64)
+    before[:, 0], before[:, -1] = -1, np.arange(count)
+    parts = [_array.constant(before, positions, positions.dtype), positions]
+    return _array.namespace(positions).concatenate(parts, 0)
+
+
+def on_grid(
+    positions: Array, sizes: tuple[int, ...], *, prefix: int = 0, like: Array
+) -> tuple[tuple[Array, ...], Array, Array]:
+    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard; each (*batch, n).
+
+    A token before the grid has its number as its last index. The guard is 0.0, or NaN for a position off the grid that
+    could not be seen; ValueError for one that can be.
+
+    >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1, like=np.zeros(1))
+    >>> row.tolist(), column.tolist(), front.tolist()
+    ([1, 0], [2, 0], [False, True])
+    """
+    found = [whole("positions", place) for place in coordinates("positions", positions, len(sizes), like=like)]
+    first, last = found[0][0], found[-1][0]
+    xp = _array.namespace(first)
+    front, inside = (first == -1) & (last >= 0) & (last < prefix), first == first
+    for index, _ in found[1:-1]:
+        front = front & (index == 0)
+    for (index, _), size in zip(found, sizes, strict=True):
+        inside = inside & (index >= 0) & (index < size)
+    fits = front | inside
+    if _array.concrete(fits) and not fits.all().item():
+        where = ~fits.reshape(-1)
+        bad = tuple(index.reshape(-1)[where][0].item() for index, _ in found)
+        before = f", or (-1, …, j) of a token j below {prefix} before it" if prefix else ""
+        raise ValueError(
+            f"positions must be on the grid of {sizes}{before}; got {bad}. Resize the table to a larger grid."
+        )
+    zero = sum((guard for _, guard in found[1:]), found[0][1])
+    guard = xp.where(fits, zero, xp.full_like(zero, float("nan")))
+    safe = [xp.clip(index, 0, size - 1) for (index, _), size in zip(found, sizes, strict=True)]
+    if prefix:
+        safe[-1] = xp.where(front, xp.clip(last, 0, prefix - 1), safe[-1])
+    return tuple(safe), front, guard
 
 
 def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:

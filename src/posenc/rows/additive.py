@@ -5,7 +5,9 @@ from __future__ import annotations
 from posenc.encodings.axial_learned import AxialLearned
 from posenc.encodings.count import Count, NormalisedCount
 from posenc.encodings.divisor_pairs import DivisorPairs
+from posenc.encodings.factorised_learned import FactorisedLearned
 from posenc.encodings.fourier_features import FourierFeatures
+from posenc.encodings.grid_learned import GridLearned
 from posenc.encodings.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.learned import Learned
 from posenc.encodings.nope import NoPE
@@ -107,6 +109,23 @@ ADDED: tuple[Row, ...] = (
         "Kitaev et al. 2020, arXiv:2001.04451",
         ("AxialPositionEmbeddings (Reformer)", "AxialPositionalEncoding (Trax)"),
         "For very long inputs of a fixed shape, whose table of a vector a position would be too large.",
+    ),
+    Row(
+        GridLearned,
+        (GridLearned(dim=4, sizes=(13, 25)), GridLearned(dim=3, sizes=(9, 20), prefix=2, std=0.5)),
+        "Dosovitskiy et al. 2020, arXiv:2010.11929",
+        ("pos_embed (timm)", "position_embeddings (ViT)", "interpolate_pos_encoding", "resample_abs_pos_embed"),
+        "For images of one size with enough of them to learn from; resize the table, grid stated, for others.",
+    ),
+    Row(
+        FactorisedLearned,
+        (
+            FactorisedLearned(sizes=(13, 25), dims=(4, 4)),
+            FactorisedLearned(sizes=(12, 24), dims=(3, 3), combine="concatenated", std=0.5),
+        ),
+        "Dehghani et al. 2023, arXiv:2307.06304",
+        ("DetrLearnedPositionEmbedding", "position_embedding_table (Gemma 4)", "row_embedder (Pix2Struct)"),
+        "For images of many sizes: rows and columns are seen more often than their crossings.",
     ),
     Row(
         FourierFeatures,
