@@ -235,6 +235,8 @@ def _long_enough(sample: Encoding, longest: int) -> Encoding:
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     if stated.get("length", longest) < longest:
         return replace(sample, length=longest)  # type: ignore[call-arg]
+    if sizes := stated.get("sizes"):  # a word stands at one number on every axis
+        return replace(sample, sizes=tuple(max(size, longest) for size in sizes))  # type: ignore[call-arg]
     if isinstance(inner := stated.get("encoding"), Encoding):
         return replace(sample, encoding=_long_enough(inner, longest))  # type: ignore[call-arg]
     if parts := stated.get("parts"):
