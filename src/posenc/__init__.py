@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
     from posenc.encodings.additive_grape import AdditiveGRAPE
     from posenc.encodings.alibi import ALiBi
+    from posenc.encodings.axial_layouts import axial
     from posenc.encodings.axial_learned import AxialLearned
     from posenc.encodings.axial_rope import AxialRoPE
     from posenc.encodings.bounded_alibi import BoundedALiBi
@@ -143,6 +144,7 @@ __all__ = [
     "XPos",
     "YaRN",
     "__version__",
+    "axial",
     "cosine_sine",
     "phase",
     "positions",
@@ -220,6 +222,7 @@ _HOMES = {
     "ValueRotation": "posenc.encodings.value_rotation",
     "XPos": "posenc.encodings.xpos",
     "YaRN": "posenc.frequencies",
+    "axial": "posenc.encodings.axial_layouts",
     "resize_table": "posenc.encodings.resize_table",
     "resized": "posenc.encodings.learned",
 }

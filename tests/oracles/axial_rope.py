@@ -18,12 +18,18 @@ def theta(record, plane):
     return scalings.frequency(record.scaling, record.base, record.ladder, record.rung[plane])
 
 
+def wave(record, plane, coordinate):
+    if type(record.ladder).__name__ != "InTurns":
+        return mpmath.expj(coordinate * theta(record, plane))
+    inner = record.ladder.ladder  # so many whole turns for one unit
+    return mpmath.expjpi(2 * coordinate * scalings.frequency(None, inner.base, inner.dim, record.rung[plane]))
+
+
 def rotated(record, x, position):
     with mpmath.workprec(240):
         turned = [mpmath.mpf(value) for value in x]
         factor = scalings.attention_factor(record.scaling)
         for plane, (one, two) in enumerate(planes(record)):
-            angle = mpmath.mpf(position[record.axis[plane]]) * theta(record, plane)
-            number = factor * mpmath.mpc(x[one], x[two]) * mpmath.expj(angle)
+            number = factor * mpmath.mpc(x[one], x[two]) * wave(record, plane, mpmath.mpf(position[record.axis[plane]]))
             turned[one], turned[two] = number.real, number.imag
         return turned

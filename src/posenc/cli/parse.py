@@ -12,6 +12,7 @@ from typing import Any
 from posenc import frequencies
 from posenc.catalog import CATALOG
 from posenc.compose import PerLayer
+from posenc.phase import Frequencies
 
 #: Longer or deeper than any record that is meant.
 LONGEST = 10_000
@@ -31,13 +32,15 @@ def is_record(text: str) -> bool:
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, schedules of them, and those that scale frequencies."""
-    scalings = {
+    """What may be called: the records of the catalog, schedules of them, ladders of frequencies and what scales them."""
+    ladders = {
         name: value
         for name, value in vars(frequencies).items()
-        if isinstance(value, type) and issubclass(value, frequencies.Scaling) and value is not frequencies.Scaling
+        if isinstance(value, type)
+        and issubclass(value, frequencies.Scaling | Frequencies)
+        and value is not frequencies.Scaling
     }
-    return {row.encoding.__name__: row.encoding for row in CATALOG} | {PerLayer.__name__: PerLayer} | scalings
+    return {row.encoding.__name__: row.encoding for row in CATALOG} | {PerLayer.__name__: PerLayer} | ladders
 
 
 def record(text: str) -> Any:
@@ -72,6 +75,8 @@ def apart(record: Any, then: str) -> str:
     """What a record is that is no encoding, and what to do with it; `then` is for a schedule."""
     if isinstance(record, frequencies.Scaling):
         return "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)."
+    if isinstance(record, Frequencies):
+        return "a ladder of frequencies. Give it to a rotation of several axes."
     return f"a schedule. {then}"
 
 

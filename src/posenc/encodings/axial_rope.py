@@ -16,20 +16,20 @@ from posenc.phase import Frequencies, Numerics, cosine_sine
 from posenc.positions import coordinates
 from posenc.turn import Pairing, Turn
 
-#: More coordinates than any medium has: text, height, width, time, depth, channel …
-MOST_AXES = 16
+MOST_AXES = 16  # more coordinates than any medium has
 
 
 @dataclass(frozen=True)
 class AxialRoPE(Rotates):
-    """Turn pair i by the angle position[axis[i]] · base^(-2·rung[i]/ladder).
+    """Turn pair i by the angle position[axis[i]] · base^(-2·rung[i]/ladder). `axial` gives it for named layouts.
 
     Every rotation over a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how
     channels are paired. Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023,
     arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
 
     axis: the coordinate that each pair reads, from 0; as many as pairs.     rung: its frequency's place in the ladder.
-    ladder: the width that the exponents are taken of: dim where axes share one ladder, dim/axes where each has its own.
+    ladder: the width that the exponents are taken of: dim where axes share one ladder, dim/axes where each has its own. Or a
+    record of frequencies of which `rung` chooses, Bands or Joined, say; base and scaling are then left alone.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
     numerics, scaling: as in `RoPE`; a scaling changes the ladder, before the rungs are chosen.
 
@@ -43,7 +43,7 @@ class AxialRoPE(Rotates):
 
     axis: tuple[int, ...]
     rung: tuple[int, ...]
-    ladder: int
+    ladder: int | Frequencies
     base: float = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     blocks: int = 1
@@ -58,22 +58,25 @@ class AxialRoPE(Rotates):
         _check.settle(
             self,
             axis=_numbers("axis", self.axis, MOST_AXES - 1),
-            ladder=_check.integer("ladder", self.ladder, 2, even=True),
             base=_check.real("base", self.base, 0.0, 1e30, above=True),
             pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
             numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
         )
-        _check.settle(self, rung=_numbers("rung", self.rung, self.ladder // 2 - 1))
+        if not isinstance(self.ladder, Frequencies):
+            _check.settle(self, ladder=_check.integer("ladder", self.ladder, 2, even=True))
+        elif self.base != 10_000.0 or self.scaling is not None:
+            raise ValueError(f"ladder must be a width beside base or scaling; got {self.ladder!r}. Put them into it.")
+        if self.scaling is not None:
+            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
+        _check.settle(self, rung=_numbers("rung", self.rung, self.rungs.pairs - 1))
         if len(self.rung) != len(self.axis):
             raise ValueError(f"rung must have one number a pair, {len(self.axis)}; got {len(self.rung)}. Give as many.")
         if set(self.axis) != set(range(self.axes)):
             raise ValueError(f"axis must use every coordinate from 0 to its last; got {self.axis}. Leave none out.")
-        if self.scaling is not None:
-            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
         _check.settle(self, blocks=self.channels.blocks)
-        _ = self.frequencies, self.on_axes  # settled now: torch.compile takes a record that exists
+        _ = self.on_axes  # settled now: torch.compile takes a record that exists
 
     @property
     def axes(self) -> int:
@@ -85,14 +88,20 @@ class AxialRoPE(Rotates):
 
     @property
     def channels(self) -> Pairing:
-        """Which channels make a pair."""
         return Pairing(self.pairing, self.head_dim, self.head_dim, 0, self.blocks)
+
+    @property
+    def rungs(self) -> Frequencies:
+        """The whole ladder, of which each pair has one rung."""
+        if isinstance(self.ladder, Frequencies):
+            return self.ladder
+        ladder = Geometric(self.ladder, self.base)
+        return ladder if self.scaling is None else Rescaled(ladder, self.scaling)
 
     @cached_property
     def frequencies(self) -> Frequencies:
         """How fast each pair turns along its own axis."""
-        ladder = Geometric(self.ladder, self.base)
-        return Chosen(ladder if self.scaling is None else Rescaled(ladder, self.scaling), self.rung)
+        return Chosen(self.rungs, self.rung)
 
     @cached_property
     def on_axes(self) -> tuple[Chosen, ...]:
@@ -137,7 +146,5 @@ def _product_dtype(numerics: str, like: Array) -> Any:
 
 def _numbers(name: str, given: Any, most: int) -> tuple[int, ...]:
     if not isinstance(given, tuple | list) or not given:
-        raise TypeError(
-            f"{name} must be a tuple of whole numbers, one a pair; got {_check.shown(given)}. Give (0, 1), say."
-        )
+        raise TypeError(f"{name} must be a tuple of whole numbers, one a pair; got {_check.shown(given)}. Give (0, 1).")
     return tuple(_check.integer(name, number, 0, most) for number in given)

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import ROLES, Claim, Params, Role, Rotates
-from posenc.frequencies import Geometric
-from posenc.phase import Frequencies, Numerics, cosine_sine
+from posenc.frequencies import Geometric, Joined
+from posenc.phase import Numerics, cosine_sine
 from posenc.turn import Pairing, Turn
-
-
-@dataclass(frozen=True)
-class TwoLadders(Frequencies):
-    """The frequencies of one ladder, then those of another."""
-
-    first: Geometric
-    second: Geometric
-
-    @property
-    def pairs(self) -> int:
-        return self.first.pairs + self.second.pairs
-
-    def exact(self) -> tuple[Decimal, ...]:
-        return (*self.first.exact(), *self.second.exact())
-
-    def float32(self, like: Array) -> Array:
-        return _array.namespace(like).concatenate([self.first.float32(like), self.second.float32(like)])
 
 
 @dataclass(frozen=True)
@@ -80,9 +61,9 @@ class DualBaseRoPE(Rotates):
         return self.dim
 
     @cached_property
-    def frequencies(self) -> TwoLadders:
+    def frequencies(self) -> Joined:
         """How fast each pair turns."""
-        return TwoLadders(Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base))
+        return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         self.checked(params)

@@ -4,6 +4,8 @@ from posenc.frequencies.bands import Bands
 from posenc.frequencies.chosen import Chosen
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.dynamic_ntk import DynamicNTK
+from posenc.frequencies.in_turns import InTurns
+from posenc.frequencies.joined import Joined
 from posenc.frequencies.ladder import Divisors, Geometric
 from posenc.frequencies.linear import Linear
 from posenc.frequencies.llama3 import Llama3
@@ -25,6 +27,8 @@ __all__ = [
     "Drawn",
     "DynamicNTK",
     "Geometric",
+    "InTurns",
+    "Joined",
     "Linear",
     "Llama3",
     "LongRoPE",

@@ -46,6 +46,9 @@ class Chosen(Frequencies):
     def float32(self, like: Array) -> Array:
         return self.ladder.float32(like)[_array.constant(_index(self), like)]
 
+    def angle32(self, positions: Array) -> Array:
+        return self.ladder.angle32(positions)[..., _array.constant(_index(self), positions)]
+
 
 @_array.host
 def _index(chosen: Chosen) -> np.ndarray:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.encodings.dual_base import TwoLadders
-from posenc.frequencies import Chosen, Divisors, Geometric, Rescaled
+from posenc.frequencies import Chosen, Divisors, Geometric, Joined, Rescaled
 from posenc.inspect import _text
 from posenc.phase import Frequencies
 
@@ -103,9 +102,11 @@ def angle(place: str, frequencies: Frequencies, pair: int) -> str:
     if isinstance(frequencies, Geometric):
         top, bottom = frequencies.exponents()[pair]
         return f"{place} / {_text.number(frequencies.base)}^({top}/{bottom})"
-    if isinstance(frequencies, TwoLadders):
-        past = pair - frequencies.first.pairs
-        return angle(place, frequencies.first, pair) if past < 0 else angle(place, frequencies.second, past)
+    if isinstance(frequencies, Joined):
+        for part in frequencies.parts:
+            if pair < part.pairs:
+                return angle(place, part, pair)
+            pair -= part.pairs
     if isinstance(frequencies, Chosen):
         return angle(place, frequencies.ladder, frequencies.rungs[pair])
     if isinstance(frequencies, Divisors):

@@ -8,7 +8,7 @@ from posenc.encodings.learned_rope import LearnedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.value_rotation import ValueRotation
 from posenc.encodings.xpos import XPos
-from posenc.frequencies import Linear
+from posenc.frequencies import Geometric, InTurns, Linear
 from posenc.rows.row import Row
 
 ROTATED: tuple[Row, ...] = (
@@ -54,6 +54,7 @@ ROTATED: tuple[Row, ...] = (
             AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, base=100.0),
             AxialRoPE(axis=(0, 1, 2, 0), rung=(0, 1, 2, 3), ladder=8, pairing="halves", scaling=Linear(factor=4.0)),
             AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, pairing="halves", blocks=2, numerics="float32"),
+            AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=InTurns(Geometric(dim=4, base=100.0))),
         ),
         "Wang et al. 2024, arXiv:2409.12191",
         ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),

@@ -54,10 +54,9 @@ def _repr(encoding: Encoding) -> None:
 def _fields_matter(encoding: Encoding) -> None:
     own = everything_seen(encoding)
     for field in fields(encoding):
-        if any(everything_seen(other) != own for other in variants(encoding, field.name)) or not list(
-            others(encoding, field.name)
-        ):
-            continue
+        changed_ones = variants(encoding, field.name)
+        if not changed_ones or any(everything_seen(other) != own for other in changed_ones):
+            continue  # what is refused is not ignored
         ensure(
             _matters_elsewhere(encoding, field.name),
             f"{field.name}: expected it to change something seen, but no value does.",

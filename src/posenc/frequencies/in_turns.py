@@ -1,0 +1,38 @@
+"""A ladder whose frequencies count whole turns, not radians."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc._array import Array
+from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
+
+
+@dataclass(frozen=True)
+class InTurns(Frequencies):
+    """ω_i = 2π·ladder_i: one unit of position is so many whole turns, as for coordinates from -1 to 1 (DINOv3).
+
+    ladder: a record of frequencies. Raises TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric
+    >>> InTurns(Geometric(dim=2)).radians().round(4).tolist()
+    [6.2832]
+    """
+
+    ladder: Frequencies
+
+    def __post_init__(self) -> None:
+        _check.instance("ladder", self.ladder, Frequencies, "a record of frequencies")
+
+    @property
+    def pairs(self) -> int:
+        return self.ladder.pairs
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return tuple(EXACT.multiply(frequency, TWO_PI) for frequency in self.ladder.exact())
+
+    def angle32(self, positions: Array) -> Array:
+        return self.ladder.angle32(positions * (2 * math.pi))  # the position first, as released code multiplies

@@ -1,0 +1,46 @@
+"""Several ladders one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.phase.frequencies import Frequencies
+
+
+@dataclass(frozen=True)
+class Joined(Frequencies):
+    """The frequencies of each part, one part after another: a ladder for each axis of a video, say.
+
+    parts: records of frequencies, at least one. Raises TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric
+    >>> Joined((Geometric(dim=2), Geometric(dim=4))).radians().tolist()
+    [1.0, 1.0, 0.01]
+    """
+
+    parts: tuple[Frequencies, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple | list) or not self.parts:
+            raise TypeError(
+                f"parts must be a tuple of frequencies, at least one; got {_check.shown(self.parts)}. Give (Geometric(dim=4),), say."
+            )
+        for part in self.parts:
+            _check.instance("parts", part, Frequencies, "a tuple of records of frequencies")
+        _check.settle(self, parts=tuple(self.parts))
+
+    @property
+    def pairs(self) -> int:
+        return sum(part.pairs for part in self.parts)
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return tuple(frequency for part in self.parts for frequency in part.exact())
+
+    def float32(self, like: Array) -> Array:
+        return _array.namespace(like).concatenate([part.float32(like) for part in self.parts])
+
+    def angle32(self, positions: Array) -> Array:
+        return _array.namespace(positions).concatenate([part.angle32(positions) for part in self.parts], -1)

@@ -1,0 +1,83 @@
+"""Named layouts of several axes: what each deals out, by hand, and refused arguments."""
+
+import pytest
+
+from posenc import AxialRoPE, Linear, RoPE, axial
+from posenc.encodings.axial_layouts import LAYOUTS
+from posenc.frequencies import Bands, Geometric, InTurns, Joined
+
+#: Axis and rung of each pair, written out for four pairs of two axes or eight of three.
+DEALT = {
+    "qwen2-vl-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
+    "sam2": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
+    "gemma4-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
+    "step3-vision": ((2, 2), (1, 1, 0, 0), (0, 1, 0, 1)),
+    "inkling2-vision": ((2, 2), (1, 1, 0, 0), (0, 1, 0, 1)),
+    "kimi-vision": ((2, 2), (1, 0, 1, 0), (0, 0, 1, 1)),
+    "dinov3": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
+    "pixtral": ((2, 2), (0, 0, 1, 1), (0, 2, 1, 3)),
+    "neomme": ((2, 2), (0, 1, 0, 1), (0, 1, 2, 3)),
+    "qwen2-vl": ((2, 3, 3), (0, 0, 1, 1, 1, 2, 2, 2), tuple(range(8))),
+    "glm4v": ((2, 3, 3), (0, 0, 1, 1, 1, 2, 2, 2), tuple(range(8))),
+    "qwen3-vl": ((4, 2, 2), (0, 1, 2, 0, 1, 2, 0, 0), tuple(range(8))),
+    "ernie4.5-vl": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
+    "videorope": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
+    "hope": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
+    "lumos": ((2, 3, 3), (0, 0, 1, 2, 1, 2, 1, 2), tuple(range(8))),
+}
+
+
+def test_every_layout_is_written_out_here() -> None:
+    assert set(DEALT) == set(LAYOUTS)
+
+
+@pytest.mark.parametrize("layout", DEALT)
+def test_what_is_dealt_out(layout: str) -> None:
+    sections, axis, rung = DEALT[layout]
+    record = axial(layout, sections, base=100.0)
+    assert (record.axis, record.rung, record.pairing) == (axis, rung, LAYOUTS[layout].pairing)
+    assert record.blocks == (2 if layout == "gemma4-vision" else 1)
+
+
+def test_a_layout_is_a_plain_record() -> None:
+    assert axial("sam2", (1, 1), base=100.0) == AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2, base=100.0)
+    assert axial("qwen2-vl", (1, 1, 2), scaling=Linear(4.0)).rungs == RoPE(dim=8, scaling=Linear(4.0)).frequencies
+
+
+def test_ladders() -> None:
+    assert axial("dinov3", (2, 2), base=100.0).ladder == InTurns(Geometric(4, 100.0))
+    assert axial("sam2", (1, 2)).ladder == Joined((Geometric(2), Geometric(4)))
+    assert axial("sam2", (1, 2)).rung == (0, 1, 2)
+    assert axial("sam2", (2, 2), base=(10.0, 20.0)).ladder == Joined((Geometric(4, 10.0), Geometric(4, 20.0)))
+    assert axial("sam2", (2, 2), ladder=Bands(2)).frequencies.radians().round(4).tolist() == [3.1416, 6.2832] * 2
+    assert axial("hope", (3, 3, 3)).frequencies.radians()[5:].round(4).tolist() == [0.0060, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "begins"),
+    [
+        (lambda: axial("qwen", (1, 1)), "layout must be one of"),
+        (lambda: axial("pixtral", (1, 1, 1)), "sections must be 2 numbers of pairs"),
+        (lambda: axial("sam2", (1,)), "sections must be two or more numbers"),
+        (lambda: axial("sam2", 4), "sections must be two or more numbers"),
+        (lambda: axial("sam2", (1, 0)), "sections must be an integer from 1"),
+        (lambda: axial("pixtral", (1, 2)), "sections must be dealt out as 'pixtral' does"),
+        (lambda: axial("videorope", (1, 2, 4)), r"sections must be dealt out as 'videorope' does, \(1, 3, 3\)"),
+        (lambda: axial("lumos", (3, 3, 2)), "sections must be dealt out"),
+        (lambda: axial("gemma4-vision", (1, 2)), "sections must be dealt out"),
+        (lambda: axial("sam2", (1, 1), base=(1.0, 2.0, 3.0)), "base must be one number, or 2 for 'sam2'"),
+        (lambda: axial("qwen2-vl", (1, 1), base=(1.0, 2.0)), "base must be one number, or 1 for 'qwen2-vl'"),
+        (lambda: axial("hope", (1, 1, 1), scaling=Linear(2.0)), "scaling must be left out of 'hope'"),
+        (lambda: axial("dinov3", (1, 1), scaling=Linear(2.0)), "scaling must be left out of 'dinov3'"),
+        (lambda: AxialRoPE((0, 1), (0, 0), Geometric(2), base=5.0), "ladder must be a width beside base or scaling"),
+    ],
+)
+def test_refused(call, begins: str) -> None:
+    with pytest.raises(ValueError, match=f"^{begins}"):
+        call()
+
+
+@pytest.mark.parametrize("call", [lambda: Joined(()), lambda: Joined(3), lambda: Joined((3,)), lambda: InTurns(3)])
+def test_ladders_refuse(call) -> None:
+    with pytest.raises(TypeError, match=r"^(parts|ladder) must be"):
+        call()
