@@ -86,6 +86,14 @@ def test_damaged_headers(tmp_path, header, data, length, says):
     assert says in refused(written(tmp_path / "bad.safetensors", header, data, length))
 
 
+@pytest.mark.parametrize("length", [0x0280, 0x0380, 0x0480, 0x0580])
+def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path, length):
+    text = json.dumps(one()).encode()
+    path = written(tmp_path / "a.safetensors", text + b" " * (length - len(text)), b"12345678")
+    assert path.read_bytes()[:1] == b"\x80"
+    assert [entry.name for entry in read_header(path).entries] == ["a"]
+
+
 def test_huge_headers_are_not_read(tmp_path):
     path = tmp_path / "huge.safetensors"
     with path.open("wb") as file:

@@ -54,9 +54,10 @@ def read_header(path: str | Path) -> Header:
     path = Path(path)
     size = plain_size(path)
     with path.open("rb") as file:
-        first = file.read(8)
-        _no_pickle(path, first)
-        length = int.from_bytes(first, "little")
+        first = file.read(9)
+        if first[8:] != b"{":  # which a header begins with: its length may well look like the first bytes of a pickle
+            _no_pickle(path, first)
+        length = int.from_bytes(first[:8], "little")
         if size < 10 or not 2 <= length <= size - 8:
             raise _bad(
                 path,
@@ -67,7 +68,7 @@ def read_header(path: str | Path) -> Header:
             raise _bad(
                 path, f"its header would be {length} bytes, above {LARGEST_HEADER}", "The file is no safetensors"
             )
-        found = _parsed(path, file.read(length))
+        found = _parsed(path, first[8:] + file.read(length - 1))
     return Header(8 + length, size, _laid_out(path, found, size - 8 - length))
 
 
