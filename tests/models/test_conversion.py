@@ -180,6 +180,19 @@ def test_a_wrong_byte_on_the_disk_is_seen(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["old.safetensors"]
 
 
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
+    old = checkpoints.saved(tmp_path / "old.safetensors", checkpoints.model())
+
+    def appear(done, total):
+        (tmp_path / "new.safetensors").write_bytes(b"someone else's")
+
+    with pytest.raises(ValueError, match=r"output must be a name that is not taken; new\.safetensors exists"):
+        convert_checkpoint(
+            plan_conversion(old, heads=checkpoints.SHAPE, **HOW), tmp_path / "new.safetensors", progress=appear
+        )
+    assert (tmp_path / "new.safetensors").read_bytes() == b"someone else's"
+
+
 def test_nothing_is_overwritten_and_a_changed_file_is_seen(tmp_path):
     old = checkpoints.saved(tmp_path / "old.safetensors", checkpoints.model())
     plan = plan_conversion(old, heads=checkpoints.SHAPE, **HOW)

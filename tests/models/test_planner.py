@@ -70,6 +70,13 @@ def test_figures_by_hand():
     assert found.beyond == pytest.approx(2.0)
     change = [abs(sum(math.cos(m * w) - math.cos(m * w / 2) for w in omega)) / 8 for m in range(50)]
     assert found.short == pytest.approx(max(change), abs=1e-12)
+    below = next(m for m in range(400) if sum(math.cos(m * w / 2) for w in omega) < 0)
+    assert found.aggregates_to == below
+    wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that turn
+    assert (
+        figures(rotation(Partial(before, 36)), rotation(wider), trained, length, 50, rotation(wider)).aggregates_to
+        is None
+    )
     whole = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(4.0))
     assert figures(rotation(before), rotation(whole), trained, length, 50, rotation(whole)).unseen == 0
 
