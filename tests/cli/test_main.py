@@ -52,7 +52,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
         ),
         (["explain"], "posenc explain: Missing from posenc explain: RECORD|SENTENCE"),
         (["explain", "RoPE(dim=8)", "--position", "x"], "posenc explain: Error parsing --position"),
-        (["explain", "RoPE(dim=8)", "--position"], "posenc explain: Missing value for argument '--position'"),
+        (["recover", "--dim"], "posenc recover: Missing value for argument '--dim'"),
         (["explain", "RoPE(dim=8)", "--position", "1e300"], "position must be a finite number"),
         (["explain", "RoPE(dim=8)", "--dims", "99"], "dims must be an integer from 0 to 7; got 99"),
         (["explain", "RoPE(dim=8)", "--versus", "x y"], "versus must come with a sentence"),

@@ -1,0 +1,197 @@
+"""Does a torch module of your own treat positions alike however it is run: cached, batched, sharded, exported?
+
+Each audit runs the module in two ways that must give the same and returns what it found as data. Whatever is wrong with
+positions in one of the ways shows, whichever encoding the module has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from posenc import _check
+from posenc._array import Array
+
+#: What sums in another order may change, in units of the last place and of the root of the number of terms.
+UNITS = 16.0
+
+Whole = Callable[[Array], Array]
+Step = Callable[[Array, Any], tuple[Array, Any]]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What two ways of running gave.
+
+    name: of the audit.   ok: whether they agree.   largest: the largest difference.   allowed: what rounding may do.
+    first: the first place along the tokens where they differ, -1 where none; `row` the row of the batch it is in.
+    """
+
+    name: str
+    ok: bool
+    largest: float
+    allowed: float
+    first: int = -1
+    row: int = -1
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"{self.name}: the same, within {self.largest:.2g} of {self.allowed:.2g} allowed"
+        place = f"token {self.first}" + (f" of row {self.row}" if self.row >= 0 else "")
+        return (
+            f"{self.name}: they differ from {place} on, by up to {self.largest:.3g}; rounding allows {self.allowed:.2g}"
+        )
+
+
+def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1) -> Audit:
+    """Whether decoding token by token with a cache gives what all tokens at once give.
+
+    whole(x) → (batch, n, ...) for x (batch, n, ...): token ids or vectors. step(part, cache) → (output, cache), with None for
+    the first cache. prompt: how many tokens the first step takes; then one at a time. See `causal_lm` for models of Hugging
+    Face. ValueError where shapes do not belong together.
+
+    >>> def step(part, total):
+    ...     sums = part.cumsum(1) if total is None else total + part.cumsum(1)
+    ...     return sums, sums[:, -1:]
+    >>> decode_equals_prefill(lambda x: x.cumsum(1), step, torch.arange(6.0).reshape(1, 6)).ok
+    True
+    """
+    _tokens(x)
+    prompt = _check.integer("prompt", prompt, 1, x.shape[1])
+    with torch.no_grad():
+        expected, cache, parts = whole(x), None, []
+        for start, end in zip([0, *range(prompt, x.shape[1])], range(prompt, x.shape[1] + 1), strict=True):
+            output, cache = step(x[:, start:end], cache)
+            parts.append(output)
+        return _compared("decode equals prefill", expected, torch.cat(parts, 1))
+
+
+def batch_equals_single(module: Callable[..., Array], *arguments: Array) -> Audit:
+    """Whether each row of a batch gets what it gets alone; arguments: tensors with the batch on their first axis.
+
+    >>> print(batch_equals_single(lambda x: x - x.mean(0), torch.eye(2)))
+    batch equals single: they differ from token 0 of row 0 on, by up to 0.5; rounding allows 1.3e-06
+    """
+    if not arguments or len({len(_tokens(argument)) for argument in arguments}) != 1 or len(arguments[0]) < 2:
+        raise ValueError(
+            f"arguments must have one batch of two rows or more on their first axis; got shapes {[tuple(a.shape) for a in arguments]}. "
+            "Give a batch."
+        )
+    with torch.no_grad():
+        rows = [module(*(argument[row : row + 1] for argument in arguments)) for row in range(len(arguments[0]))]
+        return _compared("batch equals single", module(*arguments), torch.cat(rows, 0))
+
+
+def sharded_equals_whole(
+    module: Callable[[Array, Array], Array],
+    x: Array,
+    positions: Array,
+    *,
+    shards: int = 2,
+    scheme: Literal["contiguous", "zigzag"] = "contiguous",
+) -> Audit:
+    """Whether the parts of a sequence, each with the positions it has in the whole, give what the whole gives.
+
+    module(x, positions) acts on each token by itself, as a rotation does: x (batch, n, ...), positions (n,) or (batch, n).
+    scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a causal
+    mask. ValueError where the sequence cannot be cut so.
+
+    >>> sharded_equals_whole(lambda x, p: x + p[:, None], torch.zeros(1, 8, 2), torch.arange(8), scheme="zigzag").ok
+    True
+    """
+    length = _tokens(x).shape[1]
+    shards = _check.integer("shards", shards, 2, 1 << 16)
+    _check.choice("scheme", scheme, ("contiguous", "zigzag"))
+    pieces = shards * (2 if scheme == "zigzag" else 1)
+    if length % pieces or positions.shape[-1] != length:
+        raise ValueError(
+            f"shards must cut the {length} tokens of x into {pieces} equal pieces, with a position each; got {positions.shape[-1]} "
+            "positions. Give another length."
+        )
+    cut = torch.arange(length, device=x.device).reshape(pieces, -1)
+    with torch.no_grad():
+        found = torch.empty_like(expected := module(x, positions))
+        for rank in range(shards):
+            own = cut[rank] if scheme == "contiguous" else torch.cat([cut[rank], cut[pieces - 1 - rank]])
+            found[:, own] = module(x[:, own], positions[..., own])
+        return _compared("sharded equals whole", expected, found)
+
+
+def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], other: Sequence[Array]) -> Audit:
+    """Whether a program exported from arguments of one length gives what the module gives at another length.
+
+    example, other: the same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
+    length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an audit that failed.
+
+    >>> exported_equals_eager(torch.nn.Linear(2, 2), [torch.zeros(1, 4, 2)], [torch.zeros(1, 7, 2)]).ok
+    True
+    """
+    if len(example) != len(other) or any(one.ndim != two.ndim for one, two in zip(example, other, strict=True)):
+        raise ValueError(
+            f"other must have the arguments of example at another length; got {len(other)} for {len(example)}. Give both."
+        )
+    free = tuple(_free(one, two) for one, two in zip(example, other, strict=True))
+    if not any(free):
+        raise ValueError("other must have another length than example; got the same shapes. Give two lengths.")
+    name = "exported equals eager"
+    with torch.no_grad():
+        expected = module(*other)
+        try:
+            program = torch.export.export(module, tuple(example), dynamic_shapes=free).module()
+            found = program(*other)
+        except (RuntimeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            return Audit(name, False, float("inf"), 0.0, min(one.shape[1] for one in example if one.ndim > 1))
+        return _compared(name, expected, found)
+
+
+def causal_lm(model: Any) -> tuple[Whole, Step]:
+    """`whole` and `step` of a causal language model of Hugging Face, for `decode_equals_prefill`; x is token ids."""
+
+    def whole(ids: Array) -> Array:
+        return model(input_ids=ids, use_cache=False).logits
+
+    def step(ids: Array, cache: Any) -> tuple[Array, Any]:
+        output = model(input_ids=ids, past_key_values=cache, use_cache=True)
+        return output.logits, output.past_key_values
+
+    return whole, step
+
+
+def _free(one: Array, two: Array) -> dict[int, Any]:
+    auto = torch.export.Dim.DYNAMIC
+    return {axis: auto for axis in range(one.ndim) if one.shape[axis] != two.shape[axis]}
+
+
+def _tokens(x: Array) -> Array:
+    if not isinstance(x, torch.Tensor) or x.ndim < 2 or not x.numel():
+        raise ValueError(
+            f"x must be a tensor (batch, n, ...); got {_check.shown(getattr(x, 'shape', x))}. Give a batch of tokens."
+        )
+    return x
+
+
+def _compared(name: str, expected: Array, found: Array) -> Audit:
+    """Token by token: rounding may differ by units that grow with the root of what is summed, width times tokens."""
+    if expected.shape != found.shape:
+        raise ValueError(
+            f"module must return one shape both ways; got {tuple(expected.shape)} and {tuple(found.shape)}."
+        )
+    wide, other = expected.double(), found.double()
+    terms = expected.shape[1] * (expected.shape[-1] if expected.ndim > 2 else 1)
+    size = float(wide.abs().max()) if wide.numel() else 0.0
+    allowed = UNITS * torch.finfo(expected.dtype).eps * terms**0.5 * max(size, 1e-30)
+    gap = (wide - other).abs()
+    gap = torch.where(
+        torch.isnan(gap) & ~(torch.isnan(wide) & torch.isnan(other)), torch.inf, gap.nan_to_num(0.0, posinf=torch.inf)
+    )
+    token = gap.flatten(2).amax(2) if gap.ndim > 2 else gap
+    wrong = (token > allowed).nonzero()
+    if not len(wrong):
+        return Audit(name, True, float(gap.max()), allowed)
+    row, first = min(wrong.tolist(), key=lambda place: (place[1], place[0]))
+    return Audit(name, False, float(gap.max()), allowed, first, row)
