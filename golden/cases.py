@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from posenc import (
     ALiBi,
+    AxialRoPE,
     DeBERTa,
     DualBaseRoPE,
     DynamicNTK,
@@ -41,6 +42,9 @@ class Case(NamedTuple):
 
 #: Near, at the edges of trained lengths, and far.
 POSITIONS = (0, 1, 2, 3, 7, 63, 100, 511, 1000, 2047, 4095, 4096, 8191, 32_768, 131_071, 524_289, 2**20 - 1, 2**20)
+#: Time, height and width: text, two rows of a picture, text again, and far out.
+PLACES = ((0, 0, 0), (1, 1, 1), (2, 2, 2), (2, 2, 3), (2, 2, 9), (2, 3, 2), (2, 3, 9), (10, 10, 10), (4095, 4095, 4095),
+          (131_071, 17, 40), (2**20, 2**20 - 1, 524_289))  # fmt: skip
 #: Between whole positions, for coordinates.
 COORDINATES = (-1.0, -0.5, -0.1, 0.0, 0.25, 0.3, 0.7071, 1.0)
 #: Steps of the key from the query.
@@ -63,6 +67,44 @@ def longrope(length: int) -> LongRoPE:
     short = tuple(1.0 + pair / 64 for pair in range(32))
     return LongRoPE(short, tuple(1.0 + pair * pair / 16 for pair in range(32)), 4096, length, 32.0)
 
+
+def blocks(*counts: int) -> tuple[int, ...]:
+    """The axis of every pair where each axis has a run of them."""
+    return tuple(axis for axis, count in enumerate(counts) for _ in range(count))
+
+
+def interleaved(*counts: int) -> tuple[int, ...]:
+    """Pair i reads axis i mod 3 up to three times that axis's count, and time beyond (mrope_interleaved)."""
+    return tuple(pair % 3 if pair < 3 * counts[pair % 3] else 0 for pair in range(sum(counts)))
+
+
+def own_ladders(*counts: int) -> tuple[int, ...]:
+    """The rung of every pair where each axis begins at the fastest."""
+    return tuple(rung for count in counts for rung in range(count))
+
+
+ALL = tuple(range(32))
+#: Rotations over several axes: which coordinate each pair reads, in `axis`.
+AXES = (
+    Case(
+        "picture_own_ladders", AxialRoPE(blocks(16, 16), own_ladders(16, 16), 32), "two axes, each with its own ladder"
+    ),
+    Case(
+        "picture_halves",
+        AxialRoPE(blocks(16, 16), own_ladders(16, 16), 32, pairing=HALVES),
+        "Qwen2-VL, Pixtral: vision",
+    ),
+    Case("sections", AxialRoPE(blocks(8, 12, 12), ALL, 64, 1e6, HALVES), "mrope_section in blocks: Qwen2-VL"),
+    Case(
+        "sections_interleaved", AxialRoPE(interleaved(12, 10, 10), ALL, 64, 5e6, HALVES), "mrope_interleaved: Qwen3-VL"
+    ),
+    Case("sections_yarn", AxialRoPE(blocks(8, 12, 12), ALL, 64, 1e6, HALVES, scaling=YaRN(4.0, 32_768)), "with YaRN"),
+    Case(
+        "video",
+        AxialRoPE(blocks(12, 10, 10), own_ladders(12, 10, 10), 24),
+        "three axes, each from the fastest rung of one ladder",
+    ),
+)
 
 ROTARY = (
     Case("plain", RoPE(64), "the paper"),

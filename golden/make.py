@@ -25,8 +25,9 @@ import numpy as np  # noqa: E402
 from golden import cases  # noqa: E402
 from golden.cases import Case  # noqa: E402
 
-from oracles import (  # noqa: E402  # noqa: E402
+from oracles import (  # noqa: E402
     alibi,
+    axial_rope,
     deberta,
     dual_base,
     fourier_features,
@@ -65,6 +66,28 @@ def rotary(case: Case) -> Arrays:
         "sin": table([[wave.imag for wave in row] for row in waves]),
         "vector": table(vector),
         "rotated": table(turned),
+    }
+
+
+def axes(case: Case) -> Arrays:
+    """As `rotary`, with the coordinate that each pair reads."""
+    record: Any = case.record
+    planes = axial_rope.planes(record)
+    rates, factor = (
+        [axial_rope.theta(record, plane) for plane in range(len(planes))],
+        scalings.attention_factor(record.scaling),
+    )
+    waves = [
+        [factor * mpmath.expj(mpmath.mpf(place[axis]) * rate) for axis, rate in zip(record.axis, rates, strict=True)]
+        for place in cases.PLACES
+    ]
+    return {
+        "frequencies": table(rates),
+        "attention_factor": table(factor),
+        "pairs": np.array(planes, np.int64),
+        "axis": np.array(record.axis, np.int64),
+        "cos": table([[wave.real for wave in row] for row in waves]),
+        "sin": table([[wave.imag for wave in row] for row in waves]),
     }
 
 
@@ -108,8 +131,9 @@ def coordinates(case: Case) -> Arrays:
 
 
 #: For each file: what it is of, how an entry is computed, and along what its rows run.
-FILES: dict[str, tuple[tuple[Case, ...], Callable[[Case], Arrays], str, tuple[float, ...]]] = {
+FILES: dict[str, tuple[tuple[Case, ...], Callable[[Case], Arrays], str, tuple[Any, ...]]] = {
     "rotary": (cases.ROTARY, rotary, "positions", cases.POSITIONS),
+    "axes": (cases.AXES, axes, "positions", cases.PLACES),
     "sinusoidal": (cases.SINUSOIDAL, sinusoids, "positions", cases.POSITIONS),
     "slopes": (cases.SLOPES, slopes, "heads", ()),
     "buckets": (cases.BUCKETS, buckets, "distances", cases.DISTANCES),

@@ -22,7 +22,7 @@ MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
 ULPS = 5.5
 #: Entries that `make test` computes again; `make nightly` all.
 SAMPLE = {"plain", "yarn_untruncated", "two_bases", "resonance_yarn", "tensor2tensor", "paper_12", "t5_both", "deberta",
-          "alibi_signed", "octaves"}  # fmt: skip
+          "alibi_signed", "octaves", "sections"}  # fmt: skip
 ENTRIES = [(file, name) for file, own in MANIFEST["files"].items() for name in own["entries"]]
 
 
@@ -94,6 +94,12 @@ def test_posenc_gives_these_numbers(file: str, name: str) -> None:
     golden = {key: stored[f"{name}/{key}"] for key in entry["arrays"]}
     if file == "rotary.npz":
         _rotation(record, golden, stored["positions"])
+    elif file == "axes.npz":
+        turn = record.turn(stored["positions"][:, : record.axes])
+        assert close(turn.cos, golden["cos"])
+        assert close(turn.sin, golden["sin"])
+        assert golden["axis"].tolist() == list(record.axis)
+        assert golden["pairs"].tolist() == _channels(record)
     elif file == "slopes.npz":
         assert close(record.slopes(), golden["slopes"])
     elif file == "buckets.npz":
@@ -111,11 +117,17 @@ def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray)
     assert pairs is not None
     assert close(pairs.radians(), golden["frequencies"])
     assert pairs.factor == pytest.approx(float(golden["attention_factor"]), rel=1e-15)
-    assert golden["pairs"].tolist() == [list(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
+    assert golden["pairs"].tolist() == _channels(record)
     assert close(turn.cos, golden["cos"])
     assert close(turn.sin, golden["sin"])
     turned = turn(np.broadcast_to(golden["vector"], (len(positions), pairs.dim)))
     assert np.allclose(turned, golden["rotated"], rtol=0.0, atol=8 * 2.0**-52)  # two products and their sum, below 2
+
+
+def _channels(record: Any) -> list[list[int]]:
+    pairs = rotation(record)
+    assert pairs is not None
+    return [list(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
 
 
 def _buckets(record: Any, golden: np.ndarray, distances: np.ndarray) -> None:
