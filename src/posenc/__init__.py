@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from posenc.encodings.dape import DAPE
     from posenc.encodings.dape_v2 import DAPEv2
     from posenc.encodings.deberta import DeBERTa
+    from posenc.encodings.decomposed import Decomposed
     from posenc.encodings.distance_bank import DistanceBank
     from posenc.encodings.divisor_pairs import DivisorPairs
     from posenc.encodings.dual_base import DualBaseRoPE
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from posenc.encodings.forgetting import ForgettingGate
     from posenc.encodings.fourier_features import FourierFeatures
     from posenc.encodings.gated_bias import GatedBias
+    from posenc.encodings.graph_distance import GraphDistance
     from posenc.encodings.grid_learned import GridLearned
     from posenc.encodings.grid_sinusoidal import GridSinusoidal
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
+    from posenc.encodings.log_cpb import LogCPB
     from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from posenc.encodings.timestep_embedding import TimestepEmbedding
     from posenc.encodings.transformer_xl import TransformerXL
     from posenc.encodings.value_rotation import ValueRotation
+    from posenc.encodings.window_bias import WindowBias
     from posenc.encodings.xpos import XPos
     from posenc.frequencies import (
         DynamicNTK,
@@ -88,6 +92,7 @@ __all__ = [
     "Count",
     "DAPEv2",
     "DeBERTa",
+    "Decomposed",
     "DistanceBank",
     "DivisorPairs",
     "DualBaseRoPE",
@@ -98,6 +103,7 @@ __all__ = [
     "ForgettingGate",
     "FourierFeatures",
     "GatedBias",
+    "GraphDistance",
     "GridLearned",
     "GridSinusoidal",
     "KerpleLog",
@@ -107,6 +113,7 @@ __all__ = [
     "LearnedScale",
     "Linear",
     "Llama3",
+    "LogCPB",
     "LongRoPE",
     "MultiplicativeGRAPE",
     "NTKAware",
@@ -141,6 +148,7 @@ __all__ = [
     "TransformerXL",
     "Turn",
     "ValueRotation",
+    "WindowBias",
     "XPos",
     "YaRN",
     "__version__",
@@ -171,6 +179,7 @@ _HOMES = {
     "DAPE": "posenc.encodings.dape",
     "DAPEv2": "posenc.encodings.dape_v2",
     "DeBERTa": "posenc.encodings.deberta",
+    "Decomposed": "posenc.encodings.decomposed",
     "DistanceBank": "posenc.encodings.distance_bank",
     "DivisorPairs": "posenc.encodings.divisor_pairs",
     "DualBaseRoPE": "posenc.encodings.dual_base",
@@ -183,6 +192,7 @@ _HOMES = {
     "FactorisedLearned": "posenc.encodings.factorised_learned",
     "GridLearned": "posenc.encodings.grid_learned",
     "GridSinusoidal": "posenc.encodings.grid_sinusoidal",
+    "GraphDistance": "posenc.encodings.graph_distance",
     "KerpleLog": "posenc.encodings.kerple",
     "KerplePower": "posenc.encodings.kerple",
     "Learned": "posenc.encodings.learned",
@@ -190,6 +200,7 @@ _HOMES = {
     "LearnedScale": "posenc.compose",
     "Linear": "posenc.frequencies",
     "Llama3": "posenc.frequencies",
+    "LogCPB": "posenc.encodings.log_cpb",
     "LongRoPE": "posenc.frequencies",
     "MultiplicativeGRAPE": "posenc.encodings.multiplicative_grape",
     "NTKAware": "posenc.frequencies",
@@ -220,6 +231,7 @@ _HOMES = {
     "TimestepEmbedding": "posenc.encodings.timestep_embedding",
     "TransformerXL": "posenc.encodings.transformer_xl",
     "ValueRotation": "posenc.encodings.value_rotation",
+    "WindowBias": "posenc.encodings.window_bias",
     "XPos": "posenc.encodings.xpos",
     "YaRN": "posenc.frequencies",
     "axial": "posenc.encodings.axial_layouts",

@@ -22,6 +22,7 @@ from oracles import (
     dape,
     dape_v2,
     deberta,
+    decomposed,
     distance_bank,
     divisor_pairs,
     dual_base,
@@ -31,6 +32,7 @@ from oracles import (
     forgetting,
     fourier_features,
     gated_bias,
+    graph_distance,
     grid_learned,
     grid_sinusoidal,
     kerple_log,
@@ -38,6 +40,7 @@ from oracles import (
     learned,
     learned_rope,
     learned_scale,
+    log_cpb,
     multiplicative_grape,
     nope,
     normalised_count,
@@ -58,6 +61,7 @@ from oracles import (
     timestep_embedding,
     transformer_xl,
     value_rotation,
+    window_bias,
     xpos,
 )
 
@@ -111,4 +115,8 @@ ORACLES: dict[str, ModuleType] = {
     "GatedBias": gated_bias,
     "RowGate": row_gate,
     "AdditiveGRAPE": additive_grape,
+    "WindowBias": window_bias,
+    "LogCPB": log_cpb,
+    "GraphDistance": graph_distance,
+    "Decomposed": decomposed,
 }

@@ -285,8 +285,9 @@ def test_biases(record: Biases, kind: str, library: str) -> None:
 def test_scores(record: Any, kind: str, library: str) -> None:
     params, lists = learned(record)
     rng, heads = np.random.default_rng(7), getattr(record, "heads", 3)
-    query = [place for place in ways.whole_places(record) if abs(place) <= 2**52]
-    key = [*query[::2], query[0] + 1]
+    query = [place for place in ways.whole_places(record) if np.abs(place).max() <= 2**52]
+    beside = query[0] + 1 if record.axes == 1 else (query[0][0] + 1, *query[0][1:])
+    key = [*query[::2], beside]
     width, reads = getattr(record, "dim", 4), record.reads
     q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32).astype(kind) for at in (query, key))
     x = rng.standard_normal((record.places_read(len(query), len(key)), getattr(record, "model_dim", 1)))

@@ -10,6 +10,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from posenc import CATALOG, ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
+from posenc.testing.one_coordinate import placed
 from posenc.torch import Bias, score_mod
 
 RECORDS = [
@@ -30,12 +31,12 @@ def trained(record: Biases) -> Bias:
     return held
 
 
-def places(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+def places(record: Biases, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Queries in the middle of their keys, far out; one row for all, or a row for each sequence."""
     query, key = torch.arange(QUERIES) + 100_003, torch.arange(KEYS) + 100_000
-    if rows == 1:
-        return query, key
-    return torch.stack([query, query + 5]), torch.stack([key, key - 60])
+    if rows > 1:
+        query, key = torch.stack([query, query + 5]), torch.stack([key, key - 60])
+    return placed(record, query), placed(record, key)
 
 
 def heads(count: int, length: int, seed: int) -> torch.Tensor:
@@ -46,7 +47,7 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("record", RECORDS)
 def test_flex_attention_equals_the_dense_bias(record: Biases, rows: int) -> None:
-    held, (query, key) = trained(record), places(rows)
+    held, (query, key) = trained(record), places(record, rows)
     groups = 3 if record.heads % 3 == 0 else 1
     q, k, v = (
         heads(record.heads, QUERIES, 0),
@@ -76,7 +77,7 @@ def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_gradients_equal_those_of_the_dense_bias(record: Biases) -> None:
-    held, (query, key) = trained(record), places(2)
+    held, (query, key) = trained(record), places(record, 2)
     scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)
     weight = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))
     sources = (scores, *held.parameters())

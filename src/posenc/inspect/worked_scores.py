@@ -99,6 +99,8 @@ def _values(record: Scores, question: Question) -> np.ndarray:
 
 def _keys(record: Scores, question: Question) -> np.ndarray:
     """The key's position; before a query that counts what lies between, every position up to its own."""
+    if record.axes > 1:
+        return np.array([question.key])
     steps = question.one - question.one_key
     between = record.gathers and 0 <= steps <= MOST_BETWEEN and float(steps).is_integer()
     return question.one_key + np.arange(int(steps) + 1 if between else 1)

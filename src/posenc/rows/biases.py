@@ -6,10 +6,13 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bounded_alibi import BoundedALiBi
 from posenc.encodings.dynamic_position_bias import DynamicPositionBias
 from posenc.encodings.fire import FIRE
+from posenc.encodings.graph_distance import GraphDistance
 from posenc.encodings.kerple import KerpleLog, KerplePower
+from posenc.encodings.log_cpb import LogCPB
 from posenc.encodings.relative_bias import RelativeBias
 from posenc.encodings.sandwich import Sandwich
 from posenc.encodings.t5 import T5Bias
+from posenc.encodings.window_bias import WindowBias
 from posenc.rows.row import Row
 
 BIASED: tuple[Row, ...] = (
@@ -90,5 +93,26 @@ BIASED: tuple[Row, ...] = (
         "Liu et al. 2021, arXiv:2103.14030",
         ("relative_position_bias_table (Swin, one axis)",),
         "For windows of a few dozen tokens, with enough data at every distance.",
+    ),
+    Row(
+        WindowBias,
+        (WindowBias(heads=3, window=(3, 4)), WindowBias(heads=2, window=(2, 3, 2))),
+        "Liu et al. 2021, arXiv:2103.14030",
+        ("SwinRelativePositionBias", "RelPosBias (timm)", "BeitRelativePositionBias (its patches)"),
+        "For windows of an image, with enough data at every distance.",
+    ),
+    Row(
+        LogCPB,
+        (LogCPB(heads=3, window=(4, 5), width=8), LogCPB(heads=2, window=(2, 7, 3), width=5)),
+        "Liu et al. 2022, arXiv:2111.09883",
+        ("continuous_position_bias_mlp (Swin v2)", "RelPosMlp (timm)"),
+        "For windows of an image that grow after training.",
+    ),
+    Row(
+        GraphDistance,
+        (GraphDistance(heads=3, nodes=3, rows=5), GraphDistance(heads=2, nodes=2)),
+        "Ying et al. 2021, arXiv:2106.05234",
+        ("spatial_pos_encoder (Graphormer)",),
+        "For graphs, whose distances are counted in edges.",
     ),
 )

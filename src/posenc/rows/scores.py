@@ -8,6 +8,7 @@ from posenc.encodings.cope import CoPE
 from posenc.encodings.dape import DAPE
 from posenc.encodings.dape_v2 import DAPEv2
 from posenc.encodings.deberta import DeBERTa
+from posenc.encodings.decomposed import Decomposed
 from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.forgetting import ForgettingGate
 from posenc.encodings.gated_bias import GatedBias
@@ -131,5 +132,12 @@ SCORED: tuple[Row, ...] = (
         "no paper: x-transformers, after Lin et al. 2025, arXiv:2503.02130",
         ("PerRowDataDependentAlibi (x-transformers)",),
         "For a forgetting gate in which each query should decide what it forgets.",
+    ),
+    Row(
+        Decomposed,
+        (Decomposed(dim=4, size=(3, 4)), Decomposed(dim=3, size=(2, 3, 2))),
+        "Li et al. 2022, arXiv:2112.01526",
+        ("rel_pos_h, rel_pos_w (ViTDet, SAM)", "cal_rel_pos_spatial (MViTv2)"),
+        "For large grids, where a table of all distances would be too large and the query should choose.",
     ),
 )

@@ -41,12 +41,17 @@ def _values(
     q, k = (
         xp.broadcast_to(
             content(encoding, seed, name, dtype),
-            (*places.shape[:-2], heads(encoding), places.shape[-2], head_width(encoding)),
+            (*places.shape[:-2], heads(encoding), _count(places), head_width(encoding)),
         )
         for seed, places in ((1, query), (2, key))
     )
-    x = hidden(encoding, query.shape[-2], key.shape[-2], tuple(query.shape[:-2]), name=name, dtype=dtype)
+    x = hidden(encoding, _count(query), _count(key), tuple(query.shape[:-2]), name=name, dtype=dtype)
     return numbers(cast(Any, encoding).score(q, k, query, key, params, hidden=x))
+
+
+def _count(places: Any) -> int:
+    """How many places there are; two where coordinates are missing."""
+    return int(places.shape[-2]) if len(places.shape) > 1 else 2
 
 
 def _shape(encoding: Encoding) -> None:

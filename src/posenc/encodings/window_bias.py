@@ -1,0 +1,69 @@
+"""A learned number for each distance within a window of a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings import _window
+
+
+@dataclass(frozen=True)
+class WindowBias(Biases):
+    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 × M_1.
+
+    Liu et al. 2021, arXiv:2103.14030, §3.2, with the rows of the authors' code, over two axes or more (a window of video has
+    three). Beyond the window each axis shares its outermost distance. Another window's table comes from
+    `resize_table(table, (2·M_0 - 1, 2·M_1 - 1), (2·M'_0 - 1, 2·M'_1 - 1), prefix=0, method="bicubic", antialias=False)`.
+
+    heads: how many heads the layer has.     window: places along each axis.
+
+    Positions are whole coordinates, (*batch, n, axes), and broadcast; params["table"] (Π (2M - 1), heads), as in Swin
+    checkpoints; the result has no unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen
+    gives NaN.
+
+    >>> import numpy as np
+    >>> table = np.arange(15.0)[:, None]  # rows of 5
+    >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], [[0, 0], [0, 2], [1, 0], [1, 2]], {"table": table})[0].tolist()
+    [[7.0, 5.0, 2.0, 0.0]]
+    """
+
+    window: tuple[int, ...] = (7, 7)
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, heads=_check.heads(self.heads), window=_window.sides("window", self.window, 1))
+        if max(self.window) == 1:
+            raise ValueError(f"window must have more than one place; got {self.window}. Give (7, 7), say.")
+        _check.size("window", math.prod(self.shapes["table"]))
+
+    @property
+    def axes(self) -> int:
+        return len(self.window)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        rows = [2 * size - 1 for size in self.window]  # a list: torch.compile takes no generator here
+        return {"table": (math.prod(rows), self.heads)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        query, key = _array.as_arrays(query=query, key=key, like=table)
+        steps, guard = _window.distances(query, key, self.axes, table)
+        _array.namespace(guard, table)
+        dtype = _array.result_dtype(dtype, guard)
+        number = table[_window.rows(steps, self.window), self.head_index(head, guard)]
+        number = _array.astype(number, _array.wide_dtype(dtype, guard))
+        return _array.astype(number + _array.astype(guard, number.dtype), dtype)

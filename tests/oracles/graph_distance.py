@@ -1,0 +1,10 @@
+"""Ying et al. 2021 (Graphormer), §3.1.2: a row for each length of a shortest path."""
+
+
+def distance(query, key):
+    """Between nodes that are told by their rows of the distance matrix."""
+    return max(abs(int(m) - int(n)) for m, n in zip(query, key, strict=True))
+
+
+def bias(record, head, query, key, params):
+    return params["table"][min(distance(query, key), record.rows - 1)][head]
