@@ -47,13 +47,13 @@ def table(turn: Turn) -> tuple[Any, Any]:
 
 def into_new(x: Any, turn: Turn) -> Any:
     """x, (batch, heads, time, dim), turned into new memory; with a gradient for x."""
-    return torch.ops.posenc.turn_one(x, *table(turn), *_channels(turn), False)
+    return torch.ops.posenc.turn_one(x, *table(turn), *channels(turn), False)
 
 
 def in_place(turn: Turn, *tensors: Any) -> None:
     """One or two tensors, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
     turn_ = torch.ops.posenc.turn_pair_ if len(tensors) == 2 else torch.ops.posenc.turn_one_
-    turn_(*tensors, *table(turn), *_channels(turn), False)
+    turn_(*tensors, *table(turn), *channels(turn), False)
 
 
 def level() -> str:
@@ -61,7 +61,8 @@ def level() -> str:
     return str(torch.ops.posenc.level())
 
 
-def _channels(turn: Turn) -> tuple[int, int, bool]:
+def channels(turn: Turn) -> tuple[int, int, bool]:
+    """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
     pairing = turn.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal
 
 import torch
 
@@ -12,15 +14,15 @@ from posenc._array import Array
 from posenc.kernels import native
 from posenc.turn import LAYOUTS, Layout, Turn
 
-Impl = Literal["auto", "reference", "native"]
-IMPLS = ("auto", "reference", "native")
+Impl = Literal["auto", "reference", "native", "triton"]
+IMPLS = ("auto", "reference", "native", "triton")
 
 
 @dataclass(frozen=True)
 class Choice:
     """What `impl="auto"` takes for some tensors, and why."""
 
-    impl: Literal["reference", "native"]
+    impl: Literal["reference", "native", "triton"]
     reason: str
 
 
@@ -29,9 +31,10 @@ def rotate(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
 
     q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for "bthd";
     float32, bfloat16, float16 (float64 with a float64 turn). turn: of their positions, `record.turn(positions)`, made once
-    a step. Each product is formed in float32 at least and rounded once: every impl gives the same bits.
-    impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels, ValueError where it
-    cannot; "auto" the kernel where it can, else the reference: `chosen` says which and why.
+    a step. Each product is formed in float32 at least and rounded once.
+    impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU, to the bits of
+    the reference; "triton" that for accelerators, good to a unit of float32 before the rounding; ValueError where the one
+    that is named cannot. "auto" is the kernel of the device where it can, else the reference: `chosen` says which and why.
     Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
@@ -40,10 +43,15 @@ def rotate(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
     >>> q.shape, k.shape
     (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    if chosen(q, k, turn, layout=layout, impl=impl).impl == "reference":
+    choice = chosen(q, k, turn, layout=layout, impl=impl).impl
+    if choice == "reference":
         return turn(q, layout=layout), turn(k, layout=layout)
-    turned = [native.into_new(_heads_first(x, layout), turn) for x in (q, k)]
-    return _heads_first(turned[0], layout), _heads_first(turned[1], layout)
+    first, second = _heads_first(q, layout), _heads_first(k, layout)
+    if choice == "triton":
+        first, second = _triton().into_new(first, second, turn)
+    else:
+        first, second = (native.into_new(x, turn) for x in (first, second))
+    return _heads_first(first, layout), _heads_first(second, layout)
 
 
 def rotate_(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
@@ -64,10 +72,14 @@ def rotate_(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "aut
         raise ValueError(
             "k must be another tensor than q; got the same memory, which would be turned twice. Clone one."
         )
-    if choice.impl == "native":
-        native.in_place(turn, _heads_first(q, layout), _heads_first(k, layout))
-        return q, k
-    return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
+    if choice.impl == "reference":
+        return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
+    first, second = _heads_first(q, layout), _heads_first(k, layout)
+    if choice.impl == "triton":
+        _triton().in_place(first, second, turn)
+    else:
+        native.in_place(turn, first, second)
+    return q, k
 
 
 def chosen(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto") -> Choice:
@@ -86,12 +98,25 @@ def chosen(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
     _alike(q, k, turn, layout)
     if impl == "reference":
         return Choice("reference", "asked for")
-    why = native.refusal(turn, _heads_first(q, layout), _heads_first(k, layout))
-    if impl == "native" and why is not None:
-        raise ValueError(f"impl must be one that can turn these tensors; got 'native', but {why}. Use 'auto'.")
+    tensors = _heads_first(q, layout), _heads_first(k, layout)
+    kernel: Literal["native", "triton"] = "triton" if impl == "triton" or (impl == "auto" and q.is_cuda) else "native"
+    why = native.refusal(turn, *tensors) if kernel == "native" else _triton_refusal(turn, *tensors)
+    if impl == kernel and why is not None:
+        raise ValueError(f"impl must be one that can turn these tensors; got {impl!r}, but {why}. Use 'auto'.")
     if why is not None:
         return Choice("reference", why)
-    return Choice("native", "asked for" if impl == "native" else "the compiled kernel can turn these tensors")
+    return Choice(kernel, "asked for" if impl == kernel else f"the {kernel} kernel can turn these tensors")
+
+
+def _triton() -> Any:
+    return import_module("posenc.kernels.gpu")
+
+
+def _triton_refusal(turn: Turn, *tensors: Array) -> str | None:
+    if find_spec("triton") is None:
+        return "Triton is not installed"
+    why: str | None = _triton().refusal(turn, *tensors)
+    return why
 
 
 def _heads_first(x: Array, layout: Layout) -> Array:
