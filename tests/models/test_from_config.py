@@ -165,3 +165,9 @@ def test_a_stranger_is_read_with_its_pairing_stated():
 def test_bad_options_are_named(options: dict[str, Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):
         from_config({"model_type": "llama"}, **options)
+
+
+def test_a_mixture_of_both_spellings_of_rope_parameters_is_refused():
+    mixed = {"full_attention": {"rope_type": "default", "rope_theta": 1e6}, "rope_type": "yarn"}
+    with pytest.raises(TypeError, match=r"rope_parameters\.rope_type must be a JSON object; got 'yarn'"):
+        from_config({"model_type": "gemma3_text", "rope_parameters": mixed})

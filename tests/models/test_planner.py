@@ -118,8 +118,7 @@ def test_every_snippet_says_what_was_planned(config):
     assert len(plan.ways) >= 2
     for planned in plan.ways:
         text = dict(planned.snippets)["transformers"].removeprefix("config.json: ")
-        older = ("rope_theta", "rope_scaling")
-        read = from_config({**{k: v for k, v in config.items() if k not in older}, **json.loads(text)}, length=length)
+        read = from_config({**config, **json.loads(text)}, length=length)
         group = next(one for one in read.groups if one.attention == "full_attention")
         inner = group.rotation.encoding if isinstance(group.rotation, Partial) else group.rotation
         assert inner == planned.way.record, planned.way.name
@@ -128,12 +127,32 @@ def test_every_snippet_says_what_was_planned(config):
         assert others == [one.encodings for one in from_config(config).groups if one.attention != "full_attention"]
 
 
+@pytest.mark.parametrize(
+    "kind", ["gemma2", "gemma3_text", "gpt_neox", "gpt_oss", "mistral", "modernbert", "qwen2", "smollm3"]
+)
+def test_a_snippet_for_the_class_default_of_every_kind_of_config(kind):
+    before = from_config({"model_type": kind})
+    plan = plan_context({"model_type": kind}, length=8192, trained=2048)
+    assert len(plan.ways) >= 2
+    for planned in plan.ways:
+        assert planned.checked.startswith("read back through from_config: the same records"), (kind, planned.way.name)
+        keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
+        read = from_config({"model_type": kind, **keys}, length=8192)
+        changed = [one != other for one, other in zip(read.groups, before.groups, strict=True)]
+        assert any(changed)
+    if kind == "gpt_oss":  # one rotation for both types of layers: its keys cannot part them
+        assert "layers with a window turn by the same keys" in plan.ways[0].checked
+    if kind == "gemma3_text":
+        assert "layers with a window" not in plan.ways[0].checked
+        assert "llama.cpp" not in dict(plan.ways[0].snippets)  # whose options are for all layers alike
+
+
 @pytest.mark.parity
 def test_transformers_builds_the_same_frequencies_from_the_snippet():
     transformers = pytest.importorskip("transformers")
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-    base = {name: value for name, value in LLAMA.items() if name not in ("model_type", "rope_theta")}
+    base = {name: value for name, value in LLAMA.items() if name != "model_type"}
     for planned in plan_context(LLAMA, length=16384).ways:
         if planned.way.name == "dynamic":
             continue  # its frequencies follow the length of the call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from posenc.doors import Rotates
 from posenc.encodings.rope import RoPE
 from posenc.models.load import loaded
 from posenc.models.planner_figures import LONGEST, Figures, base_bound, figures
-from posenc.models.planner_snippets import snippets
+from posenc.models.planner_snippets import Target, sees, snippets, wrapped
 from posenc.models.planner_ways import Way, ways
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions
@@ -98,7 +98,7 @@ def plan_context(
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
     """The layers that see the whole context, and what is left as it is."""
     part = "text" if "text" in positions.parts else positions.parts[0]
-    whole = [group for group in positions.of(part) if group.rotation is not None and _sees(group)]
+    whole = [group for group in positions.of(part) if group.rotation is not None and sees(group)]
     if len({group.rotation for group in whole}) != 1:
         raise ValueError(
             f"config must have one rotation for the layers that see the whole context; got {len(whole)}. Plan each kind by itself."
@@ -121,31 +121,13 @@ def _one(
 ) -> Planned:
     """A way with its figures and its text."""
     trained, length, typical = lengths
-    rotations = [rotation(_wrapped(record, one)) for one in (way.record, way.short)]
+    rotations = [rotation(wrapped(record, one)) for one in (way.record, way.short)]
     before, (new, short) = rotation(record), rotations
     if before is None or new is None or short is None:
         raise ValueError("config must have a rotation that is known; this one is not. No way is known for it.")
     numbers = figures(before, new, trained, length, typical, short)
-    wanted = replace(
-        positions,
-        groups=tuple(
-            replace(each, encodings=(_wrapped(record, way.record),))
-            if each.rotation == record and _sees(each)
-            else each
-            for each in positions.groups
-        ),
-    )
-    text, checked = snippets(data, group.attention, way.record, wanted, trained, length)
+    text, checked = snippets(data, Target(positions, group, way.record, length))
     return Planned(way, numbers, tuple(text.items()), checked)
-
-
-def _sees(group: LayerGroup) -> bool:
-    return "sliding" not in group.attention and "chunked" not in group.attention
-
-
-def _wrapped(record: Rotates, inner: RoPE) -> Rotates:
-    """The new rotation in the head of the old one."""
-    return replace(record, encoding=inner) if isinstance(record, Partial) else inner
 
 
 def _rank(planned: Planned) -> tuple[bool, bool, float, float]:

@@ -102,7 +102,8 @@ def by_label(fields: Fields, known: ModelClass, older: Older) -> dict[str, dict[
         ):
             found[label] = None
             continue
-        own = values(stated.get(label) or {}, source, f"{fields.where}rope_parameters.{label}.")
+        path = f"{fields.where}rope_parameters.{label}"
+        own = values(_check.instance(path, stated.get(label) or {}, Mapping, "a JSON object"), source, f"{path}.")
         theta, scaled = older.get(label, ("rope_theta", False))
         scaling = fields.table("rope_scaling") if scaled else None
         if scaling is not None:
