@@ -1,4 +1,4 @@
-"""Ying et al. 2021 (Graphormer), §3.1.2: a row for each length of a shortest path."""
+"""Ying et al. 2021 (Graphormer): a row for each length of a shortest path."""
 
 
 def distance(query, key):

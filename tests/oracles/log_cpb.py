@@ -1,4 +1,4 @@
-"""Liu et al. 2022 (Swin v2), §3.3, with the 8 and the 16 of the authors' code."""
+"""Liu et al. 2022 (Swin v2), with the 8 and the 16 of the authors' code."""
 
 import mpmath
 

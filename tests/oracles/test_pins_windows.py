@@ -11,7 +11,7 @@ from oracles import decomposed, graph_distance, log_cpb, window_bias
 
 
 def test_window_rows() -> None:
-    # The index printed for a window of 2 x 2 in many explanations of Swin: 4 1 … from its first row.
+    # By hand: distance (0, 0) is row 4 of 9, a step down three rows, a step to the right one.
     places = [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert [[window_bias.row((2, 2), m, n) for n in places] for m in places] == [
         [4, 3, 1, 0],
@@ -23,7 +23,7 @@ def test_window_rows() -> None:
 
 
 def test_log_spaced_coordinates() -> None:
-    # §3.3: from a window of 8 to one of 16 log-spaced coordinates extrapolate by 0.33 of their range, plain ones by 1.14.
+    # From a window of 8 to one of 16 distances grow from 7 to 15, by 1.14 of their range, and their logarithms by 0.33.
     inside, outside = (float(log_cpb.read(8, step, 0)) for step in (7, 15))
     assert inside == pytest.approx(math.log2(9) / 3, abs=1e-15)
     plain = [math.log(1 + step) for step in (7, 15)]

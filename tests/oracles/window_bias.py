@@ -1,4 +1,4 @@
-"""Liu et al. 2021 (Swin), §3.2: a row for each distance of a window, counted as in the authors' code."""
+"""Liu et al. 2021 (Swin): a row for each distance of a window, counted as in the authors' code."""
 
 
 def row(window, query, key):

@@ -23,7 +23,8 @@ class DAPE(Scores):
     """score(m, n) = B(m, n) + f([A(m, n), B(m, n)]), with A = q_m·k_n / √dim of all heads and B a bias of all heads.
 
     Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a pair
-    of places. Attention adds A itself, with its own scale of 1/√dim.
+    of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has LeakyReLU
+    where FIRE itself has ReLU; here it is FIRE itself.)
 
     encoding: a record that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
     dim: channels of a head.     width: of the hidden layer.

@@ -58,7 +58,7 @@ class Decomposed(Scores):
         return {f"axis_{axis}": (2 * size - 1, self.dim) for axis, size in enumerate(self.size)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """N(0, 0.02²), cut at ±2, a hundred deviations out, as the code of MViTv2 and ViTDet draws them."""
+        """N(0, 0.02²), as transformers draws those of ViTDet; its cut at ±2 is a hundred deviations out."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 

@@ -18,10 +18,10 @@ from posenc.encodings import _window
 class GraphDistance(Biases):
     """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
 
-    Ying et al. 2021, arXiv:2106.05234, §3.1.2 (spatial encoding). A node's position is the row of its distances to all nodes,
+    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. A node's position is the row of its distances to all nodes,
     the graph's distance matrix being the positions of its nodes; then d(m, n) = max_a |m_a - n_a|: at most d by the triangle
     inequality, and d itself at a = n. Give a pair without a path the distance rows - 1 at least, the same for all such pairs:
-    it has the last row. Where the graph is directed distances are none, and this record does not apply.
+    it has the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.) Where the graph is directed distances are none, and this record does not apply.
 
     heads: how many heads the layer has.     nodes: of the graph, each a coordinate.     rows: of the table (`num_spatial`).
 
@@ -60,7 +60,7 @@ class GraphDistance(Biases):
         return {"table": (self.rows, self.heads)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """N(0, 0.02²), as the authors' code draws embeddings."""
+        """N(0, 0.02²), the usual spread of an embedding."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 

@@ -24,7 +24,7 @@ FURTHEST, LARGEST = 8.0, 16.0
 class LogCPB(Biases):
     """bias(h, m, n) = 16·σ(MLP(x)_h), x_a = sgn(Δ_a)·log₂(1 + |8Δ_a / (M_a - 1)|) / log₂ 8, Δ = m - n along each axis.
 
-    Liu et al. 2022, arXiv:2111.09883 (Swin v2), §3.3, with the factors of the authors' code: one hidden layer with ReLU, no
+    Liu et al. 2022, arXiv:2111.09883 (Swin v2), with the factors of the authors' code: one hidden layer with ReLU, no
     bias on its output. The window M is that of training: a larger one at inference reads the same network farther out.
 
     heads: how many heads the layer has.     window: places along each axis in training (`pretrained_window_size`; where that

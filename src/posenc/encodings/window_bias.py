@@ -18,7 +18,7 @@ from posenc.encodings import _window
 class WindowBias(Biases):
     """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 × M_1.
 
-    Liu et al. 2021, arXiv:2103.14030, §3.2, with the rows of the authors' code, over two axes or more (a window of video has
+    Liu et al. 2021, arXiv:2103.14030, with the rows of the authors' code, over two axes or more (a window of video has
     three). Beyond the window each axis shares its outermost distance. Another window's table comes from
     `resize_table(table, (2·M_0 - 1, 2·M_1 - 1), (2·M'_0 - 1, 2·M'_1 - 1), prefix=0, method="bicubic", antialias=False)`.
 

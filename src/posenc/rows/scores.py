@@ -92,7 +92,7 @@ SCORED: tuple[Row, ...] = (
             DAPE(KerpleLog(heads=2), dim=3),
         ),
         "Zheng et al. 2024, arXiv:2405.14722",
-        ("AliBi_DAPE", "ParallelKerpleLog_DAPE", "FIRE_DAPE"),
+        ("AliBi_DAPE", "ParallelKerpleLog_DAPE", "FIRE_DAPE (whose FIRE leaks)"),
         "For decoders that must run longer than they were trained, where content should correct a fixed bias.",
     ),
     Row(
@@ -111,7 +111,7 @@ SCORED: tuple[Row, ...] = (
             GatedBias(T5Bias(heads=3, buckets=8, max_distance=20), dim=2),
             GatedBias(ALiBi(heads=2), dim=1),
         ),
-        "Chi et al. 2021, arXiv:2106.16138",
+        "Chen et al. 2021, arXiv:2110.13900",
         ("gru_rel_pos_linear (WavLM)", "gru_rel_pos_const (WavLM)", "grep_linear (unilm)"),
         "For speech encoders in which a frame should say how much its surroundings matter.",
     ),
