@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from model_peers.rotary import Peer
+from posenc import Pairing
 
 HEADS = 3
 
@@ -29,38 +30,52 @@ def factor(module: torch.nn.Module, labels: tuple[str, ...]) -> float | None:
     return getattr(module, "attention_scaling", None)
 
 
-def raw(module: torch.nn.Module, positions: torch.Tensor, labels: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
-    """cos and sin as the module gives them, or one complex table."""
+def raw(
+    module: torch.nn.Module, positions: torch.Tensor, labels: tuple[str, ...], vision: bool
+) -> tuple[torch.Tensor, ...]:
+    """cos and sin as the module gives them for positions (n,) or (n, axes), or one complex table."""
     known = inspect.signature(module.forward).parameters
     if "position_ids" not in known:  # the conformers of speech models take the length of their input
-        cos, sin = module(torch.zeros(1, positions.shape[-1], 8)).squeeze(2).transpose(1, 2)
+        cos, sin = module(torch.zeros(1, len(positions), 8)).squeeze(2).transpose(1, 2)
         return cos, sin
     names = [label for label in labels if f"{label}_inv_freq" in dict(module.named_buffers())]
     arguments: dict[str, Any] = {"layer_type": names[0]} if names and "layer_type" in known else {}
+    if positions.ndim == 1:
+        positions = positions[None]
+    elif not vision:
+        positions = positions.T[:, None]
+    elif "Gemma4" in type(module).__name__:
+        positions = positions[None]
     made = module(torch.zeros(1, positions.shape[-1], 8), position_ids=positions, **arguments)
     return made if isinstance(made, tuple) else (made,)
 
 
-def halved(table: torch.Tensor, pairs: int) -> torch.Tensor:
-    """One value a pair, whichever way the module repeats them."""
+def halved(table: torch.Tensor, pairing: Pairing) -> torch.Tensor:
+    """One value a pair, (n, pairs), whichever way the module repeats them."""
+    table = table.reshape(-1, table.shape[-1])
+    pairs = pairing.width // 2
     if table.shape[-1] == pairs:
         return table
     assert table.shape[-1] == 2 * pairs
-    if torch.equal(table[..., :pairs], table[..., pairs:]):
-        return table[..., :pairs]
-    assert torch.equal(table[..., 0::2], table[..., 1::2])
-    return table[..., 0::2]
+    for first, second in (
+        (table[:, :pairs], table[:, pairs:]),
+        (table[:, 0::2], table[:, 1::2]),
+        pairing.split(table),
+    ):
+        if torch.equal(first, second):
+            return first
+    raise AssertionError("the two channels of a pair turn differently")
 
 
-def tables(made: tuple[torch.Tensor, ...], pairs: int) -> tuple[torch.Tensor, torch.Tensor]:
+def tables(made: tuple[torch.Tensor, ...], pairing: Pairing) -> tuple[torch.Tensor, torch.Tensor]:
     """cos and sin, (n, pairs)."""
     if len(made) == 1:
         return made[0].real[0], made[0].imag[0]
-    cos, sin = (halved(table, pairs)[0] for table in made)
+    cos, sin = (halved(table, pairing) for table in made)
     return cos, sin
 
 
-def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing: str) -> torch.Tensor:
+def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing: str, vision: bool) -> torch.Tensor:
     """x, (1, heads, n, d), turned by the model's own function, its channels in the order of x."""
     module = peer.module
     if len(made) == 1:
@@ -68,6 +83,8 @@ def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing:
         y = x if complex_layout else x.transpose(1, 2)
         out = module.apply_rotary_emb(y, y, made[0])[0]
         return out if complex_layout else out.transpose(1, 2)
+    if vision:
+        return _seen(module, x, made)
     if pairing == "adjacent" and hasattr(module, "apply_rotary_pos_emb_interleave"):
         out = module.apply_rotary_pos_emb_interleave(x, x, *made)[0]
         first, second = out.chunk(2, -1)  # it sorts the channels on the way; scores cannot tell
@@ -75,3 +92,17 @@ def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing:
     apply = module.apply_rotary_pos_emb
     out = apply(x, *made) if "k" not in inspect.signature(apply).parameters else apply(x, x, *made)
     return out[0] if isinstance(out, tuple) else out
+
+
+def _seen(module: Any, x: torch.Tensor, made: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """x turned by the function of a vision tower, whichever layout it takes."""
+    for name in ("apply_rotary_pos_emb_2d", "apply_rotary_pos_emb_2d_self_attn"):
+        if hasattr(module, name):
+            return getattr(module, name)(x, x, *made)[0]
+    if hasattr(module, "apply_multidimensional_rope"):
+        places = torch.zeros(1, x.shape[2], 2)
+        return module.apply_multidimensional_rope(x.transpose(1, 2), *made, places).transpose(1, 2)
+    if hasattr(module, "apply_rotary_pos_emb_vision"):
+        y = x[0].transpose(0, 1)
+        return module.apply_rotary_pos_emb_vision(y, y, *made)[0].transpose(0, 1)[None]
+    return module.apply_rotary_pos_emb(x, x, *made, unsqueeze_dim=0)[0]

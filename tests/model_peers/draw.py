@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from model_peers.rotary import Peer
-from posenc.models import rope
+from posenc.models.axes import SECTIONS
 from posenc.models.families import families
 from posenc.models.table import classes
 
@@ -17,6 +17,9 @@ ONLY = {
     "phi4_multimodal": ("default", "longrope"),
     "phimoe": ("default", "longrope"),
     "recurrent_gemma": ("default",),
+    "cosmos3_edge_text": ("default",),
+    "ernie4_5_vl_moe_text": ("default",),
+    "llama4_vision_model": ("default",),
     "mistral4": ("linear", "dynamic", "yarn", "longrope", "llama3"),
     # Their full layers have heads of another width than their sliding ones, which the other types look up in the wrong place.
     "diffusion_gemma_text": ("default",),
@@ -25,10 +28,13 @@ ONLY = {
     "gemma4_unified_text": ("default", "proportional"),
     "lfm3": ("default", "linear", "yarn", "llama3", "proportional"),
 }
+#: Types of layers of a class whose own defaults name none.
+LABELS = {"cohere_compass_text": {"sliding_attention": {}, "full_attention": None}}
 #: Classes that check widths against other parts of the model, and are drawn with their own.
 OWN_WIDTHS = {
     "bamba", "beam", "granitemoehybrid", "dots3_note_audio_encoder", "gradium_phonon_tts", "pocket_tts", "zamba2", "falcon_h1", "t5gemma2_text",
     "diffusion_gemma_text", "embedding_gemma2_text", "gemma4_text", "gemma4_unified_text", "step3p5", "deepseek_v4", "neomme",
+    "dots3_note_vision_encoder",
 }  # fmt: skip
 #: Classes whose older spelling is another one, or that came after rope_parameters and know no other.
 NEW_SPELLING = {"gpt_neox", "gpt_neox_japanese", "mistral4", "cohere2_moe", "bamba"}
@@ -36,6 +42,9 @@ NEW_SPELLING = {"gpt_neox", "gpt_neox_japanese", "mistral4", "cohere2_moe", "bam
 
 def kinds(peer: Peer) -> tuple[str, ...]:
     """The types of rotation that a class can be built with."""
+    family = families()[peer.model_type]
+    if family.part == "vision" and family.axes and peer.model_type not in ONLY:
+        return ("axial",)
     return ONLY.get(peer.model_type, KINDS)
 
 
@@ -45,9 +54,13 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     longest = known.names.get("max_position_embeddings", "max_position_embeddings")
     made: dict[str, Any] = {longest: draw.choice([4096, 8192, 131_072])}
     width = _widths(made, peer, draw)
-    if rope.nested(known.absent):
-        return made | _nested(known, family, draw, kind, width)
+    labels = LABELS.get(peer.model_type, known.absent)
+    if any(isinstance(own, dict) for own in (labels or {}).values()):
+        return made | _nested(peer, labels, draw, kind, width)
     spelled = one(draw, kind, width, family.partial)
+    if peer.model_type in SECTIONS:
+        part = 1.0 if kind == "proportional" else spelled.get("partial_rotary_factor", 1.0)
+        spelled["mrope_section"] = _sections(draw, family.axes, int(width * part) // 2)
     if peer.model_type == "phimoe" and kind != "default":
         spelled |= {"short_mscale": 1.25, "long_mscale": 1.5}
         spelled.pop("attention_factor", None)
@@ -63,6 +76,19 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     return made
 
 
+def _sections(draw: random.Random, rule: str, pairs: int) -> list[int]:
+    """Pairs of time, height and width; of height, width and time where they alternate."""
+    if rule == "alternating":
+        each = draw.randrange(1, pairs // 2)
+        return [each, each, pairs - 2 * each]
+    if rule == "strided":
+        each = pairs // 3
+        return [pairs - 2 * each, each, each]
+    first = draw.randrange(1, pairs - 1)
+    second = draw.randrange(1, pairs - first) if pairs - first > 1 else 1
+    return [first, second, pairs - first - second]
+
+
 def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
     """Widths of a model, small and odd ones among them; the width that turns."""
     known, family = classes()[peer.model_type], families()[peer.model_type]
@@ -75,12 +101,18 @@ def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
         if peer.model_type == "longcat_flash":
             made["head_dim"] = made["qk_rope_head_dim"]
         return int(made["qk_rope_head_dim"])
-    dim, heads = draw.choice([16, 32, 64, 80, 128]), draw.choice([2, 4, 8])
+    dim, heads = draw.choice([32, 64, 128] if family.axes else [16, 32, 64, 80, 128]), draw.choice([2, 4, 8])
+    if family.head == "memory":
+        made |= {"memory_attention_hidden_size": dim * heads, "memory_attention_num_attention_heads": heads}
+        return dim
+    if family.head == "embedded":
+        made |= {"embed_dim": dim * heads, "num_heads": heads}
+        return dim
     made[known.names.get("num_attention_heads", "num_attention_heads")] = heads
     made[known.names.get("hidden_size", "hidden_size")] = dim * heads
     # A class that declares head_dim and leaves it null divides by it when it scales.
     if family.head == "head" and ("head_dim" in peer.config.__dataclass_fields__ or "head_dim" in known.names):
-        dim = made["head_dim"] = draw.choice([16, 32, 64, 80, 128])
+        dim = made["head_dim"] = draw.choice([32, 64, 128] if family.axes else [16, 32, 64, 80, 128])
     return dim
 
 
@@ -125,11 +157,13 @@ def _yarn(draw: random.Random) -> dict[str, Any]:
     )
 
 
-def _nested(known: Any, family: Any, draw: random.Random, kind: str, width: int) -> dict[str, Any]:
+def _nested(peer: Peer, labels: Any, draw: random.Random, kind: str, width: int) -> dict[str, Any]:
     """A dict for each type of layer. YaRN leaves truncate out: transformers reads it from the wrong place in nested dicts."""
-    ropes = {}
-    for label, own in (known.absent or {}).items():
+    family, ropes = families()[peer.model_type], {}
+    for label, own in labels.items():
         ropes[label] = None if own is None else one(draw, kind, width, family.partial)
         if own is not None:
             ropes[label].pop("truncate", None)
+            if peer.model_type in SECTIONS:
+                ropes[label]["mrope_section"] = _sections(draw, family.axes, width // 2)
     return {"rope_parameters": ropes}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-HeadRule = Literal["head", "divided", "latent", "global", "doubled"]
+HeadRule = Literal["head", "divided", "latent", "global", "doubled", "memory", "embedded"]
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Family:
     partial: whether partial_rotary_factor counts at rope_type "default".
     head: where the width comes from: "head", head_dim or hidden_size over heads; "divided", always the latter; "latent",
     qk_rope_head_dim channels behind qk_nope_head_dim others (multi-head latent attention); "global", global_head_dim on
-    full layers; "doubled", twice hidden_size over heads.   last: whether the last channels of a head turn, not the first.
+    full layers; "doubled", twice hidden_size over heads; "memory" and "embedded", by keys of SAM 2 and of Qwen2-VL.   last: whether the last channels of a head turn, not the first.
     rotated: the layer types that rotate; None for all with attention.   sharpens: whether logits are multiplied by
-    m(mscale_all_dim)².
+    m(mscale_all_dim)².   axes: how pairs are allotted to several axes, by its name in `axes.py`; empty for one axis.
     """
 
     pairing: Literal["adjacent", "halves", "interleave"] = "halves"
@@ -34,6 +34,7 @@ class Family:
     last: bool = False
     rotated: tuple[str, ...] | None = None
     sharpens: bool = False
+    axes: str = ""
 
 
 #: Layer types without attention.
@@ -175,6 +176,44 @@ LATENT_ADJACENT = [
 ]
 LATENT_HALVES = ["hy_v4", "minicpm3"]
 LATENT_STATED = ["axk1", "deepseek_v3", "glm4_moe_lite", "mistral4", "youtu"]
+#: Positions of text, images and videos in three coordinates: by runs of pairs, or by strides.
+SECTIONED = ["paddleocr_vl_text", "qwen2_5_omni_talker", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"]
+SECTIONED_PARTIAL = ["glm4v_moe_text", "glm_image_text"]
+SECTIONED_ADJACENT = ["glm4v_text", "glm_ocr_text"]
+STRIDED = [
+    "cosmos3_edge_text",
+    "qwen3_omni_moe_talker_text",
+    "qwen3_omni_moe_text",
+    "qwen3_vl_moe_text",
+    "qwen3_vl_text",
+]
+STRIDED_PARTIAL = ["qwen3_5_moe_text", "qwen3_5_text", "qwen4_exp_text"]
+#: Vision towers: height and width.
+GRID = [
+    "cohere_compass_vision",
+    "dots3_note_vision_encoder",
+    "ernie4_5_vl_moe_vision",
+    "exaone4_5_vision",
+    "glm4v_moe_vision",
+    "glm4v_vision",
+    "glm5_next_vision",
+    "glm_ocr_vision",
+    "lfm3_vl_vision",
+    "mlcd_vision_model",
+    "muse_glimmer_vision",
+    "muse_spark_vision",
+    "paddleocr_vl_vision",
+    "qwen2_5_omni_vision_encoder",
+    "qwen2_5_vl_vision",
+    "qwen3_5_moe_vision",
+    "qwen3_5_vision",
+    "qwen3_omni_moe_vision_encoder",
+    "qwen3_vl_moe_vision",
+    "qwen3_vl_vision",
+    "qwen4_exp_vision",
+    "video_llama_3_vision",
+]
+MEMORY = ["edgetam_video", "sam2_video", "sam3_tracker_video"]
 SLIDING = ("sliding_attention",)
 
 
@@ -190,6 +229,13 @@ def families() -> Mapping[str, Family]:
     found |= dict.fromkeys(LATENT_ADJACENT, Family(pairing="adjacent", head="latent", sharpens=True))
     found |= dict.fromkeys(LATENT_HALVES, Family(head="latent", sharpens=True))
     found |= dict.fromkeys(LATENT_STATED, Family(pairing="interleave", head="latent", sharpens=True))
+    found |= dict.fromkeys(SECTIONED, Family(axes="sections"))
+    found |= dict.fromkeys(SECTIONED_PARTIAL, Family(axes="sections", partial=True))
+    found |= dict.fromkeys(SECTIONED_ADJACENT, Family(pairing="adjacent", axes="sections", partial=True))
+    found |= dict.fromkeys(STRIDED, Family(axes="strided"))
+    found |= dict.fromkeys(STRIDED_PARTIAL, Family(axes="strided", partial=True))
+    found |= dict.fromkeys(GRID, Family(part="vision", axes="grid"))
+    found |= dict.fromkeys(MEMORY, Family(pairing="adjacent", part="vision", axes="grid", head="memory"))
     return MappingProxyType(found | ALONE)
 
 
@@ -217,6 +263,25 @@ ALONE = {
     "t5_gemma_module": Family(part="module"),
     "t5gemma2_decoder": Family(part="decoder"),
     "deepseek_ocr2_text": Family(head="divided"),
+    "cohere_compass_text": Family(head="divided", axes="strided"),
+    "ernie4_5_vl_moe_text": Family(pairing="adjacent", axes="alternating"),
+    "gemma4_vision": Family(part="vision", axes="blocks"),
+    "inkling2_vision": Family(pairing="adjacent", part="vision", axes="turned grid"),
+    "kimi_k25_vision": Family(part="vision", axes="woven"),
+    "llama4_vision_model": Family(pairing="adjacent", part="vision", axes="turned grid"),
+    "minimax_m3_vl_vision": Family(part="vision", axes="volume"),
+    "neomme": Family(axes="parity", partial=True),
+    "pixtral": Family(part="vision", axes="split"),
+    "qwen2_vl_vision": Family(part="vision", axes="grid", head="embedded"),
+    "sam3_vit_model": Family(pairing="adjacent", part="vision", axes="grid"),
+    "step3p5_vision": Family(part="vision", axes="turned grid"),
+    "dinov3_vit": Family(part="vision", axes="grid", head="divided"),
+    "eomt_dinov3": Family(part="vision", axes="grid", head="divided"),
+    "sapiens2": Family(part="vision", axes="grid", head="divided"),
+    "esm": Family(head="divided"),
+    "SaProtConfig": Family(part="protein", head="divided"),
+    "wav2vec2-bert": Family(part="audio", head="divided"),
+    "wav2vec2-conformer": Family(part="audio", head="divided"),
     "falcon": Family(head="divided"),
     "unlimited_ocr_text": Family(head="divided"),
     "voxtral_realtime_text": Family(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from posenc import _check
+from posenc.models.families import MEMORY
 from posenc.models.fields import Fields
 from posenc.models.layer_rules import RULES, word
 
@@ -12,6 +13,8 @@ MOST_LAYERS = 1 << 13
 
 def layer_types(fields: Fields, model_type: str) -> tuple[str, ...]:
     """The type of every layer, from the file, else by the rule of the class, else "full_attention" for all."""
+    if model_type in MEMORY:
+        return ("memory_attention",) * fields.integer("memory_attention_num_layers", 1, MOST_LAYERS)
     if model_type == "longcat_flash" and not fields.given("num_hidden_layers"):
         count = 2 * fields.integer("num_layers", 1, MOST_LAYERS)  # two attentions a layer
     else:

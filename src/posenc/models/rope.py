@@ -9,7 +9,9 @@ from typing import Any, Literal
 from posenc import _check
 from posenc.compose import Partial
 from posenc.doors import Rotates
+from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.rope import RoPE
+from posenc.models.axes import Allotment
 from posenc.models.fields import Fields, plain
 from posenc.models.records import Source, Value
 from posenc.models.scalings import KNOWN, READS, TYPES, has, real, scaling_of
@@ -155,6 +157,7 @@ def rotation(
     longest: Value | None,
     length: int | None,
     numerics: Numerics,
+    allotment: Allotment | None = None,
 ) -> Rotates:
     """The record of a rotation, inside its head."""
     kind = type_of(rope)
@@ -162,11 +165,11 @@ def rotation(
         raise ValueError(
             "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
         )
-    record = RoPE(
-        dim=head.width,
-        base=real(rope, "rope_theta"),
-        pairing=pairing,
-        numerics=numerics,
-        scaling=scaling_of(kind, rope, longest, length),
-    )
+    base, scaling = real(rope, "rope_theta"), scaling_of(kind, rope, longest, length)
+    record: Rotates
+    if allotment is None:
+        record = RoPE(head.width, base, pairing, numerics, scaling)
+    else:
+        own = allotment
+        record = AxialRoPE(own.axis, own.rung, own.ladder, base, pairing, own.blocks, numerics, scaling)
     return record if head.width == head.dim else Partial(record, head.dim, head.start)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from posenc.frequencies import YaRN
 from posenc.models import rope
+from posenc.models.axes import SECTIONS, Allotment, allotted, turned_width
 from posenc.models.families import Family
 from posenc.models.fields import Fields
 from posenc.models.layers import layer_types
@@ -24,8 +25,20 @@ EXTRA: dict[str, frozenset[str]] = {
     "mistral4": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
     "phimoe": frozenset({"short_mscale", "long_mscale"}),
 }
+#: Keys inside rope_parameters of models with several axes.
+AXES_KEYS = frozenset({"mrope_section", "mrope_interleaved"})
 #: Notes on classes whose name or habit misleads.
 NOTES = {
+    **dict.fromkeys(
+        ("dinov3_vit", "eomt_dinov3", "sapiens2"),
+        "positions are 2π times the centres of patches in coordinates from -1 to 1",
+    ),
+    **dict.fromkeys(
+        ("wav2vec2-bert", "wav2vec2-conformer"),
+        "the layer turns its input, before queries and keys are made of it",
+    ),
+    "llama4_vision_model": "positions of patches count from 1; the class token does not turn",
+    "mlcd_vision_model": "the class token turns by learned angles",
     "llama4_text": "no_rope_layers holds 1 for a layer that does rotate",
     "smollm3": "no_rope_layers holds 1 for a layer that does rotate",
     "olmo3": "the class takes rope_theta of an older file for its full layers alone",
@@ -70,7 +83,7 @@ def group(
     fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], values: Rope, family: Family, options: Options
 ) -> LayerGroup:
     """Layers that rotate alike."""
-    name, extra = rope.type_of(values), EXTRA.get(model_type, frozenset())
+    name, extra = rope.type_of(values), EXTRA.get(model_type, frozenset()) | (AXES_KEYS if family.axes else frozenset())
     strangers = [key for key in rope.unknown(values, extra) if not {key, key.split(".")[-1]} & options.waive]
     if strangers:
         raise ValueError(refusal(strangers))
@@ -78,7 +91,9 @@ def group(
     if model_type == "phimoe":
         values = _own_factor(values, name, longest, options)
     head = head_of(fields, values, name, family, kind, layers)
-    record = rope.rotation(values, head, pairing_of(fields, family), longest, options.length, options.numerics)
+    pairing = pairing_of(fields, family)
+    allotment, sections = _allotment(values, head.width, model_type, family)
+    record = rope.rotation(values, head, pairing, longest, options.length, options.numerics, allotment)
     return LayerGroup(
         part=family.part,
         attention=kind,
@@ -86,7 +101,7 @@ def group(
         encodings=(record,),
         logit_factor=_sharpened(values, name, family),
         query_temperature=_temperature(values),
-        values=(*sources(values, name), *_widths(fields)),
+        values=(*sources(values, name), *sections, *_widths(fields)),
         notes=(*rope.ignored(name, values, extra), *((NOTES[model_type],) if model_type in NOTES else ())),
     )
 
@@ -98,6 +113,18 @@ def _own_factor(values: Rope, name: str, longest: Value | None, options: Options
     served = options.length or (int(real({"longest": longest}, "longest")) if longest else 0)
     chosen = "long_mscale" if served > real(values, rope.TRAINED) else "short_mscale"
     return {**values, "attention_factor": Value("attention_factor", real(values, chosen), "file", values[chosen].key)}
+
+
+def _allotment(values: Rope, width: int, model_type: str, family: Family) -> tuple[Allotment | None, tuple[Value, ...]]:
+    """Which axis every pair reads, and where the sections that say so come from; None for one axis."""
+    if not family.axes:
+        return None, ()
+    if model_type not in SECTIONS:
+        return allotted(family.axes, width, None), ()
+    given = values.get("mrope_section")
+    if given is None or given.value is None:
+        given = Value("mrope_section", SECTIONS[model_type], "class default", "rope_parameters.mrope_section")
+    return allotted(family.axes, width, given.value), (given,)
 
 
 def refusal(keys: list[str]) -> str:
@@ -121,6 +148,8 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, 
         turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
         return rope.Head(turning + unturned, turning, unturned)
     dim = _head_dim(fields, family, kind, layers)
+    if family.part == "vision" and family.axes:
+        return rope.Head(dim, turned_width(family.axes, dim))
     if name == "proportional" or not (family.partial or name != "default"):
         return rope.Head(dim, dim)
     width = int(dim * real(values, "partial_rotary_factor", 1.0))
@@ -140,6 +169,12 @@ def _head_dim(fields: Fields, family: Family, kind: str, layers: tuple[int, ...]
         return 2 * fields.integer("hidden_size") // fields.integer("num_attention_heads")
     if family.head == "global" and kind == "full_attention":
         return fields.integer("global_head_dim") if fields.given("global_head_dim") else 512
+    if family.head == "memory":
+        return fields.integer("memory_attention_hidden_size") // (
+            fields.integer("memory_attention_downsample_rate") * fields.integer("memory_attention_num_attention_heads")
+        )
+    if family.head == "embedded":
+        return fields.integer("embed_dim") // fields.integer("num_attention_heads")
     if family.head != "divided" and fields.get("head_dim") is not None:
         return fields.integer("head_dim")
     return fields.integer("hidden_size") // fields.integer("num_attention_heads")

@@ -218,7 +218,38 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
     return [_check.real(given.key, value, 0.0, 1e30) for value in given.value]
 
 
+def _labelled(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
+    """Cohere Compass: a dict for each type of layer, or null for one without rotation; its class knows no other."""
+    made = rope.by_label(fields, known, {})
+    missing = set(kinds) - set(made)
+    if missing:
+        raise ValueError(
+            f"{fields.where}rope_parameters must hold an object or null for {sorted(missing)}; got none. Add it."
+        )
+    return made, tuple(kind if made[kind] is not None else None for kind in kinds)
+
+
+def _if_rotary(key: str, word: str) -> Special:
+    """Models that rotate where a key says so, and then by the class's own base."""
+
+    def special(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
+        chosen, base = (
+            fields.get(key),
+            "rotary_embedding_base" if "rotary_embedding_base" in known.defaults else "rope_theta",
+        )
+        turns = chosen is not None and chosen.value == word
+        values: dict[str, Rope | None] = {"all": {"rope_theta": replace(fields.need(base), name="rope_theta")}}
+        return values, ("all" if turns else None,) * len(kinds)
+
+    return special
+
+
 SPECIAL: dict[str, Special] = {
+    "cohere_compass_text": _labelled,
+    "esm": _if_rotary("position_embedding_type", "rotary"),
+    "SaProtConfig": _if_rotary("position_embedding_type", "rotary"),
+    "wav2vec2-bert": _if_rotary("position_embeddings_type", "rotary"),
+    "wav2vec2-conformer": _if_rotary("position_embeddings_type", "rotary"),
     "cohere2_moe": _dense_too,
     "deepseek_v4": _compressed,
     "granite_swa": _by_theta,
