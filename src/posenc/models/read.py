@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc import _check
+from posenc.models.absolute import PATCHES, TABLES, tables
+from posenc.models.biased import READERS, falcon_alibi
 from posenc.models.families import Family, families
 from posenc.models.fields import Fields
 from posenc.models.load import loaded
@@ -62,12 +64,20 @@ def part(
 ) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
     """The groups of one config, and of the configs inside it."""
     known = classes().get(model_type, STRANGER)
-    inside = [key for key in known.parts if isinstance(data.get(key), Mapping) and key not in options.waive]
-    if model_type not in families() and known.parts:
-        return _whole(data, model_type, known, inside, stated, options, where)
-    family = families().get(model_type) or _stated_family(model_type, known, stated)
     fields = Fields(data, known.defaults, known.names, stated, where)
-    found = groups(fields, model_type, known, family, options)
+    found: tuple[LayerGroup, ...] | None = None
+    if model_type in TABLES or model_type in PATCHES:
+        found = tables(fields, model_type, options.numerics)
+    elif model_type in READERS:
+        found = READERS[model_type](fields, model_type, options.numerics)
+    elif model_type == "falcon" and fields.truth("alibi"):
+        found = falcon_alibi(fields)
+    elif model_type not in families() and known.parts:
+        inside = [key for key in known.parts if isinstance(data.get(key), Mapping) and key not in options.waive]
+        return _whole(data, model_type, known, inside, stated, options, where)
+    if found is None:
+        family = families().get(model_type) or _stated_family(model_type, known, stated)
+        found = groups(fields, model_type, known, family, options)
     strangers = [key for key in fields.unread() if key not in options.waive]
     if strangers:
         raise ValueError(refusal([where + key for key in strangers]))

@@ -76,6 +76,7 @@ class LayerGroup:
     encodings: the records, in the order of use; empty where the layers know no position.
     offset: what is added to a token's place, counted from 0, before a learned table is read.
     logit_factor: what logits are multiplied by besides 1/√d.   query_temperature: what queries are multiplied by.
+    bias_factor: what biases are multiplied by before they are added to the scaled logits.
     values: where each number came from.   notes: traps of this file or class.
     """
 
@@ -88,6 +89,7 @@ class LayerGroup:
     query_temperature: QueryTemperature | None = None
     values: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
+    bias_factor: float = 1.0
 
     @property
     def rotation(self) -> Rotates | None:
@@ -124,6 +126,8 @@ class LayerGroup:
             parts.append(f"the table is read from row {self.offset} on")
         if self.logit_factor != 1.0:
             parts.append(f"logits times {self.logit_factor:.6g} besides 1/√d")
+        if self.bias_factor != 1.0:
+            parts.append(f"biases times {self.bias_factor:.6g}")
         if self.query_temperature:
             parts.append(f"queries times {self.query_temperature!r}")
         if self.values:
