@@ -1,0 +1,119 @@
+"""Configs that mean harm or make no sense: one line of an error, in under a second, and nothing allocated."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from posenc.models import from_config
+from posenc.models.load import LARGEST_FILE
+
+#: More than the class table takes when it is first read; far below what a hostile number would ask for.
+MOST_BYTES = 64 << 20
+WHOLE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "head_dim", "max_position_embeddings")
+HOSTILE: list[Any] = [
+    10**30, -1, 0, 2**63, 1.5, float("nan"), float("inf"), -float("inf"), True, "12", [], [8], {}, {"a": 1}, "\x00" * 9, 1e400, b"8",
+]  # fmt: skip
+
+
+def refused(config: Any) -> None:
+    """A ValueError or TypeError of one line, quickly and cheaply; an answer is fine where the value means nothing here."""
+    tracemalloc.start()
+    start = time.perf_counter()
+    try:
+        from_config(config)
+    except (ValueError, TypeError) as problem:
+        assert "\n" not in str(problem)
+        assert len(str(problem)) < 700
+    taken, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 1.0
+    assert peak < MOST_BYTES
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("key", [*WHOLE, "rope_theta", "rope_scaling", "rope_parameters", "layer_types", "partial_rotary_factor"])
+def test_a_value_of_a_rotary_model(key: str, value: Any):
+    refused({"model_type": "llama", key: value})
+    refused({"model_type": "gemma3_text", key: value})
+    refused({"model_type": "qwen2_vl", "vision_config": {key: value}, key: value})
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize(
+    "key",
+    ["factor", "rope_type", "rope_theta", "original_max_position_embeddings", "short_factor", "long_factor", "beta_fast",
+     "low_freq_factor", "mscale", "truncate", "attention_factor", "mrope_section", "partial_rotary_factor"],
+)  # fmt: skip
+def test_a_value_inside_rope_parameters(key: str, value: Any):
+    whole = {"factor": 4.0, "original_max_position_embeddings": 1024, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    whole |= {"short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
+    for kind in ("linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
+        refused({"model_type": "llama", "rope_scaling": {"rope_type": kind, **whole, key: value}})
+    refused({"model_type": "qwen2_vl_text", "rope_scaling": {"rope_type": "default", key: value}})
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("model_type", ["bert", "roberta", "opt", "whisper", "t5", "mpt", "deberta-v2", "vit", "gptj", "llama4_text"])
+def test_a_value_of_other_models(model_type: str, value: Any):
+    keys = ("max_position_embeddings", "hidden_size", "pad_token_id", "relative_attention_num_buckets", "attn_config", "n_head",
+            "image_size", "patch_size", "rotary_dim", "no_rope_layers", "pos_att_type", "position_buckets", "max_source_positions")  # fmt: skip
+    for key in keys:
+        refused({"model_type": model_type, "relative_attention": True, key: value})
+
+
+def test_nothing_is_too_deep():
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="config must not lie more than 64 levels deep"):
+        from_config({"model_type": "llama", "rope_scaling": deep})
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"", ValueError, "config must be JSON"),
+        (b"{", ValueError, "config must be JSON"),
+        (b"[" * 200_000, ValueError, "config must be JSON; got config.json, where objects lie too deep"),
+        (b"[1, 2]", TypeError, "config must hold a JSON object; got list"),
+        (b'"llama"', TypeError, "config must hold a JSON object; got str"),
+        (pickle.dumps({"model_type": "llama"}), ValueError, "config must be JSON; got config.json, where byte 0 is no UTF-8"),
+        (b"\xff\xfe\x00", ValueError, "where byte 0 is no UTF-8"),
+        (b'{"model_type": "llama", "rope_theta": ' + b"9" * 5000 + b"}", ValueError, "config must be JSON"),
+        (b'{"model_type": "llama", "rope_theta": NaN}', ValueError, "rope_theta must be a finite number"),
+    ],
+)
+def test_files_that_are_no_config(tmp_path: Any, content: bytes, error: type[Exception], message: str):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(error, match=message) as caught:
+        from_config(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_large_file_is_refused_by_its_size(tmp_path: Any):
+    place = tmp_path / "config.json"
+    with place.open("wb") as file:
+        file.truncate(100 << 20)  # a hole: nothing is written, nothing may be read
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=f"config must be a file of at most {LARGEST_FILE} bytes; got 104857600"):
+        from_config(place)
+    assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize("path", ["no/such/place", "", "\x00", "x" * 5000])
+def test_paths_that_lead_nowhere(path: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="config must name a file or a folder with config.json"):
+        from_config(path)
+
+
+@pytest.mark.parametrize("config", [None, 3, [1], b"{}", json.dumps])
+def test_what_is_no_config_at_all(config: Any):
+    with pytest.raises(TypeError, match="config must be a dict, or the path of a config.json or of its folder"):
+        from_config(config)

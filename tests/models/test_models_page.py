@@ -1,0 +1,32 @@
+"""The page of models is what its generator writes, and its table of classes what transformers fills in."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "parity" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_current():
+    page = loaded("models_page")
+    assert page.PAGE.read_text(encoding="utf-8") == page.written(), "run python tests/parity/models_page.py"
+
+
+@pytest.mark.parity
+def test_the_table_of_classes_is_current():
+    pytest.importorskip("transformers")
+    table = loaded("model_classes")
+    assert table.FILE.read_text(encoding="utf-8") == table.generated(), "run python tests/parity/model_classes.py"
