@@ -6,10 +6,19 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+
+
+def _listed(name: str) -> dict[str, str]:
+    """Classes, each with the model type whose config builds it."""
+    return dict(line.split() for line in (HERE / name).read_text(encoding="utf-8").splitlines())
+
+
 #: Classes whose frequencies, tables and rotation are compared, for their own defaults and for configs drawn at random.
-VERIFIED = frozenset((HERE / "verified.txt").read_text(encoding="utf-8").split())
+TYPES = _listed("verified.txt")
+VERIFIED = frozenset(TYPES)
 #: Classes that test_models_by_hand.py asks in ways of their own.
-BY_HAND = frozenset((HERE / "by_hand.txt").read_text(encoding="utf-8").split())
+TYPES_BY_HAND = _listed("by_hand.txt")
+BY_HAND = frozenset(TYPES_BY_HAND)
 #: Why the others are not.
 REASONS = dict(
     line.split(": ", 1) for line in (HERE / "reasons.txt").read_text(encoding="utf-8").splitlines() if line.strip()

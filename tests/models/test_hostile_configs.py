@@ -23,21 +23,25 @@ HOSTILE: list[Any] = [
 
 def refused(config: Any) -> None:
     """A ValueError or TypeError of one line, quickly and cheaply; an answer is fine where the value means nothing here."""
+    said = ""
     tracemalloc.start()
     start = time.perf_counter()
     try:
         from_config(config)
     except (ValueError, TypeError) as problem:
-        assert "\n" not in str(problem)
-        assert len(str(problem)) < 700
+        said = str(problem)
     taken, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert "\n" not in said
+    assert len(said) < 700
     assert taken < 1.0
     assert peak < MOST_BYTES
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
-@pytest.mark.parametrize("key", [*WHOLE, "rope_theta", "rope_scaling", "rope_parameters", "layer_types", "partial_rotary_factor"])
+@pytest.mark.parametrize(
+    "key", [*WHOLE, "rope_theta", "rope_scaling", "rope_parameters", "layer_types", "partial_rotary_factor"]
+)
 def test_a_value_of_a_rotary_model(key: str, value: Any):
     refused({"model_type": "llama", key: value})
     refused({"model_type": "gemma3_text", key: value})
@@ -59,7 +63,9 @@ def test_a_value_inside_rope_parameters(key: str, value: Any):
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
-@pytest.mark.parametrize("model_type", ["bert", "roberta", "opt", "whisper", "t5", "mpt", "deberta-v2", "vit", "gptj", "llama4_text"])
+@pytest.mark.parametrize(
+    "model_type", ["bert", "roberta", "opt", "whisper", "t5", "mpt", "deberta-v2", "vit", "gptj", "llama4_text"]
+)
 def test_a_value_of_other_models(model_type: str, value: Any):
     keys = ("max_position_embeddings", "hidden_size", "pad_token_id", "relative_attention_num_buckets", "attn_config", "n_head",
             "image_size", "patch_size", "rotary_dim", "no_rope_layers", "pos_att_type", "position_buckets", "max_source_positions")  # fmt: skip
@@ -83,7 +89,11 @@ def test_nothing_is_too_deep():
         (b"[" * 200_000, ValueError, "config must be JSON; got config.json, where objects lie too deep"),
         (b"[1, 2]", TypeError, "config must hold a JSON object; got list"),
         (b'"llama"', TypeError, "config must hold a JSON object; got str"),
-        (pickle.dumps({"model_type": "llama"}), ValueError, "config must be JSON; got config.json, where byte 0 is no UTF-8"),
+        (
+            pickle.dumps({"model_type": "llama"}),
+            ValueError,
+            "config must be JSON; got config.json, where byte 0 is no UTF-8",
+        ),
         (b"\xff\xfe\x00", ValueError, "where byte 0 is no UTF-8"),
         (b'{"model_type": "llama", "rope_theta": ' + b"9" * 5000 + b"}", ValueError, "config must be JSON"),
         (b'{"model_type": "llama", "rope_theta": NaN}', ValueError, "rope_theta must be a finite number"),
@@ -109,11 +119,11 @@ def test_a_large_file_is_refused_by_its_size(tmp_path: Any):
 @pytest.mark.parametrize("path", ["no/such/place", "", "\x00", "x" * 5000])
 def test_paths_that_lead_nowhere(path: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="config must name a file or a folder with config.json"):
+    with pytest.raises(ValueError, match="config must name a file or a folder with"):
         from_config(path)
 
 
 @pytest.mark.parametrize("config", [None, 3, [1], b"{}", json.dumps])
 def test_what_is_no_config_at_all(config: Any):
-    with pytest.raises(TypeError, match="config must be a dict, or the path of a config.json or of its folder"):
+    with pytest.raises(TypeError, match="config must be a dict, or the path of a"):
         from_config(config)

@@ -10,20 +10,19 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from model_peers.ledger import BY_HAND, REASONS, VERIFIED  # noqa: E402
+from model_peers.ledger import BY_HAND, REASONS, TYPES, TYPES_BY_HAND, VERIFIED  # noqa: E402
 from posenc.doors import Encoding  # noqa: E402
 from posenc.models import from_config  # noqa: E402
 from posenc.models.absolute import PATCHES, TABLES  # noqa: E402
 from posenc.models.axes import RULES  # noqa: E402
 from posenc.models.biased import READERS  # noqa: E402
 from posenc.models.families import Family, families  # noqa: E402
-from posenc.models.table import classes  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
 # Models that are read
 
-`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This page is
+`posenc.models.from_config` reads the configs of these model types. This page is
 generated from the reader's tables and from the ledger of the parity tests by `python tests/parity/models_page.py`; a test
 compares it.
 
@@ -45,7 +44,7 @@ def written() -> str:
         f"**{checked} of the {total} classes of transformers 5.23.0 whose names say that they rotate are verified; the other "
         f"{len(REASONS)} have their reason below. {len(rows)} model types are read.**\n",
         "## Model types\n",
-        "| model type | uses | verified by |",
+        "| model type | uses | verified with |",
         "| --- | --- | --- |",
         *sorted(rows),
         "",
@@ -71,9 +70,13 @@ def rotary(name: str, family: Family) -> str:
 
 
 def by(name: str) -> str:
-    """What verifies a model type: the class that shares its config, or one that shares its code."""
-    config = classes()[name].config if name in classes() else name
-    return f"`{config}`"
+    """The rotary classes that this model type was verified with; what there is in their place where it was with none."""
+    verified = [key.split(".")[1] for key, kind in sorted((TYPES | TYPES_BY_HAND).items()) if kind == name]
+    if verified:
+        return ", ".join(f"`{one}`" for one in verified)
+    if name in TABLES or name in PATCHES or name in READERS:
+        return "a live model of the type"
+    return "no class of its own; read like its kin"
 
 
 def first(text: str | None) -> str:
@@ -82,7 +85,9 @@ def first(text: str | None) -> str:
 
 def plain(name: str) -> str:
     """One model type without rotation, or with a rotation of its own."""
-    found = from_config({"model_type": name} | ({"relative_attention": True, "pos_att_type": "c2p|p2c"} if "deberta" in name else {}))
+    found = from_config(
+        {"model_type": name} | ({"relative_attention": True, "pos_att_type": "c2p|p2c"} if "deberta" in name else {})
+    )
     uses = [
         f"{group.part}: {' and '.join(dict.fromkeys(map(kind, group.encodings))) or 'none'}"
         + (f" from row {group.offset}" if group.offset else "")

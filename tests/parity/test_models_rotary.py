@@ -12,7 +12,7 @@ import torch
 pytest.importorskip("transformers")
 
 from model_peers import ask, draw
-from model_peers.ledger import BY_HAND, REASONS, SETTINGS, VERIFIED
+from model_peers.ledger import BY_HAND, REASONS, SETTINGS, TYPES, TYPES_BY_HAND, VERIFIED
 from model_peers.rotary import names, peer
 from posenc import Partial
 from posenc.models import LayerGroup, from_config
@@ -66,6 +66,11 @@ def test_every_class_is_verified_or_has_its_reason():
     """A class that a new transformers brings is in neither list, and fails here."""
     assert set(names()) == VERIFIED | BY_HAND | set(REASONS)
     assert len(names()) == len(VERIFIED) + len(BY_HAND) + len(REASONS)
+
+
+def test_the_types_of_the_ledger_are_those_of_the_classes():
+    """The page of models says of these types that they are verified."""
+    assert {name: peer(name).model_type for name in VERIFIED | BY_HAND} == TYPES | TYPES_BY_HAND
 
 
 @pytest.mark.parametrize("name", sorted(VERIFIED))
