@@ -70,9 +70,10 @@ def _card(row: Row) -> str:
 
 
 def _example(text: str) -> list[str]:
-    if not text:
-        return []
-    return ["## Example", f"```python\n>>> import numpy as np\n>>> from posenc import *\n{text}\n\n```"]
+    """The docstring's example, with the names that its module knows."""
+    known = [f">>> import {name}" for name in ("math",) if f"{name}." in text]
+    head = "\n".join([*known, ">>> import numpy as np", ">>> from posenc import *"])
+    return ["## Example", f"```python\n{head}\n{text}\n\n```"] if text else []
 
 
 def _claims(record: Encoding) -> str:

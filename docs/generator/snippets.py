@@ -24,19 +24,22 @@ _TORCH = {
     "line": f"torch.arange({PLACES})",
     "grid": "torch.cartesian_prod({ranges})",
     "range": "torch.arange(2)",
-    "call": {"adds": "held", "rotates": "held", "biases": "held", "scores": "held", "turned": "held", "back": "held.back"},
-    "whole": "{call}",
+    "call": dict.fromkeys(("adds", "rotates", "biases", "scores", "turned"), "held(") | {"back": "held.back("},
     "shape": "tuple({name}.shape)",
 }  # fmt: skip
 _JAX = {
-    "head": ["import jax", "import jax.numpy as jnp", "{imports}", "from posenc.jax import bind", "held = bind({record})"],
-    "random": "jax.random.normal(jax.random.key(0), ({shape}))",
+    "head": ["import jax", "import jax.numpy as jnp", "{imports}", "from posenc.jax import Bound, bind", "held = bind({record})"],
+    "random": "jnp.ones(({shape}))",
     "line": f"jnp.arange({PLACES})",
     "grid": 'jnp.stack(jnp.meshgrid({ranges}, indexing="ij"), -1).reshape(-1, {axes})',
     "range": "jnp.arange(2)",
     "call": {
-        "adds": "held.add", "rotates": "held.rotate", "biases": "held.bias", "scores": "held.score",
-        "turned": "held.rotate_values", "back": "held.rotate_back",
+        "adds": "jax.jit(Bound.add)(held, ",
+        "rotates": 'jax.jit(Bound.rotate, static_argnames="layout")(held, ',
+        "biases": "jax.jit(Bound.bias)(held, ",
+        "scores": "jax.jit(Bound.score)(held, ",
+        "turned": 'jax.jit(Bound.rotate_values, static_argnames="layout")(held, ',
+        "back": 'jax.jit(Bound.rotate_back, static_argnames="layout")(held, ',
     },
     "shape": "{name}.shape",
 }  # fmt: skip
@@ -50,19 +53,19 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     called, axes = words["call"], record.axes
     places = PLACES if axes == 1 else 2**axes
     if isinstance(record, Adds):
-        lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}(x, positions)"]
+        lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}x, positions)"]
         return _doctest(lines, words, {"y": _attached_shape(record, places)})
     if isinstance(record, Biases):
-        lines += [f"bias = {called['biases']}(positions, positions)"]
+        lines += [f"bias = {called['biases']}positions, positions)"]
         return _doctest(lines, words, {"bias": (record.heads, places, places)})
     if isinstance(record, Rotates) and "value" in record.roles:
         lines += [f"v = {drawn(1, 2, places, record.head_dim)}"]
-        lines += [f'v = {called["turned"]}(v, positions, layout="bhtd")', "output = v  # of attention"]
-        lines += [f'output = {called["back"]}(output, positions, layout="bhtd")']
+        lines += [f'v = {called["turned"]}v, positions, layout="bhtd")', "output = v  # of attention"]
+        lines += [f'output = {called["back"]}output, positions, layout="bhtd")']
         return _doctest(lines, words, {"output": (1, 2, places, record.head_dim)})
     if isinstance(record, Rotates):
         lines += [f"q = {drawn(1, 4, places, record.head_dim)}", f"k = {drawn(1, 2, places, record.head_dim)}"]
-        lines += [f'q, k = {called["rotates"]}(q, k, positions, positions, layout="bhtd")']
+        lines += [f'q, k = {called["rotates"]}q, k, positions, positions, layout="bhtd")']
         return _doctest(
             lines, words, {"q": (1, 4, places, _turned_width(record)), "k": (1, 2, places, _turned_width(record))}
         )
@@ -77,7 +80,7 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
             f"x = {drawn(1, record.places_read(places, places), record.model_dim)}  # the input of the layer{twice}"
         ]
         hidden = ", hidden=x"
-    lines += [f"logits = {called['scores']}(q, k, positions, positions{hidden})"]
+    lines += [f"logits = {called['scores']}q, k, positions, positions{hidden})"]
     return _doctest(lines, words, {"logits": (1, heads, places, places)})
 
 
