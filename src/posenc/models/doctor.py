@@ -10,7 +10,7 @@ from typing import Any
 from posenc.doors import Encoding, Rotates
 from posenc.models.between import between
 from posenc.models.difference import Difference, diff
-from posenc.models.evidence import Evidence, FrequenciesSeen, LogitsSeen, TableSeen, TurnedSeen
+from posenc.models.evidence import Evidence, FrequenciesSeen, TableSeen, TurnedSeen
 from posenc.models.live import is_module, of_module
 from posenc.models.mistake import Hints
 from posenc.models.mistakes_layers import Content, plan
@@ -198,8 +198,11 @@ def _unseen(record: Rotates, shown: Evidence) -> list[str]:
     """What such evidence cannot show."""
     if isinstance(shown, FrequenciesSeen):
         return ["frequencies alone show neither how channels are paired nor positions; give q and q_rotated for these"]
-    if isinstance(shown, TableSeen) and shown.layout != "adjacent":
-        return ["cos and sin do not show how channels are paired; give q and q_rotated for that"]
-    if isinstance(shown, LogitsSeen):
+    if not isinstance(shown, TableSeen):
         return []
-    return []
+    said = []
+    if shown.frequencies is not None and not shown.frequencies.fits(Use(record)):
+        said.append("the inv_freq that it holds are others than it uses: what it returns is right all the same")
+    if shown.layout != "adjacent":
+        said.append("cos and sin do not show how channels are paired; give q and q_rotated for that")
+    return said

@@ -85,7 +85,7 @@ class FrequenciesSeen(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class TableSeen(Evidence):
-    """cos and sin (n, pairs) at positions (n,). frequencies: what the module holds beside, where that was seen too.
+    """cos and sin (n, pairs) at positions (n,). frequencies: what the module holds beside, which may not be what it uses.
 
     layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves prove
     nothing, since some released code regroups channels before it turns them.
@@ -109,8 +109,7 @@ class TableSeen(Evidence):
         slack, telling = allowed(self.positions[rows], rates, self.dtype, exact)
         size = max(1.0, float(np.abs(self.cos).max(initial=0.0)))
         off = np.maximum(np.abs(cosine - self.cos[rows]), np.abs(sine - self.sin[rows]))
-        fits = bool(np.all((off <= slack * size) | ~telling) and (telling.any() or not exact))
-        return fits and (self.frequencies is None or not exact or self.frequencies.fits(use))
+        return bool(np.all((off <= slack * size) | ~telling) and (telling.any() or not exact))
 
     @cached_property
     def _glimpse(self) -> np.ndarray:
