@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from posenc.encodings.shaw import Shaw
     from posenc.encodings.sinusoidal import Sinusoidal
     from posenc.encodings.t5 import T5Bias
+    from posenc.encodings.temperature import LogNTemperature, StepTemperature
     from posenc.encodings.time2vec import Time2Vec
     from posenc.encodings.timestep_embedding import TimestepEmbedding
     from posenc.encodings.transformer_xl import TransformerXL
@@ -114,6 +115,7 @@ __all__ = [
     "Linear",
     "Llama3",
     "LogCPB",
+    "LogNTemperature",
     "LongRoPE",
     "MultiplicativeGRAPE",
     "NTKAware",
@@ -141,6 +143,7 @@ __all__ = [
     "Scores",
     "Shaw",
     "Sinusoidal",
+    "StepTemperature",
     "Sum",
     "T5Bias",
     "Time2Vec",
@@ -227,6 +230,8 @@ _HOMES = {
     "Sinusoidal": "posenc.encodings.sinusoidal",
     "Sum": "posenc.compose",
     "T5Bias": "posenc.encodings.t5",
+    "LogNTemperature": "posenc.encodings.temperature",
+    "StepTemperature": "posenc.encodings.temperature",
     "Time2Vec": "posenc.encodings.time2vec",
     "TimestepEmbedding": "posenc.encodings.timestep_embedding",
     "TransformerXL": "posenc.encodings.transformer_xl",

@@ -7,7 +7,17 @@ from types import SimpleNamespace as Fields
 
 import pytest
 
-from oracles import cope, deberta, distance_bank, dual_base, forgetting, learned_rope, value_rotation, xpos
+from oracles import (
+    cope,
+    deberta,
+    distance_bank,
+    dual_base,
+    forgetting,
+    learned_rope,
+    temperature,
+    value_rotation,
+    xpos,
+)
 
 
 def printed(values: list, digits: int = 4) -> list[float]:
@@ -100,3 +110,12 @@ def test_value_rotation() -> None:
     record = Fields(encoding=Fields(dim=2, base=10_000.0, pairing="adjacent"))
     assert printed(value_rotation.rotated(record, [1, 0], 1, "value", {})) == [0.5403, 0.8415]
     assert printed(value_rotation.rotated(record, [1, 0], 1, "output", {})) == [0.5403, -0.8415]
+
+
+def test_temperature() -> None:
+    log_n, steps = Fields(length=100, start=1), Fields(scale=0.1, floor=4, start=1)
+    assert [float(temperature.factor(log_n, place)) for place in (0, 99, 9999)] == [1.0, 1.0, 2.0]
+    assert printed(temperature.rotated(steps, [1, 2], 40, "query", {})) == printed(
+        [1.2397895, 2.479579]
+    )  # 1 + ln(11)/10
+    assert temperature.rotated(steps, [1, 2], 40, "key", {}) == [1, 2]

@@ -6,6 +6,7 @@ from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
 from posenc.encodings.learned_rope import LearnedRoPE
 from posenc.encodings.rope import RoPE
+from posenc.encodings.temperature import LogNTemperature, StepTemperature
 from posenc.encodings.value_rotation import ValueRotation
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import Geometric, InTurns, Linear
@@ -59,6 +60,20 @@ ROTATED: tuple[Row, ...] = (
         "Wang et al. 2024, arXiv:2409.12191",
         ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),
         "For images, video and mixed media: each pair turns by one coordinate, which you choose.",
+    ),
+    Row(
+        LogNTemperature,
+        (LogNTemperature(dim=8, length=3), LogNTemperature(dim=4, length=5, start=0)),
+        "Su 2021, kexue.fm/archives/8823",
+        ("use_logn_attn (Qwen)", "log-n scaling"),
+        "Beside a rotation, so that attention over more keys than were trained on stays as sharp.",
+    ),
+    Row(
+        StepTemperature,
+        (StepTemperature(dim=8, floor=4), StepTemperature(dim=4, scale=0.5, floor=3, start=0)),
+        "no paper: released code of Llama 4 and Ministral 3; after Nakanishi 2025, arXiv:2501.19399",
+        ("attn_temperature_tuning (Llama 4)", "llama_4_scaling_beta (Ministral 3)"),
+        "On layers without a rotation, whose attention would flatten over long contexts.",
     ),
     Row(
         ValueRotation,

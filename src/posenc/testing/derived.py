@@ -162,7 +162,17 @@ def _separate(encoding: Encoding) -> None:
         ("queries", logits(encoding, QUERY - 1, KEY)),
         ("keys", logits(encoding, QUERY, np.maximum(KEY - 1, 0))),
     ):
+        if name == "keys" and _leaves_keys_alone(encoding):
+            continue
         ensure(apart(found, own, 1e-9), f"moving the {name} alone by 1: expected other logits, got the same.")
+
+
+def _leaves_keys_alone(encoding: Encoding) -> bool:
+    """Whether queries are lengthened and keys are not, as a temperature does: nothing that claims to be relative."""
+    if not isinstance(encoding, Rotates) or "relative" in encoding.claims:
+        return False
+    keys = np.asarray(rows(encoding, KEY, side="key"))
+    return bool((keys == keys[:1]).all())
 
 
 def _attended(encoding: Encoding) -> None:
