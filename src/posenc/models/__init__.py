@@ -23,6 +23,7 @@ from posenc.models.position_table import fitted_table, read_table
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
 from posenc.models.search import Finding
+from posenc.models.to_config import to_config
 
 __all__ = [
     "ContextPlan",
@@ -56,6 +57,7 @@ __all__ = [
     "plan_context",
     "plan_conversion",
     "read_table",
+    "to_config",
     "to_gguf",
     "to_megatron",
     "to_meta",

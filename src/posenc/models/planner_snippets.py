@@ -10,55 +10,10 @@ from typing import Any
 from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rope import RoPE
-from posenc.frequencies import DynamicNTK, Linear, Llama3, Proportional, YaRN
+from posenc.frequencies import DynamicNTK, Linear, YaRN
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions
-
-#: Keys of rope_parameters that belong to a scaling, and are replaced with it.
-SCALING_KEYS = (
-    "rope_type", "type", "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow", "truncate",
-    "low_freq_factor", "high_freq_factor", "short_factor", "long_factor",
-)  # fmt: skip
-#: Keys of older files, which would win over the new ones or contradict them.
-OLDER = ("rope_scaling", "rope_theta", "original_max_position_embeddings")
-
-
-def rope_parameters(record: RoPE) -> dict[str, Any]:
-    """The keys of a config that say what the record says; the width of a partial rotation is not among them."""
-    scaling, keys = record.scaling, {"rope_theta": record.base}
-    if scaling is None:
-        return {"rope_type": "default", **keys}
-    if isinstance(scaling, Linear):
-        return {"rope_type": "linear", "factor": scaling.factor, **keys}
-    if isinstance(scaling, DynamicNTK):
-        return {"rope_type": "dynamic", "factor": scaling.factor, **keys}
-    if isinstance(scaling, Proportional):
-        return {
-            "rope_type": "proportional",
-            "partial_rotary_factor": scaling.fraction,
-            "factor": scaling.factor,
-            **keys,
-        }
-    if isinstance(scaling, Llama3):
-        ends = {"low_freq_factor": scaling.low, "high_freq_factor": scaling.high}
-        return {
-            "rope_type": "llama3",
-            "factor": scaling.factor,
-            "original_max_position_embeddings": scaling.original,
-            **ends,
-            **keys,
-        }
-    if isinstance(scaling, YaRN):
-        made: dict[str, Any] = {
-            "rope_type": "yarn",
-            "factor": scaling.factor,
-            "original_max_position_embeddings": scaling.original,
-        }
-        beside = {"beta_fast": scaling.beta_fast, "beta_slow": scaling.beta_slow, "mscale": scaling.mscale}
-        beside |= {"mscale_all_dim": scaling.mscale_all_dim, "attention_factor": scaling.attention}
-        made |= {name: value for name, value in beside.items() if value is not None}
-        return made | ({} if scaling.truncate else {"truncate": False}) | keys
-    raise ValueError(f"scaling must be one that a config can state here; got {scaling!r:.80}. Write it by hand.")
+from posenc.models.rope_parameters import OLDER, SCALING_KEYS, of_group, rope_parameters
 
 
 @dataclass(frozen=True)
@@ -106,7 +61,7 @@ def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[st
     old = data.get("rope_parameters")
     if nested:
         own = [group for group in target.replaced() if group.part == target.group.part]
-        made: dict[str, Any] = {group.attention: _of_group(group) for group in own}
+        made: dict[str, Any] = {group.attention: of_group(group) for group in own}
     else:
         merged = old if isinstance(old, Mapping) else data.get("rope_scaling") or {}
         if any(isinstance(value, Mapping) for value in merged.values()):
@@ -120,17 +75,6 @@ def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[st
     # An older key would win over the new ones: it is set to null where the file has it.
     kept = {name: None if name in OLDER else value for name, value in data.items()}
     return {**kept, "max_position_embeddings": longest, "rope_parameters": made}
-
-
-def _of_group(group: LayerGroup) -> dict[str, Any] | None:
-    record = group.rotation
-    if record is None:
-        return None
-    inner = record.encoding if isinstance(record, Partial) else record
-    if not isinstance(inner, RoPE):
-        raise ValueError(f"scaling must be one that a config can state here; got {record!r:.80}. Write it by hand.")
-    share = {"partial_rotary_factor": inner.dim / record.head_dim} if isinstance(record, Partial) else {}
-    return {**share, **rope_parameters(inner)}
 
 
 def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], str]:
