@@ -17,6 +17,7 @@ from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.frequencies import Geometric
 from posenc.plot import canvas
 from posenc.testing import probe
+from posenc.turn import at_every_head
 
 #: Bytes a picture may have.
 LARGEST = 15_000
@@ -94,24 +95,33 @@ def _frequencies(record: Any, ax: Any) -> None:
 def _score(record: Rotates, ax: Any) -> None:
     distances = np.arange(101)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
-    scores = _turned(record, distances, np.array([0]))[:, 0]
-    ax.plot(distances, scores, color=canvas.colour(0))
+    every = _at_heads(record, distances, np.array([0]))[:2, :, 0]
+    for head, scores in enumerate(every):
+        ax.plot(distances, scores, color=canvas.colour(head), label=f"head {head}")
+    if len(every) > 1:
+        ax.legend(frameon=False)
     product = "output · v/√d" if "value" in record.roles else "q·k/√d"
     canvas.finish(ax, "", "distance: query position - key position", product)
 
 
 def _turned(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (n, m)."""
+    """The product at the first head; shape (n, m)."""
+    return _at_heads(record, query, key)[0]
+
+
+def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
     params = probe.parameters(record) or None
     first, second = ("output", "value") if "value" in record.roles else ("query", "key")
     if first == "output":  # the output is turned back, so its side of the product is the inverse
         query, key = key, query
     q, k = (
-        np.asarray(record.turn(places, params, role=role)(np.ones((len(places), record.head_dim))))
+        np.asarray(at_every_head(record.turn(places, params, role=role), np.ones((len(places), record.head_dim))))
         for places, role in ((query, first), (key, second))
     )
-    product = q @ k.T / np.sqrt(record.head_dim)
-    return product.T if first == "output" else product
+    product = q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)
+    product = np.swapaxes(product, -1, -2) if first == "output" else product
+    return product if product.ndim == 3 else product[None]
 
 
 def _bias(record: Biases, ax: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from generator.text import imports, short
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.doors import Adds, Biases, Encoding, Role, Rotates, Scores
+from posenc.turn import Operator
 
 #: Places that no record refuses, however short its table.
 PLACES = 4
@@ -64,10 +65,16 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
         lines += [f'output = {called["back"]}output, positions, layout="bhtd")']
         return _doctest(lines, words, {"output": (1, 2, places, record.head_dim)})
     if isinstance(record, Rotates):
-        lines += [f"q = {drawn(1, 4, places, record.head_dim)}", f"k = {drawn(1, 2, places, record.head_dim)}"]
+        q_heads, k_heads = _heads(record)
+        lines += [
+            f"q = {drawn(1, q_heads, places, record.head_dim)}",
+            f"k = {drawn(1, k_heads, places, record.head_dim)}",
+        ]
         lines += [f'q, k = {called["rotates"]}q, k, positions, positions, layout="bhtd")']
         return _doctest(
-            lines, words, {"q": (1, 4, places, _turned_width(record)), "k": (1, 2, places, _turned_width(record))}
+            lines,
+            words,
+            {"q": (1, q_heads, places, _turned_width(record)), "k": (1, k_heads, places, _turned_width(record))},
         )
     if not isinstance(record, Scores):
         raise TypeError(f"record must enter by one of the four doors; got {record!r}. Write a snippet for its door.")
@@ -99,13 +106,23 @@ def _attached_shape(record: Adds, places: int) -> tuple[int, ...]:
     return tuple(record.attach(np.ones((2, places, record.width)), where, params).shape)
 
 
+def _operator(record: Rotates, role: Role) -> Operator:
+    places = np.zeros((1,) if record.axes == 1 else (1, record.axes))
+    params = record.init(np.random.default_rng(0)) if record.shapes else None
+    return record.turn(places, params, role=role)
+
+
 def _turned_width(record: Rotates) -> int:
     """Channels of a turned vector, which an operator may widen."""
-    axes = record.axes
-    params = record.init(np.random.default_rng(0)) if record.shapes else None
-    places = np.zeros((1,) if axes == 1 else (1, axes))
-    turn = record.turn(places, params, role="query", dtype=np.float64)
-    return int(turn(np.ones((1, 4, 1, record.head_dim)), layout="bhtd").shape[-1])
+    return _operator(record, "query").width
+
+
+def _heads(record: Rotates) -> tuple[int, int]:
+    """Heads of queries and keys: twice as many queries, unless each head of the keys is turned in its own way."""
+    q_heads, k_heads = (_operator(record, role).heads for role in ("query", "key"))
+    if k_heads is not None:
+        return k_heads, k_heads
+    return (4, 2) if q_heads is None else (q_heads, max(q_heads // 2, 1))
 
 
 def _doctest(lines: list[str], words: dict[str, Any], wanted: dict[str, tuple[int, ...]]) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from posenc.encodings.dynamic_position_bias import DynamicPositionBias
     from posenc.encodings.factorised_learned import FactorisedLearned
     from posenc.encodings.fire import FIRE
+    from posenc.encodings.fope import FoPE
     from posenc.encodings.forgetting import ForgettingGate
     from posenc.encodings.fourier_features import FourierFeatures
     from posenc.encodings.gated_bias import GatedBias
@@ -44,10 +45,12 @@ if TYPE_CHECKING:
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
     from posenc.encodings.path import PaTH
+    from posenc.encodings.pope import PoPE
     from posenc.encodings.random_fourier_features import RandomFourierFeatures
     from posenc.encodings.relative_bias import RelativeBias
     from posenc.encodings.resize_table import resize_table
     from posenc.encodings.rope import RoPE
+    from posenc.encodings.rope_pp import RoPEPlusPlus
     from posenc.encodings.row_gate import RowGate
     from posenc.encodings.sandwich import Sandwich
     from posenc.encodings.shaw import Shaw
@@ -101,6 +104,7 @@ __all__ = [
     "DynamicPositionBias",
     "Encoding",
     "FactorisedLearned",
+    "FoPE",
     "ForgettingGate",
     "FourierFeatures",
     "GatedBias",
@@ -129,11 +133,13 @@ __all__ = [
     "Pairing",
     "Partial",
     "PerLayer",
+    "PoPE",
     "Proportional",
     "RandomFourierFeatures",
     "RelativeBias",
     "Resonance",
     "RoPE",
+    "RoPEPlusPlus",
     "Rotates",
     "Row",
     "RowGate",
@@ -189,6 +195,7 @@ _HOMES = {
     "DynamicNTK": "posenc.frequencies",
     "DynamicPositionBias": "posenc.encodings.dynamic_position_bias",
     "FIRE": "posenc.encodings.fire",
+    "FoPE": "posenc.encodings.fope",
     "ForgettingGate": "posenc.encodings.forgetting",
     "FourierFeatures": "posenc.encodings.fourier_features",
     "GatedBias": "posenc.encodings.gated_bias",
@@ -216,11 +223,13 @@ _HOMES = {
     "PaTH": "posenc.encodings.path",
     "Partial": "posenc.compose",
     "PerLayer": "posenc.compose",
+    "PoPE": "posenc.encodings.pope",
     "Proportional": "posenc.frequencies",
     "RandomFourierFeatures": "posenc.encodings.random_fourier_features",
     "RelativeBias": "posenc.encodings.relative_bias",
     "Resonance": "posenc.frequencies",
     "RoPE": "posenc.encodings.rope",
+    "RoPEPlusPlus": "posenc.encodings.rope_pp",
     "Row": "posenc.rows.row",
     "RowGate": "posenc.encodings.row_gate",
     "Sandwich": "posenc.encodings.sandwich",

@@ -43,3 +43,31 @@ class Rebased(Operator):
     def inverse(self) -> Rebased:
         """The turn back, in the same basis."""
         return Rebased(self.turn.inverse(), self.basis)
+
+
+@dataclass(frozen=True, eq=False)
+class Polar(Operator):
+    """x → (softplus(x)·cos, softplus(x)·sin): each channel a length, turned by an angle of its own; twice as wide.
+
+    Shapes: cos and sin (*batch, n, dim), or (*batch, heads, n, dim) where `heads` says that each has its own.
+    """
+
+    cos: Array
+    sin: Array
+    heads: int | None = None
+
+    @property
+    def dim(self) -> int:
+        return int(self.cos.shape[-1])
+
+    @property
+    def width(self) -> int:
+        return 2 * self.dim
+
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        y = as_precise("x", x, self.cos)
+        parts = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
+        cos, sin = (_array.astype(part, y.dtype) for part in parts)
+        xp = _array.namespace(y)
+        length = xp.logaddexp(y, xp.zeros_like(y))
+        return _array.astype(xp.concatenate([length * cos, length * sin], -1), x.dtype)

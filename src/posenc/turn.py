@@ -82,6 +82,11 @@ class Operator(abc.ABC):
     def width(self) -> int:
         """Channels of a vector that goes out."""
 
+    @property
+    def heads(self) -> int | None:
+        """Heads that are each treated in their own way; None where all are treated alike."""
+        return None
+
     @abc.abstractmethod
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
         """Apply it to x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
@@ -128,6 +133,16 @@ class Turn(Operator):
             return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
         square = self.factor**2
         return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
+
+
+def at_every_head(operator: Operator, x: Array) -> Array:
+    """What it makes of x, (*batch, n, dim) without heads: where heads differ at each of them, (*batch, heads, n, width)."""
+    if operator.heads is None:
+        return operator(x)
+    rows = x if x.ndim == 3 else x[None]
+    shape = (rows.shape[0], operator.heads, *rows.shape[1:])
+    made = operator(_array.namespace(x).broadcast_to(rows[:, None], shape), layout="bhtd")
+    return made if x.ndim == 3 else made[0]
 
 
 def of_pairs(name: str, operator: Operator) -> Turn:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import CayleySTRING, LearnedRoPE, MultiplicativeGRAPE, Partial
+from posenc import CayleySTRING, FoPE, LearnedRoPE, MultiplicativeGRAPE, Partial, PoPE, RoPE, RoPEPlusPlus
 from posenc.attention import attention
 from posenc.doors import Rotates
 from posenc.operators import Rebased
@@ -30,6 +30,17 @@ def drawn(record: Rotates) -> dict[str, np.ndarray]:
         (lambda: CayleySTRING(dim=1 << 20), "dim"),
         (lambda: MultiplicativeGRAPE(dim=1), "dim must be"),
         (lambda: MultiplicativeGRAPE(dim=4, rate=0.0), "rate must be"),
+        (lambda: PoPE(dim=0, heads=1), "dim must be"),
+        (lambda: PoPE(dim=4, heads=0), "heads must be"),
+        (lambda: PoPE(dim=4, heads=1, phase="some"), "phase must be"),
+        (lambda: PoPE(dim=4, heads=1).turn([0], {"phase": np.zeros((1, 4))}), "role must be 'query' or 'key' for PoPE"),
+        (lambda: FoPE(dim=5, heads=1, length=9), "dim must be"),
+        (lambda: FoPE(dim=4, heads=1, length=6), "length must be"),
+        (lambda: FoPE(dim=4, heads=1, length=9, base=0.5), "base must be"),
+        (lambda: FoPE(dim=4, heads=1, length=9, padding="two"), "padding must be"),
+        (lambda: FoPE(dim=4, heads=1, length=9, gain=-1.0), "gain must be"),
+        (lambda: RoPEPlusPlus(dim=4, heads=3), "heads must be even, a real and an imaginary head together; got 3"),
+        (lambda: RoPEPlusPlus(dim=4, heads=2).turn([0]), "role must be 'query' or 'key' for RoPEPlusPlus"),
     ],
 )
 def test_refused_fields(make: object, begins: str) -> None:
@@ -127,3 +138,38 @@ def test_attention_scales_by_the_width_that_comes_in() -> None:
     turned = operator(x, layout="bhtd")
     assert np.allclose(found.logits, turned @ np.swapaxes(turned, -1, -2) / 2)
     assert np.allclose(operator.inverse()(turned, layout="bhtd"), x)
+
+
+def test_fope_of_ones_is_rope_where_nothing_is_dropped() -> None:
+    record = FoPE(dim=4, heads=2, length=1_000)
+    x, places = np.random.default_rng(2).standard_normal((1, 2, 5, 4)), np.arange(5)
+    ones = {name: np.broadcast_to(np.eye(2), (2, 2, 2)) for name in record.shapes}
+    turned, own = record.turn(places, ones), RoPE(dim=4, pairing="halves").turn(places)
+    assert np.allclose(turned(x, layout="bhtd"), own(x, layout="bhtd"), atol=1e-15)
+
+
+def test_the_two_heads_of_rope_pp_are_the_two_parts_of_one_product() -> None:
+    record, rng = RoPEPlusPlus(dim=6, heads=2), np.random.default_rng(2)
+    x, k = rng.standard_normal((2, 1, 1, 1, 6))
+    q = np.repeat(x, 2, 1)  # each projected query twice
+    turned_q, turned_k = (
+        record.turn([7], role="query")(q, layout="bhtd"),
+        record.turn([3], role="key")(k, layout="bhtd"),
+    )
+    real, imaginary = (turned_q @ np.swapaxes(turned_k, -1, -2))[0, :, 0, 0]
+    as_complex = [(row[..., :3] + 1j * row[..., 3:])[0, 0, 0] for row in (x, k)]
+    product = (as_complex[0] * as_complex[1].conj() * np.exp(4j * RoPE(dim=6).frequencies.radians())).sum()
+    assert np.allclose([real, imaginary], [product.real, product.imag])
+
+
+@pytest.mark.parametrize("role", ["query", "key"])
+def test_grouped_keys_of_pope_are_repeated_first(role: str) -> None:
+    record = PoPE(dim=3, heads=4)
+    operator = record.turn([0, 1], drawn(record), role=role)
+    x = np.ones((1, 2, 2, 3))
+    if role == "query":
+        assert operator(x, layout="bhtd").shape == (1, 2, 2, 6)
+        return
+    with pytest.raises(ValueError, match=r"^x must have the 4 heads that turn.*Repeat grouped heads first"):
+        operator(x, layout="bhtd")
+    assert operator(np.repeat(x, 2, 1), layout="bhtd").shape == (1, 4, 2, 6)

@@ -20,7 +20,7 @@ from posenc.encodings.t5 import T5Bias
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.inspect import place_difference, rotation_error, rotation_matrices, score_by_distance, worked
 from posenc.phase import checked
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, Turn, at_every_head
 
 SAMPLES = [sample for row in CATALOG for sample in row.samples]
 
@@ -52,7 +52,25 @@ def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_
             assert value == pytest.approx(step.values[0], abs=2e-6)
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates)], ids=repr)
+def turns_pairs(record):
+    """Whether all heads turn pairs of channels alike, so that a line can say a pair's angle."""
+    place = np.zeros(1 if record.axes == 1 else (1, record.axes), int)
+    turn = record.turn(place, drawn(record), role=record.roles[0])
+    return isinstance(turn, Turn) and turn.heads is None
+
+
+@pytest.mark.parametrize(
+    "record", [one for one in SAMPLES if isinstance(one, Rotates) and not turns_pairs(one)], ids=repr
+)
+def test_what_another_map_makes_of_a_vector(record):
+    vector = np.arange(1.0, record.head_dim + 1)
+    place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
+    made = at_every_head(record.turn(np.array([place]), drawn(record), role=record.roles[0]), vector[None])
+    example = worked(record, place, vector=vector)
+    assert [step.values[0] for step in example.steps] == made.reshape(-1, made.shape[-1])[0].tolist()
+
+
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and turns_pairs(one)], ids=repr)
 def test_angles_and_turned_pairs_of_what_rotates(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))

@@ -29,6 +29,7 @@ from oracles import (
     dynamic_position_bias,
     factorised_learned,
     fire,
+    fope,
     forgetting,
     fourier_features,
     gated_bias,
@@ -47,9 +48,11 @@ from oracles import (
     one_sine,
     partial,
     path,
+    pope,
     random_fourier_features,
     relative_bias,
     rope,
+    rope_pp,
     row_gate,
     sandwich,
     scaled,
@@ -67,6 +70,9 @@ from oracles import (
 )
 
 ORACLES: dict[str, ModuleType] = {
+    "FoPE": fope,
+    "PoPE": pope,
+    "RoPEPlusPlus": rope_pp,
     "CayleySTRING": cayley_string,
     "MultiplicativeGRAPE": multiplicative_grape,
     "Concatenated": concatenated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,12 @@ import pytest
 from oracles import ORACLES, ways
 from oracles.test_oracles import in_pairs, learned, of_door, places, roles
 from posenc.doors import Rotates
+from posenc.turn import at_every_head
+
+
+def headed(oracle: Any) -> bool:
+    """Whether the oracle asks which head it is about."""
+    return "head" in signature(oracle.rotated).parameters
 
 
 @pytest.mark.parametrize("library", ways.LIBRARIES)
@@ -25,11 +32,16 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
         for at, role in product(places(record), roles(oracle)):
             operator = record.turn(ways.array(library, at), given, role=role, dtype=ways.dtype(library, kind))
-            got = ways.numbers(operator(ways.array(library, np.tile(x, (len(at), 1)))))
+            got = ways.numbers(at_every_head(operator, ways.array(library, np.tile(x, (len(at), 1)))))
+            heads = (None,) if operator.heads is None else range(operator.heads)
             assert got.dtype == np.dtype(kind)
-            assert got.shape == (len(at), operator.width)
-            for place, row in zip(at, got, strict=True):
-                expected = oracle.rotated(record, x.tolist(), place, role, lists)
+            assert got.shape == (
+                (len(at), operator.width) if heads == (None,) else (len(heads), len(at), operator.width)
+            )
+            rows = got.reshape(len(heads), len(at), operator.width)
+            for (number, head), (index, place) in product(enumerate(heads), enumerate(at)):
+                row, told = rows[number, index], (0 if head is None else head,) if headed(oracle) else ()
+                expected = oracle.rotated(record, x.tolist(), place, role, lists, *told)
                 off = oracle.units(record, lists) * np.finfo(kind).eps + oracle.lost(record, place, lists) * 2**-52
                 worst = max(abs(float(true - value)) for value, true in zip(row.tolist(), expected, strict=True))
-                assert worst <= off * np.abs(x).sum()
+                assert worst <= off * (1 + np.abs(x).sum())

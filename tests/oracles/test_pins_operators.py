@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace as Fields
 
-from oracles import cayley_string, multiplicative_grape
+from oracles import cayley_string, fope, multiplicative_grape, pope, rope_pp
 
 COS, SIN = math.cos(1), math.sin(1)
 
@@ -41,3 +41,40 @@ def test_grape_turns_b_to_a() -> None:
     assert rounded(multiplicative_grape.rotated(Fields(dim=3, rate=1 / 6), [0.0, 1.0, 4.0], 1, "both", wide)) == near(
         [SIN, COS, 4.0]
     )
+
+
+def test_pope_has_lengths_and_angles() -> None:
+    """softplus(0) = ln 2 at the angle 2·100^(-1/2) = 0.2 for channel 1; a key's phase is added, and kept below zero."""
+    record, length = Fields(dim=2, base=100.0), math.log(2)
+    query = pope.rotated(record, [0.0, 0.0], 2, "query", {"phase": [[9.0, 9.0]]}, 0)
+    assert rounded(query) == near(
+        [length * math.cos(2), length * math.cos(0.2), length * math.sin(2), length * math.sin(0.2)]
+    )
+    key = pope.rotated(record, [0.0, 0.0], 2, "key", {"phase": [[9.0, 9.0], [9.0, -0.2]]}, 1)
+    assert rounded(key) == near([length * math.cos(2), length, length * math.sin(2), 0.0])
+
+
+def test_fope_drops_what_does_not_turn_in_the_trained_length() -> None:
+    """Of the periods 2π and 200π of a head of four one fits in 100 positions; the released codes pad with 0 and with 1."""
+    params = {"cosines": [[[2.0]]], "sines": [[[3.0]]]}
+    zero, one = (Fields(dim=4, base=10_000.0, length=100, padding=padding) for padding in ("zero", "one"))
+    assert len(fope.kept(zero)) == 1
+    assert rounded(fope.rotated(zero, [1.0, 5.0, 0.0, 7.0], 1, "both", params, 0)) == near([2 * COS, 5.0, 3 * SIN, 7.0])
+    assert rounded(fope.rotated(one, [1.0, 5.0, 0.0, 7.0], 1, "both", params, 0)) == near(
+        [2 * COS, -2.0, 3 * SIN, 12.0]
+    )
+
+
+def test_fope_mixes_frequencies() -> None:
+    record = Fields(dim=4, base=4.0, length=100, padding="zero")  # 1 and 1/2
+    params = {"cosines": [[[0.0, 1.0], [1.0, 0.0]]], "sines": [[[0.0, 0.0], [0.0, 0.0]]]}
+    turned = fope.rotated(record, [1.0, 1.0, 0.0, 0.0], 2, "both", params, 0)
+    assert rounded(turned) == near([math.cos(1), math.cos(2), 0.0, 0.0])
+
+
+def test_imaginary_heads_take_sine_for_cosine() -> None:
+    """The released code: q·sin - rotate_half(q)·cos, where rotate_half takes (a, b) to (-b, a)."""
+    record, (a, b) = Fields(dim=2, base=10_000.0, pairing="halves"), (2.0, 5.0)
+    assert rounded(rope_pp.rotated(record, [a, b], 1, "query", {}, 1)) == near([a * SIN + b * COS, b * SIN - a * COS])
+    assert rounded(rope_pp.rotated(record, [a, b], 1, "query", {}, 2)) == near([a * COS - b * SIN, b * COS + a * SIN])
+    assert rounded(rope_pp.rotated(record, [a, b], 1, "key", {}, 1)) == near([a * COS - b * SIN, b * COS + a * SIN])

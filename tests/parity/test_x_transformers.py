@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, DynamicPositionBias, LearnedScale, Partial, RoPE, Sinusoidal, T5Bias
+from posenc import ALiBi, DynamicPositionBias, LearnedScale, Partial, PoPE, RoPE, Sinusoidal, T5Bias
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +106,17 @@ def test_dynamic_position_bias(xt: Any, depth: int, log_distance: bool) -> None:
     # The sign of the distance matters: queries minus keys.
     with torch.no_grad():
         assert (ours.matrix(torch.arange(70), torch.arange(60, 70), params).mT - peer).abs().max() > 1e-3
+
+
+def test_polar_queries_and_keys(xt: Any) -> None:
+    """Its angle is float32: position times frequency, rounded, plus the phase."""
+    peer, record = xt.PolarEmbedding(16, heads=3), PoPE(dim=16, heads=3)
+    with torch.no_grad():  # its own uniform start writes into a leaf, an error
+        peer.learned_bias.uniform_(-8.0, 1.0, generator=torch.Generator().manual_seed(1))
+    x, places = torch.randn(2, 3, 50, 16, generator=torch.Generator().manual_seed(0)), torch.arange(50)
+    angles, phase = peer(places)
+    params = {"phase": peer.learned_bias.detach()[:, 0]}
+    for role, their in (("query", angles), ("key", angles + phase)):
+        found = record.turn(places, params, role=role)(x, layout="bhtd")
+        # The angle is at most 50 + 2π, rounded three times; |softplus(x)| ≤ |x| + 1.
+        assert (found - xt.apply_polar_pos_emb(x, their)).abs().max() <= 3 * 64 * 2.0**-24 * float(x.abs().max() + 1)

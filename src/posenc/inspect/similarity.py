@@ -10,6 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
+from posenc.turn import at_every_head
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +77,10 @@ def score_by_distance(
         scores = (np.asarray(record.embed(query, given)) @ np.asarray(record.embed(place, given)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
     if isinstance(record, Rotates):
-        q = record.turn(query, given, role="query")(np.ones((query.size, record.head_dim)))
-        k = record.turn(place, given, role="key")(np.ones((1, record.head_dim)))
-        return ScoreByDistance(record, distances, (q @ k.T).T / np.sqrt(record.head_dim), "q·k/√d for q and k of ones")
+        q = at_every_head(record.turn(query, given, role="query"), np.ones((query.size, record.head_dim)))
+        k = at_every_head(record.turn(place, given, role="key"), np.ones((1, record.head_dim)))
+        scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query.size)
+        return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(record, Biases):
         return ScoreByDistance(record, distances, record.matrix(query, place, given)[..., 0], "the bias of each head")
     if isinstance(record, Scores):

@@ -12,12 +12,14 @@ from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
 from posenc.inspect.steps import Question, Step, Steps, angle
 from posenc.phase import Frequencies
-from posenc.turn import of_pairs
+from posenc.turn import Operator, Turn, at_every_head
 
 
 def rotates(record: Rotates, question: Question) -> Steps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
-    turn = of_pairs("record", record.turn(question.at, question.learned(record), role=record.roles[0]))
+    turn = record.turn(question.at, question.learned(record), role=record.roles[0])
+    if not isinstance(turn, Turn) or turn.heads is not None:
+        return _by_channel(turn, question)
     cosine, sine = (_array.to_numpy(part)[0] for part in (turn.cos, turn.sin))
     first, second = turn.pairing.split(np.arange(record.head_dim))
     x = question.vector
@@ -59,6 +61,25 @@ def rotates(record: Rotates, question: Question) -> Steps:
         formula,
         tuple(steps),
         (f"The vector keeps its length: {lengths}." if _kept(x, y) else lengths, *notes, *question.notes()),
+    )
+
+
+def _by_channel(operator: Operator, question: Question) -> Steps:
+    """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
+    x = np.ones(operator.dim) if question.vector is None else question.vector
+    made = _array.to_numpy(at_every_head(operator, x[None]))
+    y = made[0] if operator.heads is None else made[0, 0]
+    steps = [
+        Step(f"dimension {channel}: {_text.number(float(value), 6)}", (float(value),))
+        for channel, value in enumerate(y)
+        if question.dims is None or channel in question.dims
+    ]
+    lengths = f"length {_text.number(float(np.linalg.norm(x)))} before, {_text.number(float(np.linalg.norm(y)))} after"
+    which = "" if operator.heads is None else " at head 0"
+    return Steps(
+        f"x → what {type(operator).__name__} makes of it at this position{which}",
+        tuple(steps),
+        (f"The vector keeps its length: {lengths}." if _kept(x, y) else lengths, *question.notes()),
     )
 
 

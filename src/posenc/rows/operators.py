@@ -1,9 +1,12 @@
-"""Encodings that act on queries and keys by another map than a rotation of pairs of channels: a row each."""
+"""Encodings that act on queries and keys by another map than one rotation of pairs for all heads: a row each."""
 
 from __future__ import annotations
 
 from posenc.encodings.cayley_string import CayleySTRING
+from posenc.encodings.fope import FoPE
 from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
+from posenc.encodings.pope import PoPE
+from posenc.encodings.rope_pp import RoPEPlusPlus
 from posenc.rows.row import Row
 
 OPERATED: tuple[Row, ...] = (
@@ -20,5 +23,26 @@ OPERATED: tuple[Row, ...] = (
         "Zhang et al. 2025, arXiv:2512.07805",
         ("GRAPE-M",),
         "To spend one learned plane of a head on position and leave the rest of it to content.",
+    ),
+    Row(
+        PoPE,
+        (PoPE(dim=3, heads=2), PoPE(dim=4, heads=3, base=100.0, phase="uniform")),
+        "Gopalakrishnan et al. 2025, arXiv:2509.10534",
+        ("PolarEmbedding (x-transformers)", "PoPE-pytorch"),
+        "For decoders that should look something up by what it is or by where it is, not by a mixture of both.",
+    ),
+    Row(
+        FoPE,
+        (FoPE(dim=4, heads=2, length=100), FoPE(dim=8, heads=3, length=64, base=100.0, padding="one", gain=0.6)),
+        "Hua et al. 2024, arXiv:2412.17739",
+        ("FourierRotaryEmbedding (vLLM)", "FourierEmbedding (OLMo fork)"),
+        "For decoders that run longer than they were trained: no wave that was never seen whole, and each pair a mixture.",
+    ),
+    Row(
+        RoPEPlusPlus,
+        (RoPEPlusPlus(dim=4, heads=2), RoPEPlusPlus(dim=6, heads=4, base=100.0, pairing="adjacent")),
+        "Liu et al. 2025, arXiv:2512.07525",
+        ("RoPE++", "imag1 (EH)", "imag2 (EC)"),
+        "For long contexts at half the cache, or at the same cache with twice the heads.",
     ),
 )

@@ -11,6 +11,7 @@ from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.check import PAIRWISE, Check, apart, ensure
 from posenc.testing.probe import ANCHORS, FAR, accepts, fixed, logits, parameters, reach, rows, sides
+from posenc.turn import at_every_head
 
 QUERY = fixed(0, 1, 2, 5, 3)
 KEY = fixed(0, 1, 3, 4, 2, 5)
@@ -61,8 +62,8 @@ def _longer(encoding: Rotates) -> str | None:
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
     for role in encoding.roles:
-        turned = encoding.turn(positions, parameters(encoding) or None, role=role)(x)
-        change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1)
+        turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
+        change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if change.max() > budget:
             return f"the length of a {role} at position {positions[change.argmax()]} changes by a factor of {1 + change.max():.6g}"
     return None

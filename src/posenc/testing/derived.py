@@ -22,6 +22,7 @@ from posenc.testing.probe import (
     sides,
     twelve_heads,
 )
+from posenc.turn import Operator, at_every_head
 
 QUERY = fixed(4, 2, 5, 3)
 KEY = fixed(0, 1, 4, 2, 3, 5, 5)
@@ -118,25 +119,30 @@ def _attach(encoding: Encoding) -> None:
 
 def _layouts(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
-    x = np.random.default_rng(2).standard_normal((2, 3, len(KEY), encoding.head_dim))
+    x = np.random.default_rng(2).standard_normal((2, heads(encoding), len(KEY), encoding.head_dim))
     turn = encoding.turn(KEY, params, role=encoding.roles[0])
     bhtd = np.asarray(turn(x, layout="bhtd"))
     bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
     close("layout 'bthd' against 'bhtd'", np.swapaxes(bthd, 1, 2), bhtd, 0.0)
-    for head in range(3):
-        close(f"head {head} among three against itself alone", bhtd[0, head], turn(x[0, head]), _budget(bhtd))
+    for head in range(x.shape[1]):
+        alone = np.asarray(at_every_head(turn, x[0, head]))
+        alone = alone if turn.heads is None else alone[head]
+        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, _budget(bhtd))
 
 
 def _undone(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
-    x = np.random.default_rng(2).standard_normal((len(KEY), encoding.head_dim))
+    x = np.random.default_rng(2).standard_normal((1, heads(encoding), len(KEY), encoding.head_dim))
     for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
         if not hasattr(turn, "inverse"):  # a map that loses something
             return
         lost = 2.0**-20 if budgets.released(encoding) else 0.0
         close(
-            f"a {role} turned and turned back", turn.inverse()(turn(x)), x, _budget(x) + lost * float(np.abs(x).max())
+            f"a {role} turned and turned back",
+            turn.inverse()(turn(x, layout="bhtd"), layout="bhtd"),
+            x,
+            _budget(x) + lost * float(np.abs(x).max()),
         )
 
 
@@ -194,10 +200,10 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
     if isinstance(record, Rotates) and "value" in record.roles:
-        one_v = record.turn(KEY, params, role="value")(one_v)
+        one_v = _at_head(record.turn(KEY, params, role="value"), one_v, head)
     elif isinstance(record, Rotates):
-        one_q = record.turn(QUERY, params, role="query")(one_q)
-        one_k = record.turn(KEY, params, role="key")(one_k)
+        one_q = _at_head(record.turn(QUERY, params, role="query"), one_q, head)
+        one_k = _at_head(record.turn(KEY, params, role="key"), one_k, head)
     if isinstance(record, Biases):
         term = record.bias(head, QUERY[:, None], KEY[None, :], params)
     if isinstance(record, Scores):
@@ -206,12 +212,17 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
     weights = powers / powers.sum(-1, keepdims=True)
     output = np.asarray(weights @ one_v)
     if isinstance(record, Rotates) and "value" in record.roles:
-        output = record.turn(QUERY, params, role="output")(output)
+        output = _at_head(record.turn(QUERY, params, role="output"), output, head)
     if isinstance(record, Scores):
         every = np.broadcast_to(weights, (12, *weights.shape))
         extra = record.values(every, QUERY, KEY, params)
         output = output if extra is None else output + extra[head]
     return output
+
+
+def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
+    made = np.asarray(at_every_head(operator, x))
+    return made if operator.heads is None else made[head]
 
 
 def _budget(values: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from posenc.testing import budgets
 from posenc.testing.check import Check, CheckFailed, close, ensure
 from posenc.testing.learning import LEARNED
 from posenc.testing.probe import SOME, array, converted, head_width, heads, hidden, library, parameters, program, sides
+from posenc.turn import at_every_head
 
 
 def _content(encoding: Encoding) -> None:
@@ -30,7 +32,7 @@ def _content(encoding: Encoding) -> None:
         _gradcheck("q, k and hidden", scored, given)
     elif isinstance(encoding, Rotates):
         turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=torch.float64)
-        _gradcheck("x", turn, (_drawn(torch, (2, 3, encoding.head_dim), 1),))
+        _gradcheck("x", partial(at_every_head, turn), (_drawn(torch, (2, 3, encoding.head_dim), 1),))
     else:
         adds = cast(Adds, encoding)
         _gradcheck("x", lambda x: adds.attach(x, positions, params), (_drawn(torch, (2, 3, adds.width), 1),))
@@ -53,7 +55,7 @@ def _params_reached(encoding: Encoding) -> None:
     torch = library("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
     # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
-    total = _program(encoding, values)(array(SOME, "torch")).pow(3).sum()
+    total = sum(_program(encoding, values, side)(array(SOME, "torch")).pow(3).sum() for side in sides(encoding))
     if isinstance(encoding, Scores):
         weights = torch.rand(heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
         extra = encoding.values(weights, torch.arange(3), torch.arange(3), values)
@@ -96,23 +98,31 @@ def _positions(encoding: Encoding) -> None:
 def _jax_gradient(encoding: Encoding) -> None:
     """JAX's gradient by parameters is PyTorch's."""
     jax, torch = import_module("jax"), library("torch")
-    values = parameters(encoding)
-    weights = np.asarray(program(encoding, params=values)(np.array(SOME)))
-    mixed = np.random.default_rng(0).standard_normal(weights.shape)
+    values, rng = parameters(encoding), np.random.default_rng(0)
+    mixed = {
+        side: rng.standard_normal(np.shape(program(encoding, params=values, side=side)(np.array(SOME))))
+        for side in (sides(encoding) if isinstance(encoding, Rotates) else sides(encoding)[:1])
+    }
 
     def total(given: Any) -> Any:
-        return (program(encoding, name="jax", params=given)(array(SOME, "jax")) * array(mixed, "jax", "float32")).sum()
+        parts = (
+            program(encoding, name="jax", params=given, side=side)(array(SOME, "jax")) * array(by, "jax", "float32")
+            for side, by in mixed.items()
+        )
+        return sum(part.sum() for part in parts)
 
     found = jax.grad(total)({name: array(value, "jax", "float32") for name, value in values.items()})
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
-    (_program(encoding, leaves)(array(SOME, "torch")) * torch.tensor(mixed)).sum().backward()
+    parts = ((_program(encoding, leaves, side)(array(SOME, "torch")) * torch.tensor(by)) for side, by in mixed.items())
+    sum(part.sum() for part in parts).backward()
+    size = sum(by.size for by in mixed.values())
     for name, leaf in leaves.items():
         wanted = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy()
         close(
             f"JAX's gradient of params[{name!r}] against PyTorch's",
             found[name],
             wanted,
-            budgets.product("float32", mixed.size, 16 * (1 + float(np.abs(wanted).max(initial=0.0)))),
+            budgets.product("float32", size, 16 * (1 + float(np.abs(wanted).max(initial=0.0)))),
         )
 
 

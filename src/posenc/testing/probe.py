@@ -20,7 +20,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.check import PAIRWISE
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.turn import Operator, Turn
+from posenc.turn import Operator, Turn, at_every_head
 
 Side = Literal["query", "key", "value", "output"]
 
@@ -204,10 +204,17 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
 
 def operates(encoding: Encoding) -> bool:
     """Whether a record rotates by another map than a turn of pairs."""
-    if not isinstance(encoding, Rotates):
-        return False
-    line = one_coordinate(encoding)
-    return not isinstance(line.turn(np.arange(1), parameters(line) or None, role=sides(line)[0]), Turn)
+    return isinstance(encoding, Rotates) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
+
+
+def heads_turned(encoding: Encoding, side: Side) -> int | None:
+    """How many heads a rotation treats each in its own way; None where all alike, and at the other doors."""
+    return _operator(encoding, side).heads if isinstance(encoding, Rotates) else None
+
+
+def _operator(encoding: Rotates, side: Side) -> Operator:
+    line = cast(Rotates, one_coordinate(encoding))
+    return line.turn(np.arange(1), parameters(line) or None, role=side)
 
 
 def summed(encoding: Encoding) -> bool:
@@ -223,7 +230,7 @@ def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", d
     if isinstance(operator, Turn):
         return library(name).concatenate([operator.cos, operator.sin], -1)
     vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
-    return operator(library(name).broadcast_to(vector, (*places, operator.dim)))
+    return at_every_head(operator, library(name).broadcast_to(vector, (*places, operator.dim)))
 
 
 def dtype_asked(dtype: Any, name: str) -> str:

@@ -14,6 +14,7 @@ from posenc.testing.probe import (
     content,
     head_width,
     heads,
+    heads_turned,
     hidden,
     operates,
     parameters,
@@ -114,16 +115,16 @@ def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
     positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
     for side in sides(encoding):
         found = rows(encoding, positions, side=side)
-        wanted = _wanted(encoding, shape, found.shape[-1])
+        wanted = _wanted(encoding, shape, found.shape[-1], heads_turned(encoding, side))
         ensure(found.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {found.shape}.")
 
 
-def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int) -> tuple[int, ...]:
+def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own: int | None) -> tuple[int, ...]:
     if isinstance(encoding, Adds):
         return (*shape, encoding.width)
     if encoding.door in PAIRWISE:
         return (*shape[:-1], heads(encoding), shape[-1], len(ANCHORS))
-    return (*shape, last)
+    return (*shape, last) if own is None else (*shape[:-1], own, shape[-1], last)
 
 
 def _largest(values: np.ndarray) -> float:

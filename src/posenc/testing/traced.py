@@ -10,6 +10,7 @@ import numpy as np
 from posenc._array import Array
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.testing.probe import array, converted, library, parameters, program
+from posenc.turn import at_every_head
 
 
 def layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
@@ -29,8 +30,9 @@ def _attaching(encoding: Adds, params: Any, vector: Array, xp: Any) -> Callable[
 
 
 def _turning(encoding: Rotates, params: Any, vector: Array, xp: Any) -> Callable[[Array], Array]:
-    return lambda positions: encoding.turn(positions, params, role=encoding.roles[0])(
-        xp.broadcast_to(vector, (positions.shape[0], vector.shape[1]))
+    return lambda positions: at_every_head(
+        encoding.turn(positions, params, role=encoding.roles[0]),
+        xp.broadcast_to(vector, (positions.shape[0], vector.shape[1])),
     )
 
 

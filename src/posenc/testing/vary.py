@@ -13,6 +13,7 @@ from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
 from posenc.testing.one_coordinate import one_coordinate
 from posenc.testing.probe import parameters, rows, sides
+from posenc.turn import at_every_head
 
 
 def variants(encoding: Any, name: str) -> list[Any]:
@@ -95,7 +96,8 @@ def _applied(encoding: Encoding) -> bytes | str:
     encoding, params = one_coordinate(encoding, spread=True), parameters(encoding) or None
     if isinstance(encoding, Rotates):
         x = np.arange(1.0, encoding.head_dim + 1)[None] * np.ones((3, 1))
-        return _bytes(lambda: encoding.turn([0, 1, 2], params, role=encoding.roles[0], dtype=np.float64)(x))
+        role = encoding.roles[0]
+        return _bytes(lambda: at_every_head(encoding.turn([0, 1, 2], params, role=role, dtype=np.float64), x))
     if isinstance(encoding, Adds):
         return _bytes(lambda: encoding.attach(np.ones((2, encoding.width)), [0, 1], params))
     return b""

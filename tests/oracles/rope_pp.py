@@ -1,0 +1,28 @@
+"""RoPE++ (Liu et al. 2025): q·exp(i·m·θ), and for the imaginary heads that times -i, so that the real part of its product with
+the conjugate of a turned key is what the imaginary part of RoPE's was."""
+
+import mpmath
+
+ROLES = ("query", "key")
+
+
+def rotated(record, x, position, role, params, head):
+    half = record.dim // 2
+    with mpmath.workprec(240):
+        turned = [mpmath.mpf(value) for value in x]
+        for plane in range(half):
+            one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
+            theta = mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(plane) / record.dim)
+            number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta)
+            number = number * mpmath.mpc(0, -1) if role == "query" and head % 2 else number
+            turned[one], turned[two] = number.real, number.imag
+        return turned
+
+
+def units(record, params):
+    """Cosine and sine to 3.5 units, two products and a sum."""
+    return 6
+
+
+def lost(record, position, params):
+    return 0.0
