@@ -104,7 +104,7 @@ def doing(record: Encoding, positions: Any, params: Any, array: Callable[[Any], 
     query = positions[-QUERIES:]
     heads, width = getattr(record, "heads", 1), getattr(record, "dim", 64)
     q, k = (array(rng.standard_normal((1, heads, rows, width))) for rows in (len(query), count))
-    read = {"query": len(query), "key": count, None: 0}[record.reads]
+    read = {"query": len(query), "key": count, "both": len(query) + count, None: 0}[record.reads]
     hidden = array(rng.standard_normal((1, read, record.model_dim))) if read else None  # type: ignore[attr-defined]
     return lambda: record.score(q, k, query, positions, params, hidden=hidden)
 

@@ -42,7 +42,9 @@ def _cells(key: str, given: dict[str, Item]) -> tuple[str, str, str, str]:
 
 
 def _link(name: str) -> str:
-    """A name in code, leading to its page where it has one."""
+    """A name in code, leading to its page where it has one; a layout of `axial` as the call that makes it."""
+    if name.startswith("axial:"):
+        return f'`axial("{name.removeprefix("axial:")}", …)`'
     row = name.partition(".")[0]
     known = any(candidate.name == row for candidate in CATALOG)
     return f"[`{name}`](encodings/{file_name(row)}.md)" if known else f"`{re.sub(r'^posenc.', '', name)}`"

@@ -10,10 +10,13 @@ import pytest
 from generator.coverage import keys, page
 from generator.covered import ITEMS, PARTS
 from posenc.catalog import CATALOG
+from posenc.encodings.axial_layouts import LAYOUTS
 
 
 def exists(name: str) -> bool:
-    """Whether this names a row, a field of a row's class, or something in a module of posenc."""
+    """Whether this names a row, a field of a row's class, a layout of `axial`, or something in a module of posenc."""
+    if name.startswith("axial:"):
+        return name.removeprefix("axial:") in LAYOUTS
     if name.startswith("posenc."):
         module, _, last = name.rpartition(".")
         return hasattr(import_module(module), last)
