@@ -64,6 +64,8 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     if peer.model_type == "phimoe" and kind != "default":
         spelled |= {"short_mscale": 1.25, "long_mscale": 1.5}
         spelled.pop("attention_factor", None)
+    if peer.model_type.startswith("hunyuan_v1") and kind == "dynamic" and draw.random() < 0.7:
+        spelled["alpha"] = draw.choice([50.0, 1000.0])
     theta = spelled.pop("rope_theta")
     if peer.model_type in NEW_SPELLING or not known.heeds or draw.random() < 0.5:
         return made | {"rope_parameters": spelled | {"rope_theta": theta}}

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
 # Models that are read
 
-`posenc.models.from_config` reads the configs of these model types. This page is
+`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This page is
 generated from the reader's tables and from the ledger of the parity tests by `python tests/parity/models_page.py`; a test
 compares it.
 

@@ -14,7 +14,7 @@ from posenc.models.fields import Fields
 from posenc.models.load import loaded
 from posenc.models.records import LayerGroup, ModelPositions
 from posenc.models.rotary import Options, groups, refusal
-from posenc.models.table import ModelClass, classes
+from posenc.models.table import NONE, ModelClass, classes
 from posenc.phase import Numerics
 
 STRANGER = ModelClass(config="a class that is not known")
@@ -72,8 +72,10 @@ def part(
         found = READERS[model_type](fields, model_type, options.numerics)
     elif model_type == "falcon" and fields.truth("alibi"):
         found = falcon_alibi(fields)
-    elif model_type not in families() and known.parts:
-        inside = [key for key in known.parts if isinstance(data.get(key), Mapping) and key not in options.waive]
+    inside = [
+        key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
+    ]
+    if found is None and model_type not in families() and known.parts:
         return _whole(data, model_type, known, inside, stated, options, where)
     if found is None:
         family = families().get(model_type) or _stated_family(model_type, known, stated)
@@ -81,7 +83,8 @@ def part(
     strangers = [key for key in fields.unread() if key not in options.waive]
     if strangers:
         raise ValueError(refusal([where + key for key in strangers]))
-    return found, ()
+    more, notes = _inside(data, known, inside, stated, options, where)
+    return (*found, *more), notes
 
 
 def _whole(
@@ -94,30 +97,59 @@ def _whole(
     where: str,
 ) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
     """A model made of parts, each with a config of its own."""
-    found: list[LayerGroup] = []
-    notes: list[str] = []
     if "text_config" in known.parts and "text_config" not in inside and "text_config" not in options.waive:
         # Older files have the keys of the text model beside the other configs.
         inside = ["text_config", *inside]
-        data = {
-            **data,
-            "text_config": {key: value for key, value in data.items() if key not in (*known.parts, "model_type")},
-        }
-    for key in inside:
-        own = data[key]
-        kind = own.get("model_type") or known.parts[key]
-        if not isinstance(kind, str):
-            raise ValueError(
-                f"{where}{key}.model_type must be known; got {_check.shown(kind)}. State it in the config, or give waive=({key!r},)."
-            )
-        more, said = part(own, kind, stated, options, f"{where}{key}.")
-        found.extend(more)
-        notes.extend(said)
+        text = {key: value for key, value in data.items() if key not in (*known.parts, "model_type")}
+        data = {**{key: data[key] for key in known.parts if key in data}, "text_config": text}
+    strangers = [key for key in _beside(data, inside) if key not in options.waive]
+    if strangers:
+        raise ValueError(refusal([where + key for key in strangers]))
+    found, notes = _inside(data, known, inside, stated, options, where)
     if not found:
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
+    return found, notes
+
+
+def _beside(data: Mapping[str, Any], inside: list[str]) -> list[str]:
+    """Keys on positions beside the configs inside, except those that merely repeat one of these."""
+    fields = Fields(data, NONE, {}, NONE)
+    return [key for key in fields.unread() if all(data[part].get(key) != data[key] for part in inside)]
+
+
+def _inside(
+    data: Mapping[str, Any],
+    known: ModelClass,
+    inside: list[str],
+    stated: Mapping[str, Any],
+    options: Options,
+    where: str,
+) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
+    """The groups of the configs inside a config, each read as the class around it reads it."""
+    found: list[LayerGroup] = []
+    notes: list[str] = []
+    for key in inside:
+        own = data[key]
+        kind = known.parts[key] or own.get("model_type")
+        if not isinstance(kind, str):
+            raise ValueError(
+                f"{where}{key}.model_type must be known; got {_check.shown(kind)}. State it in the config, or give waive=({key!r},)."
+            )
+        if not _readable(kind, stated):
+            raise ValueError(
+                f"{where}{key} must be of a type that is read here; got {_check.shown(kind)}. Give waive=({key!r},) to read the rest."
+            )
+        more, said = part(own, kind, stated, options, f"{where}{key}.")
+        found.extend(more)
+        notes.extend(said)
     return tuple(found), tuple(notes)
+
+
+def _readable(kind: str, stated: Mapping[str, Any]) -> bool:
+    known = kind in families() or kind in TABLES or kind in PATCHES or kind in READERS
+    return known or bool(classes().get(kind, STRANGER).parts) or "pairing" in stated
 
 
 def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:

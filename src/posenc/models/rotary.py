@@ -21,6 +21,8 @@ from posenc.phase import Numerics
 Rope = Mapping[str, Value]
 #: Keys inside rope_parameters that some classes read besides.
 EXTRA: dict[str, frozenset[str]] = {
+    "hunyuan_v1_dense": frozenset({"alpha"}),
+    "hunyuan_v1_moe": frozenset({"alpha"}),
     "ministral3": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
     "mistral4": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
     "phimoe": frozenset({"short_mscale", "long_mscale"}),
@@ -87,6 +89,7 @@ def group(
     strangers = [key for key in rope.unknown(values, extra) if not {key, key.split(".")[-1]} & options.waive]
     if strangers:
         raise ValueError(refusal(strangers))
+    values = {key: value for key, value in values.items() if key not in options.waive}
     longest = fields.get("max_position_embeddings")
     if model_type == "phimoe":
         values = _own_factor(values, name, longest, options)

@@ -16,7 +16,7 @@ READS: dict[str, frozenset[str]] = {
     "default": frozenset({"partial_rotary_factor"}),
     "axial": frozenset(),
     "linear": frozenset({"partial_rotary_factor", "factor"}),
-    "dynamic": frozenset({"partial_rotary_factor", "factor", "alpha"}),
+    "dynamic": frozenset({"partial_rotary_factor", "factor"}),
     "proportional": frozenset({"partial_rotary_factor", "factor"}),
     "llama3": frozenset(
         {"partial_rotary_factor", "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}
