@@ -212,7 +212,7 @@ def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
 
 def _alike(one: Any, other: Any) -> bool:
     params = parameters(one)
-    if one.shapes != other.shapes:
+    if one.shapes != other.shapes or one.axes != other.axes:
         return False
     pairs = zip(_seen(one, params), _seen(other, params), strict=True)
     return all(

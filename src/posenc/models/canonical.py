@@ -221,8 +221,9 @@ def _fields(record: Any) -> Form:
 
 def _idle(record: Any, name: str) -> bool:
     """Whether a field says only how numbers are formed, or from where training starts."""
-    drawn = bool(getattr(record, "shapes", None)) and (name == "std" or name.startswith("initial"))
-    return name == "numerics" or drawn or (type(record).__name__, name) == ("LearnedRoPE", "base")
+    learned = getattr(record, "shapes", {})
+    drawn = bool(learned) and (name == "std" or name.startswith("initial"))
+    return name == "numerics" or drawn or (name == "base" and "frequencies" in learned)
 
 
 def _value(value: Any) -> Form:
