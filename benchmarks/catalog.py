@@ -95,7 +95,7 @@ def doing(record: Encoding, positions: Any, params: Any, array: Callable[[Any], 
         return lambda: record.attach(x, positions, params)
     if isinstance(record, Rotates):
         role: Any = record.roles[0]
-        q = array(rng.standard_normal((1, 8, count, record.head_dim)))
+        q = array(rng.standard_normal((1, getattr(record, "heads", 8), count, record.head_dim)))
         return lambda: record.turn(positions, params, role=role, dtype=q.dtype)(q, layout="bhtd")
     if isinstance(record, Biases):
         return lambda: record.matrix(positions[-QUERIES:], positions, params, dtype=array(0.0).dtype)
@@ -133,7 +133,7 @@ def variants(record: Encoding, positions: np.ndarray) -> Variants:
         return {floor: lambda: x + table, "made and added": whole}
     if isinstance(record, Rotates):
         role: Any = record.roles[0]
-        q = torch.randn(1, 8, len(positions), record.head_dim)
+        q = torch.randn(1, getattr(record, "heads", 8), len(positions), record.head_dim)
         out, turn = torch.empty_like(q), record.turn(where, params, role=role, dtype=torch.float32)
         return {
             floor: lambda: out.copy_(q),

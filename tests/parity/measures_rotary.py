@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from posenc import DynamicNTK, NTKAware, NTKByParts, NTKFixed, RoPE, YaRN
+from posenc import DynamicNTK, FoPE, NTKAware, NTKByParts, NTKFixed, RoPE, YaRN, axial
 from posenc.frequencies import attention_of
 
 LIKE = torch.zeros(())
@@ -163,6 +163,20 @@ def ntk_fixed() -> float:
     return float(RoPE(dim=128, scaling=NTKFixed(8.0)).frequencies.radians()[0])
 
 
+def sections() -> float:
+    """How many of 64 pairs read another coordinate when the same sections are interleaved."""
+    one, other = (axial(layout, (24, 20, 20)).axis for layout in ("qwen2-vl", "qwen3-vl"))
+    return float(sum(left != right for left, right in zip(one, other, strict=True)))
+
+
+def fope_padding() -> float:
+    """A head of ones at 512 places under both paddings of the frequencies that are left out."""
+    records = [FoPE(dim=64, heads=2, length=512, padding=padding) for padding in ("one", "zero")]
+    params = records[0].init(np.random.default_rng(0))
+    one, zero = (record.turn(np.arange(512), params)(np.ones((1, 2, 512, 64)), layout="bhtd") for record in records)
+    return most(one, zero)
+
+
 def partial_width() -> float:
     """A quarter of 64 channels turned: frequencies over the turned width against those over the whole head, pair 7."""
     whole = llama(64, rope_type="proportional", partial_rotary_factor=0.25).inv_freq[:8]
@@ -233,6 +247,8 @@ MEASURES: dict[str, Callable[[], float]] = {
     "diffusers float64": diffusers_float64,
     "equinox cache": equinox_cache,
     "xpos cache": xpos_cache,
+    "sections": sections,
+    "fope padding": fope_padding,
     "multiplied up": multiplied_up,
     "ntk fixed": ntk_fixed,
     "x-transformers width": x_transformers_width,
