@@ -68,7 +68,7 @@ def places(record: Encoding, length: int) -> np.ndarray:
     for wrap in (length, 1024, 256, 64, 32, 16, 8, 6):
         try:
             # The farthest place against the first says whether a table, of places or of distances, reaches so far.
-            values(record, np.stack([whole.max(0) % wrap, 0 * whole[0]]), "numpy")
+            values(record, np.stack([(whole % wrap).max(0), 0 * whole[0]]), "numpy")
         except ValueError:
             continue
         return whole % wrap
