@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from posenc.encodings.dape_v2 import DAPEv2
     from posenc.encodings.deberta import DeBERTa
     from posenc.encodings.decomposed import Decomposed
+    from posenc.encodings.directional_rope import DirectionalRoPE
     from posenc.encodings.distance_bank import DistanceBank
     from posenc.encodings.divisor_pairs import DivisorPairs
     from posenc.encodings.dual_base import DualBaseRoPE
@@ -97,6 +98,7 @@ __all__ = [
     "DAPEv2",
     "DeBERTa",
     "Decomposed",
+    "DirectionalRoPE",
     "DistanceBank",
     "DivisorPairs",
     "DualBaseRoPE",
@@ -189,6 +191,7 @@ _HOMES = {
     "DAPEv2": "posenc.encodings.dape_v2",
     "DeBERTa": "posenc.encodings.deberta",
     "Decomposed": "posenc.encodings.decomposed",
+    "DirectionalRoPE": "posenc.encodings.directional_rope",
     "DistanceBank": "posenc.encodings.distance_bank",
     "DivisorPairs": "posenc.encodings.divisor_pairs",
     "DualBaseRoPE": "posenc.encodings.dual_base",

@@ -2,6 +2,7 @@
 
 from posenc.frequencies.bands import Bands
 from posenc.frequencies.chosen import Chosen
+from posenc.frequencies.directed import Directed
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.dynamic_ntk import DynamicNTK
 from posenc.frequencies.in_turns import InTurns
@@ -23,6 +24,7 @@ from posenc.frequencies.yarn import YaRN, attention_of
 __all__ = [
     "Bands",
     "Chosen",
+    "Directed",
     "Divisors",
     "Drawn",
     "DynamicNTK",

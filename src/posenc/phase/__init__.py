@@ -8,7 +8,7 @@ from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned import cosine_sine_of
 from posenc.phase.powers import power_of_two
-from posenc.phase.waves import Numerics, cosine_sine
+from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum
 
 __all__ = [
     "LARGEST_POSITION",
@@ -18,6 +18,7 @@ __all__ = [
     "checked",
     "cosine_sine",
     "cosine_sine_of",
+    "cosine_sine_of_sum",
     "guard",
     "phase",
     "power_of_two",

@@ -54,6 +54,11 @@ class Phase:
         columns = [mine - theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
         return Phase(_carried(columns, self.word), self.tail - other.tail, self.word)
 
+    def __add__(self, other: Phase) -> Phase:
+        """The phase of a sum, over two coordinates, say; exact to the last bit carried."""
+        columns = [mine + theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
+        return Phase(_carried(columns, self.word), self.tail + other.tail, self.word)
+
     def quarters(self) -> tuple[Array, Array]:
         """The nearest quarter turn (0 to 3), and what is left: turns in [-1/8, 1/8], to full relative precision."""
         bits, real = self.word.limb_bits, _array.dtype_of(self.word.real, self.limbs[0])

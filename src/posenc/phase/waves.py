@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from posenc import _array, _check
@@ -39,6 +42,24 @@ def cosine_sine(
     return _in_blocks(positions, frequencies, dtype)
 
 
+def cosine_sine_of_sum(
+    places: Sequence[Array], frequencies: Sequence[Frequencies], *, dtype: Any = None
+) -> tuple[Array, Array]:
+    """cos and sin of Σ_a p_a·ω_a, for coordinates (*batch, n) and, for each, as many frequencies; (*batch, n, pairs).
+
+    The phases are added in fixed point, so the result is as exact as that of `cosine_sine`.
+    """
+    places = tuple(checked(place) for place in places)
+    dtype = _array.result_dtype(dtype, places[0])
+    parts = [phase(place, own) for place, own in zip(places, frequencies, strict=True)]
+    quarter, turns = functools.reduce(operator.add, parts).quarters()
+    angle = _radians(turns)
+    for place, own in zip(places, frequencies, strict=True):
+        angle = angle + _slope(turns, place, own)
+    cosine, sine = _turned(quarter, angle)
+    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+
+
 def _in_blocks(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
     """A long table made some rows at a time, so that what is between its limbs and its waves stays in the cache."""
     rows, flat = max(1, BLOCK // frequencies.pairs), positions.reshape(-1)
@@ -58,12 +79,16 @@ def _exact(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Arra
 
 def _angle(turns: Array, positions: Array, frequencies: Frequencies) -> Array:
     """Radians of a fraction of a turn, with the derivative that fixed point does not carry."""
-    angle = _radians(turns)
+    return _radians(turns) + _slope(turns, positions, frequencies)
+
+
+def _slope(turns: Array, positions: Array, frequencies: Frequencies) -> Array | float:
+    """Zero, with the derivative of the angle by the positions."""
     if _array.kind(positions) != "float" or _array.library(positions) == "numpy":
-        return angle
+        return 0.0
     rates = _array.constant(turn_rates(frequencies) * (2 * math.pi), turns, turns.dtype)
     still = _array.astype(positions - _array.detach(positions), turns.dtype)
-    return angle + still[..., None] * rates
+    return still[..., None] * rates
 
 
 def _radians(turns: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from posenc.encodings.axial_rope import AxialRoPE
+from posenc.encodings.directional_rope import DirectionalRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
 from posenc.encodings.learned_rope import LearnedRoPE
 from posenc.encodings.rope import RoPE
@@ -60,6 +61,16 @@ ROTATED: tuple[Row, ...] = (
         "Wang et al. 2024, arXiv:2409.12191",
         ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),
         "For images, video and mixed media: each pair turns by one coordinate, which you choose.",
+    ),
+    Row(
+        DirectionalRoPE,
+        (
+            DirectionalRoPE(direction=(0.0, 0.25, 0.5, 0.75), rung=(0, 1, 0, 1), ladder=4, base=100.0),
+            DirectionalRoPE(direction=(0.0, 0.61, -0.78), rung=(0, 1, 2), ladder=6, pairing="halves"),
+        ),
+        "Liu et al. 2026, arXiv:2602.03227",
+        ("Spiral RoPE", "GoldenGateRoPENd (article)"),
+        "For images whose slanting neighbours should be told apart as well as those in a row.",
     ),
     Row(
         LogNTemperature,
