@@ -22,8 +22,9 @@ CHANNELS = 4
 class GatedBias(Scores):
     """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} + bias.
 
-    The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is the share of head h of x, the input of the layer, given as `hidden` with one vector a query; B the bias of
-    another record, in WavLM T5's with 320 buckets up to 800 steps.
+    The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is the
+    share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of another record,
+    in WavLM T5's with 320 buckets up to 800 steps.
 
     encoding: a record that biases, with the heads of the layer.     dim: channels of a head, of its share of x too.
 

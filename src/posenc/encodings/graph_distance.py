@@ -18,10 +18,11 @@ from posenc.encodings import _window
 class GraphDistance(Biases):
     """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
 
-    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. A node's position is the row of its distances to all nodes,
-    the graph's distance matrix being the positions of its nodes; then d(m, n) = max_a |m_a - n_a|: at most d by the triangle
-    inequality, and d itself at a = n. Give a pair without a path the distance rows - 1 at least, the same for all such pairs:
-    it has the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.) Where the graph is directed distances are none, and this record does not apply.
+    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. A node's position is the row of its distances to
+    all nodes, the graph's distance matrix being the positions of its nodes; then d(m, n) = max_a |m_a - n_a|: at most d by
+    the triangle inequality, and d itself at a = n. Give a pair without a path the distance rows - 1 at least, the same for
+    all such pairs: it has the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.) Where the
+    graph is directed distances are none, and this record does not apply.
 
     heads: how many heads the layer has.     nodes: of the graph, each a coordinate.     rows: of the table (`num_spatial`).
 
