@@ -31,6 +31,8 @@ Form = str | int | tuple[Any, ...]
 FREQUENCY = Context(prec=40)
 #: Digits of a factor, which is computed as a float64 and may differ in its last bits between mathematics libraries.
 FACTOR = Context(prec=12)
+#: Fields that say where a learned parameter begins, beside those called std, initial... and the base of learned frequencies.
+BEGUN = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
 #: The form of what does nothing.
 NOTHING: Form = ("nothing",)
 
@@ -223,7 +225,8 @@ def _idle(record: Any, name: str) -> bool:
     """Whether a field says only how numbers are formed, or from where training starts."""
     learned = getattr(record, "shapes", {})
     drawn = bool(learned) and (name == "std" or name.startswith("initial"))
-    return name == "numerics" or drawn or (name == "base" and "frequencies" in learned)
+    begun = (name == "base" and "frequencies" in learned) or (type(record).__name__, name) in BEGUN
+    return name == "numerics" or drawn or begun
 
 
 def _value(value: Any) -> Form:
