@@ -89,6 +89,23 @@ def test_many_drawn_configs(name: str):
     drawn(name, 21)
 
 
+def check_length(name: str, settings: dict[str, Any], length: int) -> None:
+    """The frequencies for one stated length, of the types that depend on it."""
+    one = peer(name)
+    config = one.configured(copy.deepcopy(settings))
+    rope = config.rope_parameters
+    made = getattr(one.module, "ROPE_INIT_FUNCTIONS", {}).get(rope.get("rope_type"))
+    if made is None or "alpha" in rope:
+        return
+    frequencies, factor = made(config, None, seq_len=length)
+    found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=length)
+    record = next(group.rotation for group in found.groups if group.rotation is not None)
+    inner = record.encoding if isinstance(record, Partial) else record
+    if getattr(inner, "axes", 1) == 1:
+        assert torch.equal(inner.frequencies.float32(LIKE), frequencies)
+        assert one.model_type == "phimoe" or inner.attention_factor == factor
+
+
 def drawn(name: str, count: int) -> None:
     source = random.Random(name)
     chosen = list(draw.kinds(peer(name)))
@@ -100,5 +117,7 @@ def drawn(name: str, count: int) -> None:
         settings = needed | draw.settings(peer(name), source, chosen[i % len(chosen)])
         try:
             check(name, settings)
+            if chosen[i % len(chosen)] in ("dynamic", "longrope"):
+                check_length(name, settings, 200_000)
         except Exception as problem:
             raise AssertionError(f"{name} with {settings}: {problem}") from problem

@@ -144,6 +144,7 @@ RULES: dict[str, Rule] = {
     "beam": ends_full(every(6)),
     "cohere2": every_by("sliding_window_pattern", 4),
     "cohere2_moe": every_by("sliding_window_pattern", 4),
+    "cwm": first_of(4),
     "deepseek_ocr2_encoder": from_window,
     "deepseek_v4": lambda fields, count: tuple(
         "compressed_sparse_attention" if i > 2 and i % 2 else "heavily_compressed_attention" for i in range(count)
@@ -165,10 +166,12 @@ RULES: dict[str, Rule] = {
     "granitemoe_swa": first_of(4),
     "granitemoehybrid": uniform("linear_attention"),
     "hy_v4": uniform("indexed_attention"),
+    "kolibri1": every(5),
     "lfm2": listed_full,
     "lfm3": lambda fields, count: tuple(
         "full_attention" if i % 4 == 2 else "sliding_attention" if i % 4 == 0 and i else "conv" for i in range(count)
     ),
+    "lfm3_vl_vision": lambda fields, count: tuple("conv" if i < 2 or i % 2 else "full_attention" for i in range(count)),
     "llama4_text": unrotated,
     "mimo_v2_flash": by_modulus(6, (5,), first=1),
     "minimax": lambda fields, count: tuple("linear_attention" if i % 2 else "full_attention" for i in range(count)),
@@ -180,7 +183,10 @@ RULES: dict[str, Rule] = {
     "modernbert-decoder": by_first("global_attn_every_n_layers", 3),
     "muse_glimmer_assistant": uniform("sliding_attention"),
     "muse_glimmer_text": counted_back,
+    "muse_glimmer_vision": ends_full(every(4, other="window_attention")),
     "muse_spark_text": counted_back,
+    "muse_spark_vision": ends_full(every(4, other="window_attention")),
+    "neomme": ends_full(every(6)),
     "olmo3": every(4),
     "olmo_hybrid": every(4, other="linear_attention"),
     "openai_privacy_filter": uniform("sliding_attention"),
@@ -194,12 +200,17 @@ RULES: dict[str, Rule] = {
     "qwen3_5_text": every_by("full_attention_interval", 4, other="linear_attention"),
     "qwen3_next": every_by("full_attention_interval", 4, other="linear_attention"),
     "qwen3_omni_moe_talker_code_predictor": from_window,
+    "qwen4_exp_text": every_by("full_attention_interval", 4, "indexed_attention", "linear_attention"),
     "recurrent_gemma": repeated,
     "smollm3": smol,
     "t5_gemma_module": every(2),
     "t5gemma2_decoder": every_by("sliding_window_pattern", 6),
     "t5gemma2_text": every_by("sliding_window_pattern", 6),
     "ultrabert": every(3),
+    "unlimited_ocr_text": lambda fields, count: (
+        ("full_attention" if fields.get("sliding_window", keep=False) is None else "reference_sliding_attention",)
+        * count
+    ),
     "vaultgemma": every(2),
     "zamba2": hybrid,
     "zaya": uniform("hybrid"),
