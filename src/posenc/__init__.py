@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from posenc.encodings.axial_rope import AxialRoPE
     from posenc.encodings.bounded_alibi import BoundedALiBi
     from posenc.encodings.cayley_string import CayleySTRING
+    from posenc.encodings.comrope import ComRoPE
     from posenc.encodings.cope import CoPE
     from posenc.encodings.count import Count, NormalisedCount
     from posenc.encodings.dape import DAPE
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
+    from posenc.encodings.liere import LieRE
     from posenc.encodings.log_cpb import LogCPB
     from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
     from posenc.encodings.nope import NoPE
@@ -93,6 +95,7 @@ __all__ = [
     "BoundedALiBi",
     "CayleySTRING",
     "CoPE",
+    "ComRoPE",
     "Concatenated",
     "Count",
     "DAPEv2",
@@ -118,6 +121,7 @@ __all__ = [
     "Learned",
     "LearnedRoPE",
     "LearnedScale",
+    "LieRE",
     "Linear",
     "Llama3",
     "LogCPB",
@@ -185,6 +189,7 @@ _HOMES = {
     "CATALOG": "posenc.catalog",
     "CayleySTRING": "posenc.encodings.cayley_string",
     "CoPE": "posenc.encodings.cope",
+    "ComRoPE": "posenc.encodings.comrope",
     "Concatenated": "posenc.compose",
     "Count": "posenc.encodings.count",
     "DAPE": "posenc.encodings.dape",
@@ -211,6 +216,7 @@ _HOMES = {
     "Learned": "posenc.encodings.learned",
     "LearnedRoPE": "posenc.encodings.learned_rope",
     "LearnedScale": "posenc.compose",
+    "LieRE": "posenc.encodings.liere",
     "Linear": "posenc.frequencies",
     "Llama3": "posenc.frequencies",
     "LogCPB": "posenc.encodings.log_cpb",

@@ -71,3 +71,32 @@ class Polar(Operator):
         xp = _array.namespace(y)
         length = xp.logaddexp(y, xp.zeros_like(y))
         return _array.astype(xp.concatenate([length * cos, length * sin], -1), x.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices(Operator):
+    """x → M·x with an orthogonal matrix for each place: blocks along the diagonal, each for as many channels in a row.
+
+    matrix: (*batch, [heads,] n, blocks, size, size); `heads` says whether each has its own.
+    """
+
+    matrix: Array
+    heads: int | None = None
+
+    @property
+    def dim(self) -> int:
+        return int(self.matrix.shape[-3] * self.matrix.shape[-1])
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        y = as_precise("x", x, self.matrix)
+        matrix = _array.astype(with_heads(self.matrix, x, layout, self.dim, self.heads, tail=3), y.dtype)
+        parts = y.reshape((*y.shape[:-1], self.matrix.shape[-3], 1, self.matrix.shape[-1]))
+        return _array.astype(_array.contracted(matrix, parts).reshape(y.shape), x.dtype)
+
+    def inverse(self) -> Matrices:
+        """The transpose of each block."""
+        return Matrices(self.matrix.swapaxes(-1, -2), self.heads)

@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import CayleySTRING, FoPE, LearnedRoPE, MultiplicativeGRAPE, Partial, PoPE, RoPE, RoPEPlusPlus
+from posenc import (
+    CayleySTRING,
+    ComRoPE,
+    FoPE,
+    LearnedRoPE,
+    LieRE,
+    MultiplicativeGRAPE,
+    Partial,
+    PoPE,
+    RoPE,
+    RoPEPlusPlus,
+)
 from posenc.attention import attention
 from posenc.doors import Rotates
 from posenc.operators import Rebased
+from posenc.phase import exponential
 from posenc.torch import HuggingFaceRotary, Rotate, module
 from posenc.turn import Operator
 
@@ -31,6 +43,17 @@ def drawn(record: Rotates) -> dict[str, np.ndarray]:
         (lambda: MultiplicativeGRAPE(dim=1), "dim must be"),
         (lambda: MultiplicativeGRAPE(dim=4, rate=0.0), "rate must be"),
         (lambda: PoPE(dim=0, heads=1), "dim must be"),
+        (lambda: LieRE(dim=4, heads=1, block=3), "block must divide dim=4; got 3"),
+        (lambda: LieRE(dim=4, heads=1, block=1), "block must be"),
+        (lambda: LieRE(dim=4, heads=1, block=2, axes=0), "axes must be"),
+        (lambda: ComRoPE(dim=4, heads=1, block=3), "block must divide dim=4; got 3"),
+        (lambda: ComRoPE(dim=4, heads=1, block=2, axes=3, commuting="partition"), "axes must divide the 2 blocks"),
+        (lambda: ComRoPE(dim=4, heads=1, block=2, commuting="never"), "commuting must be"),
+        (lambda: ComRoPE(dim=4, heads=1, block=2, std=0.0), "std must be"),
+        (
+            lambda: LieRE(dim=2, heads=1, block=2).turn([1 << 17], {"generators": np.ones((1, 1, 1, 2, 2))}),
+            "positions must turn by at most 65536 radians; got about 131072",
+        ),
         (lambda: PoPE(dim=4, heads=0), "heads must be"),
         (lambda: PoPE(dim=4, heads=1, phase="some"), "phase must be"),
         (lambda: PoPE(dim=4, heads=1).turn([0], {"phase": np.zeros((1, 4))}), "role must be 'query' or 'key' for PoPE"),
@@ -173,3 +196,25 @@ def test_grouped_keys_of_pope_are_repeated_first(role: str) -> None:
     with pytest.raises(ValueError, match=r"^x must have the 4 heads that turn.*Repeat grouped heads first"):
         operator(x, layout="bhtd")
     assert operator(np.repeat(x, 2, 1), layout="bhtd").shape == (1, 4, 2, 6)
+
+
+@pytest.mark.parametrize("radians", [1e-9, 0.1, 3.0, 200.0, 60_000.0])
+def test_the_exponential_is_that_of_torch_in_two_channels(radians: float) -> None:
+    """In the plane it is known: cosine and sine; the error is some units a radian."""
+    made = exponential(np.array([[0.0, radians], [-radians, 0.0]]))
+    known = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    assert np.abs(made - known).max() <= (8 * radians + 64) * 2**-53
+    assert np.allclose(exponential(np.ones((3, 3)) / 3), np.eye(3) + (np.e - 1) / 3, atol=1e-15)  # of a projection
+
+
+def test_comrope_is_relative_along_every_axis_and_liere_is_not() -> None:
+    places, x = np.array([[3, 4], [1, 9]]), np.random.default_rng(2).standard_normal((2, 6))
+
+    def change(record: Rotates, shift: list[int]) -> float:
+        params = drawn(record)
+        q, k = (record.turn(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
+        return abs(float(q[0] @ q[1] - k[0] @ k[1]))
+
+    for commuting in ("dependent", "partition"):
+        assert change(ComRoPE(dim=6, heads=1, block=3, axes=2, commuting=commuting), [2, 0]) <= 1e-11
+    assert change(LieRE(dim=6, heads=1, block=3, axes=2), [2, 0]) > 1e-3

@@ -16,6 +16,7 @@ from oracles import (
     axial_rope,
     bounded_alibi,
     cayley_string,
+    comrope,
     concatenated,
     cope,
     count,
@@ -42,6 +43,7 @@ from oracles import (
     learned,
     learned_rope,
     learned_scale,
+    liere,
     log_cpb,
     multiplicative_grape,
     nope,
@@ -71,6 +73,8 @@ from oracles import (
 )
 
 ORACLES: dict[str, ModuleType] = {
+    "ComRoPE": comrope,
+    "LieRE": liere,
     "FoPE": fope,
     "PoPE": pope,
     "RoPEPlusPlus": rope_pp,

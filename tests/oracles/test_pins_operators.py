@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace as Fields
 
-from oracles import cayley_string, fope, multiplicative_grape, pope, rope_pp
+from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp
 
 COS, SIN = math.cos(1), math.sin(1)
 
@@ -78,3 +78,29 @@ def test_imaginary_heads_take_sine_for_cosine() -> None:
     assert rounded(rope_pp.rotated(record, [a, b], 1, "query", {}, 1)) == near([a * SIN + b * COS, b * SIN - a * COS])
     assert rounded(rope_pp.rotated(record, [a, b], 1, "query", {}, 2)) == near([a * COS - b * SIN, b * COS + a * SIN])
     assert rounded(rope_pp.rotated(record, [a, b], 1, "key", {}, 1)) == near([a * COS - b * SIN, b * COS + a * SIN])
+
+
+def test_liere_turns_in_the_plane_of_its_generator() -> None:
+    """U above the diagonal is 1 for (0, 1): exp of [[0, p], [-p, 0]] takes (1, 0) to (cos p, -sin p)."""
+    record, flat = Fields(dim=2, block=2, axes=1), {"generators": [[[[[5.0, 1.0], [9.0, 5.0]]]]]}
+    assert rounded(liere.rotated(record, [1.0, 0.0], 1, "both", flat, 0)) == near([COS, -SIN])
+    both = Fields(dim=2, block=2, axes=2)
+    twice = {"generators": [flat["generators"][0], [[[[0.0, -2.0], [0.0, 0.0]]]]]}
+    assert rounded(liere.rotated(both, [1.0, 0.0], (3, 1), "both", twice, 0)) == near([COS, -SIN])
+
+
+def test_liere_in_space_is_rodrigues() -> None:
+    """Turning by π/2 about the third of three channels, then by hand: (1, 0, 4) to (0, -1, 4)."""
+    drawn = [[0.0, math.pi / 2, 0.0], [0.0] * 3, [0.0] * 3]
+    record, params = Fields(dim=3, block=3, axes=1), {"generators": [[[drawn]]]}
+    assert rounded(liere.rotated(record, [1.0, 0.0, 4.0], 1, "both", params, 0)) == [0.0, -1.0, 4.0]
+
+
+def test_comrope_in_both_ways() -> None:
+    f = [[0.0, 1.0], [0.0, 0.0]]
+    dependent = Fields(dim=2, block=2, axes=2, commuting="dependent")
+    params = {"generators": [[f]], "multiplier": [[1.0], [10.0]]}
+    assert rounded(comrope.rotated(dependent, [1.0, 0.0], (-9, 1), "both", params, 0)) == near([COS, -SIN])
+    partition = Fields(dim=4, block=2, axes=2, commuting="partition")
+    turned = comrope.rotated(partition, [1.0, 0.0, 1.0, 0.0], (0, 1), "both", {"generators": [[f, f]]}, 0)
+    assert rounded(turned) == near([1.0, 0.0, COS, -SIN])

@@ -52,6 +52,8 @@ def _whole(record: Encoding) -> list[int]:
         return [*(place for place in (*NEAR, *NEGATIVE) if abs(place) < record.farthest // 2), *ends]
     if hasattr(record, "sizes"):  # a grid; every coordinate takes what the shortest side does
         return [*range(0, min(record.sizes) - 1, 3), min(record.sizes) - 1]
+    if hasattr(record, "fastest"):  # as many radians as an exponential takes
+        return [0, 1, 2, 7, -3, 300]
     table = tabled(record)
     last = (getattr(table, "extent", None) or table.length) - 1
     return sorted({0, 1, 3, last // 2, last - 1, last})
@@ -62,6 +64,8 @@ def _fractions(record: Encoding) -> list[float]:
         return []
     if "unlimited" in record.claims or hasattr(record, "farthest"):
         return [*BETWEEN]
+    if hasattr(record, "fastest"):
+        return [0.5, 3.25, 1e-3, -7.125]
     return [place for place in (0.5, 1.25, 6.999, 1e-9) if place <= record.extent - 1]  # type: ignore[attr-defined]
 
 

@@ -4,6 +4,7 @@ Everything that turns, waves or decays with position passes through here, so tha
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
 """
 
+from posenc.phase.exponential import exponential
 from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned import cosine_sine_of
@@ -19,6 +20,7 @@ __all__ = [
     "cosine_sine",
     "cosine_sine_of",
     "cosine_sine_of_sum",
+    "exponential",
     "guard",
     "phase",
     "power_of_two",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from posenc.encodings.cayley_string import CayleySTRING
+from posenc.encodings.comrope import ComRoPE
 from posenc.encodings.fope import FoPE
+from posenc.encodings.liere import LieRE
 from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
 from posenc.encodings.pope import PoPE
 from posenc.encodings.rope_pp import RoPEPlusPlus
@@ -44,5 +46,22 @@ OPERATED: tuple[Row, ...] = (
         "Liu et al. 2025, arXiv:2512.07525",
         ("RoPE++", "imag1 (EH)", "imag2 (EC)"),
         "For long contexts at half the cache, or at the same cache with twice the heads.",
+    ),
+    Row(
+        LieRE,
+        (LieRE(dim=4, heads=2, block=2), LieRE(dim=3, heads=2, block=3, axes=2)),
+        "Ostmeier et al. 2024, arXiv:2406.10322",
+        ("LierePositionEncoder",),
+        "For images and volumes of one size, where training may find rotations that no grid of frequencies has.",
+    ),
+    Row(
+        ComRoPE,
+        (
+            ComRoPE(dim=4, heads=2, block=2),
+            ComRoPE(dim=6, heads=3, block=3, axes=2, commuting="partition", std=0.5),
+        ),
+        "Yu et al. 2025, arXiv:2506.03737",
+        ("ComRoPELDAttention", "ComRoPEAPAttention"),
+        "For images, as LieRE, where shifting the whole image must change nothing.",
     ),
 )

@@ -12,7 +12,18 @@ from posenc.attention import attention
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.testing import budgets
 from posenc.testing.check import PAIRWISE, Check, apart, close, ensure, refused
-from posenc.testing.probe import array, content, converted, head_width, heads, hidden, numbers, operated, parameters
+from posenc.testing.probe import (
+    array,
+    content,
+    converted,
+    head_width,
+    heads,
+    heads_turned,
+    hidden,
+    numbers,
+    operated,
+    parameters,
+)
 
 SIZES = (3, 2, 4, 2)
 
@@ -57,7 +68,9 @@ def _count(places: Any) -> int:
 def _shape(encoding: Encoding) -> None:
     places = grid(encoding.axes)
     found = _values(encoding, places, places[:4])
-    rows = (heads(encoding), len(places), 4) if encoding.door in PAIRWISE else (len(places),)
+    rows: tuple[int, ...] = (heads(encoding), len(places), 4) if encoding.door in PAIRWISE else (len(places),)
+    own = heads_turned(encoding, "query")
+    rows = rows if own is None else (own, *rows)
     ensure(found.shape[: len(rows)] == rows, f"a grid of {len(places)} places: expected {rows}, got {found.shape}.")
     ensure(bool(np.isfinite(found).all()), "a grid: expected finite numbers.")
 

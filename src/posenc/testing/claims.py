@@ -9,8 +9,10 @@ import numpy as np
 
 from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
+from posenc.testing.axes import grid
 from posenc.testing.check import PAIRWISE, Check, apart, ensure
-from posenc.testing.probe import ANCHORS, FAR, accepts, fixed, logits, parameters, reach, rows, sides
+from posenc.testing.one_coordinate import Line
+from posenc.testing.probe import ANCHORS, FAR, accepts, fixed, logits, logits_at, parameters, reach, rows, sides
 from posenc.turn import at_every_head
 
 QUERY = fixed(0, 1, 2, 5, 3)
@@ -46,6 +48,24 @@ def _shifted(encoding: Encoding) -> Iterator[str]:
         if apart(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
             error = float(np.nanmax(np.abs(found - own)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
+    if isinstance(encoding, Line):
+        yield from _shifted_on_an_axis(encoding.encoding)
+
+
+def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
+    """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
+    query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
+    own = logits_at(encoding, query, key)
+    budget = budgets.product("float64", 64, 16 * (1.0 + float(np.abs(own).max())))
+    lost = budgets.angle(encoding, 8) * encoding.axes
+    for axis in range(encoding.axes):
+        shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
+        try:
+            found = logits_at(encoding, query + shift, key + shift)
+        except (ValueError, TypeError):  # a grid that ends
+            continue
+        if apart(found, own, budget + 4 * lost * _length(encoding)):
+            yield f"moving queries and keys by 3 along axis {axis} changes a logit by {np.nanmax(np.abs(found - own)):.2g}"
 
 
 def _length(encoding: Encoding) -> float:
@@ -61,6 +81,7 @@ def _longer(encoding: Rotates) -> str | None:
     positions = np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
+    budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
     for role in encoding.roles:
         turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
         change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)

@@ -46,7 +46,7 @@ def placed(encoding: Encoding, positions: Array) -> Array:
     return _array.namespace(positions).stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
-class _Line:
+class Line:
     """What a record along a line says of itself: what the record says."""
 
     encoding: Any
@@ -70,7 +70,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class LineAdds(_Line, Adds):  # type: ignore[override]
+class LineAdds(Line, Adds):  # type: ignore[override]
     encoding: Adds
     spread: bool = False
 
@@ -83,7 +83,7 @@ class LineAdds(_Line, Adds):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class LineRotates(_Line, Rotates):  # type: ignore[override]
+class LineRotates(Line, Rotates):  # type: ignore[override]
     encoding: Rotates
     spread: bool = False
 
@@ -102,7 +102,7 @@ class LineRotates(_Line, Rotates):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class LineBiases(_Line, Biases):  # type: ignore[override]
+class LineBiases(Line, Biases):  # type: ignore[override]
     encoding: Biases
     spread: bool = False
 
@@ -116,7 +116,7 @@ class LineBiases(_Line, Biases):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class LineScores(_Line, Scores):  # type: ignore[override]
+class LineScores(Line, Scores):  # type: ignore[override]
     encoding: Scores
     spread: bool = False
 

@@ -110,7 +110,7 @@ def _activations_apart(encoding: Encoding) -> None:
     x = torch.randn(
         len(places), _width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
-    params = parameters(encoding)
+    params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
     found = numbers(_applied(encoding, x, places, converted(params, "torch", "float32")))
     exact = numbers(_applied(encoding, x.double(), places, converted(params, "torch", "float64")))
     ensure(found.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {found.shape}.")

@@ -19,7 +19,7 @@ from posenc import _array
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.check import PAIRWISE
-from posenc.testing.one_coordinate import one_coordinate
+from posenc.testing.one_coordinate import Line, one_coordinate
 from posenc.turn import Operator, Turn, at_every_head
 
 Side = Literal["query", "key", "value", "output"]
@@ -160,8 +160,12 @@ def accepts(encoding: Encoding, position: float) -> bool:
 
 def logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
     """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
-    encoding, params = one_coordinate(encoding), parameters(encoding) or None
-    query, key = np.asarray(query), np.asarray(key)
+    return logits_at(one_coordinate(encoding), np.asarray(query), np.asarray(key))
+
+
+def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """The same for positions as the record takes them, with their coordinates."""
+    params = parameters(encoding) or None
     if isinstance(encoding, Biases):
         return np.asarray(encoding.matrix(query, key, params))
     if isinstance(encoding, Adds):
@@ -269,7 +273,8 @@ def _score(
 
 def twelve_heads(encoding: Encoding) -> Encoding:
     """The record for twelve heads, where it states its heads, or a record inside it does."""
-    inner = getattr(encoding, "encoding", None)
-    if isinstance(inner, Biases) and isinstance(encoding, Scores):
-        return cast(Encoding, replace(cast(Any, encoding), encoding=twelve_heads(inner)))
-    return cast(Encoding, replace(cast(Any, encoding), heads=12)) if hasattr(encoding, "heads") else encoding
+    inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
+    seen_along = isinstance(encoding, Line) and not isinstance(encoding, Biases)
+    if seen_along or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
+        return cast(Encoding, replace(whole, encoding=twelve_heads(cast(Encoding, inner))))
+    return cast(Encoding, replace(whole, heads=12)) if hasattr(encoding, "heads") else encoding

@@ -1,0 +1,39 @@
+"""Exponentials of matrices: where a position meets a generator that is more than a frequency."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc import _array
+from posenc._array import Array
+
+#: The largest row sum of magnitudes that is exponentiated: a generator turns by no more radians.
+LARGEST_TURN = 2.0**16
+#: How often the exponential of a 2^18th part is squared, and the terms of its series: 4^-14 / 14! is below 2^-64.
+SQUARINGS = 18
+TERMS = 13
+
+
+def exponential(matrix: Array, name: str = "positions") -> Array:
+    """exp(M) for square matrices (..., d, d), in the float that they have; made of products alone, so with gradients.
+
+    What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place, which is
+    what rounding M itself costs. Row sums above 2^16 are a ValueError about `name`, or NaN where they cannot be seen.
+    """
+    xp = _array.namespace(matrix)
+    size = xp.abs(_array.detach(matrix)).sum(-1)
+    size = xp.amax(size, -1) if matrix.shape[-1] else size.sum(-1)
+    ends = _array.extremes(size)
+    if ends is not None and not ends[1] <= LARGEST_TURN:
+        raise ValueError(
+            f"{name} must turn by at most {LARGEST_TURN:.0f} radians; got about {ends[1]:.0f} with these generators. "
+            "Scale positions down, to [0, 1] say."
+        )
+    fits = (size <= LARGEST_TURN)[..., None, None]
+    part = xp.where(fits, matrix, xp.full_like(matrix, float("nan"))) * 2.0**-SQUARINGS
+    less = part
+    for term in range(TERMS, 1, -1):
+        less = part + _array.product(part, less) / term
+    for _ in range(SQUARINGS):
+        less = 2.0 * less + _array.product(less, less)
+    return less + _array.constant(np.eye(matrix.shape[-1]), matrix, matrix.dtype)
