@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -92,7 +93,8 @@ def test_rows_in_float64(record: Adds, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            got = ways.numbers(record.embed(ways.array(library, kind), given, dtype=ways.dtype(library, "float64")))
+            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float64")))
+            got = ways.numbers(embed(ways.array(library, kind), given))
             expected = [ORACLES[type(record).__name__].row(record, place, lists) for place in kind]
             assert got.shape == (len(kind), record.width)
             worst = max(ways.errors(got, [value for row in expected for value in row], "float64"))
@@ -114,7 +116,8 @@ def test_rows_in_float32_are_correctly_rounded(record: Adds, library: str) -> No
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            got = ways.numbers(record.embed(ways.array(library, kind), given, dtype=ways.dtype(library, "float32")))
+            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float32")))
+            got = ways.numbers(embed(ways.array(library, kind), given))
             expected = [ORACLES[type(record).__name__].row(record, place, lists) for place in kind]
             assert got.dtype == np.float32
             assert got.tolist() == [[ways.nearest32(value) for value in row] for row in expected]
@@ -128,7 +131,8 @@ def test_rows_of_learned_waves(record: Any, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            got = ways.numbers(record.embed(ways.array(library, kind), given, dtype=ways.dtype(library, "float64")))
+            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float64")))
+            got = ways.numbers(embed(ways.array(library, kind), given))
             for place, row in zip(kind, got, strict=True):
                 for number, (value, true) in enumerate(zip(row, oracle.row(record, place, lists), strict=True)):
                     # Product and sum round once each, by 2^-53 of the angle at most; the sine by one unit.
@@ -145,7 +149,8 @@ def test_rows_made_of_others(record: Any, kind: str, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for at in places(record):
-            got = ways.numbers(record.embed(ways.array(library, at), given, dtype=ways.dtype(library, kind)))
+            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, kind)))
+            got = ways.numbers(embed(ways.array(library, at), given))
             for place, row in zip(at, got, strict=True):
                 sizes = oracle.magnitude(record, place, lists)
                 for value, true, size in zip(row.tolist(), oracle.row(record, place, lists), sizes, strict=True):
@@ -203,8 +208,11 @@ def test_turned_vectors(record: Any, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(released_places if released(record) else places(record), roles(oracle)):
-            turn = record.turn(ways.array(library, kind), given, role=role, dtype=ways.dtype(library, "float64"))
-            got = ways.numbers(turn(ways.array(library, np.tile(x, (len(kind), 1)))))
+            turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float64"))
+            turned = ways.run(library, record, lambda at, x, params, turn=turn: turn(at, params)(x))
+            got = ways.numbers(
+                turned(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
+            )
             for place, row in zip(kind, got, strict=True):
                 expected = rotated(oracle, record, x.tolist(), place, role, lists)
                 # Each channel is two products of numbers below 2|x|; cos and sin are off by 3.5 units of 2^-53 at most,
@@ -229,11 +237,14 @@ def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, libra
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(places(record), roles(oracle)):
-            turn = record.turn(ways.array(library, kind), given, role=role, dtype=ways.dtype(library, "float32"))
+            turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float32"))
+            # In a traced program the turn is made anew for each channel, which costs nothing once it is compiled.
+            whole = ways.run(library, record, lambda at, x, params, turn=turn: turn(at, params)(x))
+            made = None if library == "jax" and record not in ways.FIRST else turn(ways.array(library, kind), given)
             for channel in range(record.head_dim):
                 unit = [float(number == channel) for number in range(record.head_dim)]
                 x = ways.array(library, np.tile(np.float32(unit), (len(kind), 1)))
-                got = ways.numbers(turn(x))
+                got = ways.numbers(whole(ways.array(library, kind), x, given) if made is None else made(x))
                 assert got.dtype == np.float32
                 # One of the two products is 0 and the other a cosine or sine itself.
                 expected = [
@@ -264,7 +275,8 @@ def test_biases(record: Biases, kind: str, library: str) -> None:
         given = {name: ways.array(library, value) for name, value in params.items()}
         query, key = (ways.array(library, [pair[which] for pair in pairs]) for which in (0, 1))
         head = ways.array(library, np.arange(record.heads)[:, None])
-        got = ways.numbers(record.bias(head, query, key, given, dtype=ways.dtype(library, kind)))
+        bias = ways.run(library, record, partial(record.bias, dtype=ways.dtype(library, kind)))
+        got = ways.numbers(bias(head, query, key, given))
     assert got.shape == (record.heads, len(pairs))
     whole = np.asarray([place for pair in pairs for place in pair]).dtype.kind == "i"
     seen = pairs if whole else [tuple(map(_as_float, pair)) for pair in pairs]

@@ -13,8 +13,9 @@ from posenc.doors import Biases
 from posenc.testing.one_coordinate import placed
 from posenc.torch import Bias, score_mod
 
+#: The first sample of each row every time, the others by night: flex_attention traces each anew.
 RECORDS = [
-    pytest.param(record, id=f"{row.name}-{i}")
+    pytest.param(record, id=f"{row.name}-{i}", marks=pytest.mark.nightly if i else ())
     for row in CATALOG
     for i, record in enumerate(row.samples)
     if isinstance(record, Biases)
