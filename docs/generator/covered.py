@@ -135,6 +135,8 @@ ITEMS: tuple[Item, ...] = (
     Item("E19", "MM-RoPE of Lumos-1", ("axial:lumos",)),
     Item("E20", "positions of TMRoPE and other designs", ("posenc.positions.media",), "TMRoPE's times are positions of `media`; circles and learned steps (CircleRoPE, V2PE) are positions of the caller's."),
     Item("E21", "video rotations of diffusion models", ("axial:qwen2-vl-vision", "axial:sam2"), "Three sections, each with a ladder of its own."),
+    Item("E22", "Spiral RoPE", ("DirectionalRoPE", "DirectionalRoPE.direction")),
+    Item("E23", "golden-angle directions", ("DirectionalRoPE.direction",), "Over two axes."),
     Item("E24", "axes put side by side, each with its own rotation", ("axial:sam2", "posenc.frequencies.Joined"), "Bases may differ an axis."),
     Item("F1", "packed documents", ("posenc.positions.packed",)),
     Item("F2", "left padding", ("posenc.positions.from_mask",)),
