@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from posenc.encodings.learned_rope import LearnedRoPE
     from posenc.encodings.liere import LieRE
     from posenc.encodings.log_cpb import LogCPB
+    from posenc.encodings.mixed_rope import MixedRoPE
     from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
@@ -127,6 +128,7 @@ __all__ = [
     "LogCPB",
     "LogNTemperature",
     "LongRoPE",
+    "MixedRoPE",
     "MultiplicativeGRAPE",
     "NTKAware",
     "NTKByParts",
@@ -226,6 +228,7 @@ _HOMES = {
     "NTKByParts": "posenc.frequencies",
     "NTKFixed": "posenc.frequencies",
     "NTKMixed": "posenc.frequencies",
+    "MixedRoPE": "posenc.encodings.mixed_rope",
     "NoPE": "posenc.encodings.nope",
     "NormalisedCount": "posenc.encodings.count",
     "OneSine": "posenc.encodings.one_sine",

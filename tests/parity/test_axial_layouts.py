@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import axial
+from posenc import MixedRoPE, axial
 from posenc.frequencies import Bands, Llama3, YaRN
 
 BASE = 500_000.0
@@ -275,3 +275,19 @@ def test_timm(timm: Any) -> None:
         most = 0.0 if record.numerics == "float32" else 4 * 2.0**-24 * 51
         for mine, theirs in ((turn.cos, cos), (turn.sin, sin)):
             assert (mine - theirs[:, first]).abs().max() <= most, name
+
+
+def test_timm_mixed(timm: Any) -> None:
+    """Every layer and head has frequencies of its own there: each is a record's parameters here."""
+    made = "layers.create_rope_embed('mixed', dim=64, num_heads=4, depth=2)"
+    found = timm(both=f"(lambda layer: (layer.freqs.detach(), layer.get_embed([3, 5]).detach()))({made})")
+    freqs, table = found["both"]
+    record = MixedRoPE(dim=16)
+    places = torch.stack([torch.arange(15) % 5, torch.arange(15) // 5], -1)  # the first coordinate is the column there
+    for layer in range(2):
+        for head in range(4):
+            turn = record.turn(places, {"frequencies": freqs[:, layer, head].reshape(2, 8)})
+            sin, cos = table[layer, head].chunk(2, -1)
+            for mine, theirs in ((turn.cos, cos[:, ::2]), (turn.sin, sin[:, ::2])):
+                # Each product below 5 and their sum are rounded once, the wave twice.
+                assert (mine - theirs).abs().max() <= (3 * 5 + 2) * 2.0**-24

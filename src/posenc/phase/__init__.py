@@ -7,7 +7,7 @@ Everything that turns, waves or decays with position passes through here, so tha
 from posenc.phase.exponential import exponential
 from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
 from posenc.phase.frequencies import Frequencies
-from posenc.phase.learned import cosine_sine_of
+from posenc.phase.learned import cosine_sine_of, cosine_sine_of_learned_sum
 from posenc.phase.powers import power_of_two
 from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum
 
@@ -19,6 +19,7 @@ __all__ = [
     "checked",
     "cosine_sine",
     "cosine_sine_of",
+    "cosine_sine_of_learned_sum",
     "cosine_sine_of_sum",
     "exponential",
     "guard",

@@ -6,7 +6,10 @@ float that the array holds: as exact far out, with a gradient for positions and 
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,26 +30,41 @@ def cosine_sine_of(positions: Array, rates: Array, *, dtype: Any = None) -> tupl
     ω is taken for the exact number that the float holds. Results (*batch, n, pairs), as precise as `cosine_sine`. A
     frequency of 2^27 radians a step or more (2^14 where there is no float64), infinite or NaN gives NaN.
     """
-    positions = checked(positions)
-    dtype = _array.result_dtype(dtype, positions)
-    word = WIDE if _array.has_float64(positions) else NARROW
-    real = _array.dtype_of(word.real, positions)
-    rates = _array.astype(rates, real)
-    still, size = _array.detach(rates), _array.namespace(rates).abs(_array.detach(rates))
-    turns = _turn_limbs(size, word)
-    whole, fraction = _cut(positions, word)
-    tail = guard(positions, real)[..., None] + fraction[..., None] * size / (2 * math.pi) + _unfit(size, word)
-    quarter, rest = Phase(_carried(_columns(whole, turns, word), word), tail, word).quarters()
-    xp = _array.namespace(rates)
+    return cosine_sine_of_learned_sum((positions,), (rates,), dtype=dtype)
+
+
+def cosine_sine_of_learned_sum(
+    places: Sequence[Array], rates: Sequence[Array], *, dtype: Any = None
+) -> tuple[Array, Array]:
+    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies (pairs,).
+
+    The phases are added in fixed point; otherwise as `cosine_sine_of`.
+    """
+    places = tuple(checked(place) for place in places)
+    dtype = _array.result_dtype(dtype, places[0])
+    word = WIDE if _array.has_float64(places[0]) else NARROW
+    real = _array.dtype_of(word.real, places[0])
+    pairs = [(place, _array.astype(own, real)) for place, own in zip(places, rates, strict=True)]
+    quarter, rest = functools.reduce(operator.add, [_phase(place, own, word) for place, own in pairs]).quarters()
     angle = _radians(rest)
-    angle = xp.where(still < 0, -angle, angle)
-    quarter = xp.where(still < 0, -quarter, quarter) & 3
-    steps = _array.astype(positions, real)
-    if _array.library(positions) != "numpy":  # the slopes, which fixed point does not carry; both terms are zero
-        angle = angle + _array.detach(steps)[..., None] * (rates - still)
-        angle = angle + (steps - _array.detach(steps))[..., None] * rates
+    for place, own in pairs:
+        if _array.library(place) != "numpy":  # the slopes, which fixed point does not carry; both terms are zero
+            steps = _array.astype(place, real)
+            angle = angle + _array.detach(steps)[..., None] * (own - _array.detach(own))
+            angle = angle + (steps - _array.detach(steps))[..., None] * own
     cosine, sine = _turned(quarter, angle)
     return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+
+
+def _phase(positions: Array, rates: Array, word: Word) -> Phase:
+    """position × frequency, of either sign, as a fraction of a turn."""
+    xp, still = _array.namespace(rates), _array.detach(rates)
+    size, sign = xp.abs(still), xp.where(still < 0, -xp.ones_like(still), xp.ones_like(still))
+    whole, fraction = _cut(positions, word)
+    tail = guard(positions, sign.dtype)[..., None] + fraction[..., None] * still / (2 * math.pi) + _unfit(size, word)
+    columns = _columns(whole, _turn_limbs(size, word), word)
+    turned = _array.astype(sign, columns[0].dtype)
+    return Phase(_carried([column * turned for column in columns], word), tail, word)
 
 
 def _cut(positions: Array, word: Word) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.directional_rope import DirectionalRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
 from posenc.encodings.learned_rope import LearnedRoPE
+from posenc.encodings.mixed_rope import MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.temperature import LogNTemperature, StepTemperature
 from posenc.encodings.value_rotation import ValueRotation
@@ -71,6 +72,13 @@ ROTATED: tuple[Row, ...] = (
         "Liu et al. 2026, arXiv:2602.03227",
         ("Spiral RoPE", "GoldenGateRoPENd (article)"),
         "For images whose slanting neighbours should be told apart as well as those in a row.",
+    ),
+    Row(
+        MixedRoPE,
+        (MixedRoPE(dim=8), MixedRoPE(dim=4, base=100.0, pairing="halves")),
+        "Heo et al. 2024, arXiv:2403.13298",
+        ("RoPE-Mixed (rope-vit)", "RotaryEmbeddingMixed (timm)"),
+        "For vision transformers trained long enough to find their own directions and wavelengths.",
     ),
     Row(
         LogNTemperature,
