@@ -93,6 +93,16 @@ def test_older_phi3_with_its_trained_length_beside():
     assert only(config, length=100).rotation.scaling.length == 100
 
 
+def test_a_base_of_null_is_not_replaced_by_a_default():
+    """In OLMo hybrid it means no rotation; elsewhere it means nothing."""
+    rope = {"rope_parameters": {"rope_type": "default", "rope_theta": None}}
+    found = from_config({"model_type": "olmo_hybrid", **rope})
+    assert all(group.rotation is None for group in found.groups)
+    assert from_config({"model_type": "olmo_hybrid"}).groups[1].rotation == RoPE(128, 10_000.0, "halves")
+    with pytest.raises(ValueError, match="rope_theta must be known"):
+        from_config({"model_type": "llama", **rope})
+
+
 def test_part_of_the_head():
     group = only({"model_type": "gpt_neox", "rotary_pct": 0.5, "hidden_size": 64, "num_attention_heads": 4})
     assert group.rotation == Partial(RoPE(8, 10_000.0, "halves"), 16)

@@ -62,18 +62,17 @@ def values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Valu
 def _besides(
     fields: Fields, rope: dict[str, Value], filled: Mapping[str, Value], beside: Mapping[str, str], theta: Any
 ) -> dict[str, Value]:
-    """Values completed from the keys beside them and from the class."""
+    """Values completed from the keys beside them and from the class; a null that the file states stays one."""
     made = dict(rope)
     for name, key in beside.items():
-        if key in fields.stated or (not has(made, name) and fields.given(key)):
+        if key in fields.stated or (name not in made and fields.given(key)):
             made[name] = replace(fields.need(key), name=name)
         fields.use((key,))
     for name, value in filled.items():
-        if not has(made, name):
-            made[name] = value
-    if not has(made, "rope_theta") and (own := fields.get("rope_theta", keep=False)) is not None:
+        made.setdefault(name, value)
+    if "rope_theta" not in made and (own := fields.get("rope_theta", keep=False)) is not None:
         made["rope_theta"] = own
-    if not has(made, "rope_theta") and isinstance(theta, int | float):
+    if "rope_theta" not in made and isinstance(theta, int | float):
         made["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
     # A class or file that keeps the trained length beside the dict means that one, whatever the dict says.
     trained = fields.get(TRAINED, keep=False)
@@ -110,7 +109,7 @@ def by_label(fields: Fields, known: ModelClass, older: Older) -> dict[str, dict[
         scaling = fields.table("rope_scaling") if scaled else None
         if scaling is not None:
             own |= values(scaling[0], scaling[1], f"{fields.where}rope_scaling.")
-        if not has(own, "rope_theta") and theta and fields.given(theta):
+        if "rope_theta" not in own and theta and fields.given(theta):
             own["rope_theta"] = replace(fields.need(theta), name="rope_theta")
         filled = (known.absent if label not in stated and scaling is None else known.filled) or {}
         for name, value in _defaults(filled.get(label) or (known.filled.get(label)), label).items():

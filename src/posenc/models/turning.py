@@ -112,6 +112,13 @@ def _by_choice(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tup
     return {"all": values}, tuple("all" if turns and kind not in UNPLACED else None for kind in kinds)
 
 
+def _unless_null(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
+    """OLMo hybrid: attention rotates unless rope_theta is null, as it is in its checkpoints."""
+    values = rope.flat(fields, known)
+    turns = values["rope_theta"].value is not None
+    return {"all": values}, tuple("all" if turns and kind == "full_attention" else None for kind in kinds)
+
+
 def _scaled(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
     """Molmo 2: layers outside rope_scaling_layers rotate without the scaling."""
     values = rope.flat(fields, known)
@@ -260,6 +267,7 @@ SPECIAL: dict[str, Special] = {
     "molmo2_text": _scaled,
     "muse_glimmer_text": _by_flagged_theta,
     "muse_spark_text": _by_flagged_theta,
+    "olmo_hybrid": _unless_null,
     "smollm3": _flagged,
     "step3p5": _step,
     "zamba2": _shared,
