@@ -49,6 +49,7 @@ _JAX = {
 def _written(record: Encoding, words: dict[str, Any]) -> str:
     """One snippet: imports, the record held, inputs, the call, and the shape of what comes out."""
     head = [line.format(imports=imports(record), record=short(record)) for line in words["head"]]
+    head = [line for lines in head for line in lines.split("\n")]
     lines = [*head, f"positions = {_positions(record, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
     called, axes = words["call"], record.axes

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 
 import posenc
+from posenc import frequencies
 
 #: Before a page of wide tables: no contents beside it, which would take their room.
 WIDE = "---\nhide:\n  - toc\n---\n\n"
@@ -69,12 +70,14 @@ def file_name(name: str) -> str:
 
 
 def imports(*records: object) -> str:
-    """The line that imports what the repr of these records names."""
-    names = sorted({name for record in records for name in re.findall(r"\b[A-Z]\w*(?=\()", repr(record))})
-    missing = [name for name in names if name not in posenc.__all__]
-    if missing:
+    """The lines that import what the repr of these records names, each class from where it is public."""
+    names = {name for record in records for name in re.findall(r"\b[A-Z]\w*(?=\()", repr(record))}
+    ladders = names - set(posenc.__all__)
+    if not ladders <= set(frequencies.__all__):
+        missing = sorted(ladders - set(frequencies.__all__))
         raise ValueError(f"records must be of classes that posenc exports; got {missing}. Add them to __all__.")
-    return f"from posenc import {', '.join(names)}"
+    of = {"posenc": names - ladders, "posenc.frequencies": ladders}
+    return "\n".join(f"from {module} import {', '.join(sorted(found))}" for module, found in of.items() if found)
 
 
 def short(record: object) -> str:
