@@ -119,6 +119,7 @@ ITEMS: tuple[Item, ...] = (
     Item("E2", "the same on neighbours, SAM 2", ("axial:sam2", "axial:inkling2-vision")),
     Item("E3", "EVA and timm", ("axial:sam2", "AxialRoPE.ladder", "posenc.frequencies.Bands"), "Bands in pixels are a ladder of their own; a reference size is a stretch of positions."),
     Item("E4", "rope-vit, axial", ("axial:sam2",), "With base 100, and positions (x, y)."),
+    Item("E5", "rope-vit, mixed and learned", ("MixedRoPE",), "A record, or parameters, for each head and layer."),
     Item("E6", "Pixtral", ("axial:pixtral",)),
     Item("E7", "NeoMME", ("axial:neomme",)),
     Item("E8", "Gemma 4's vision", ("axial:gemma4-vision",)),
