@@ -95,6 +95,7 @@ ITEMS: tuple[Item, ...] = (
     Item("C13", "STRING, ComRoPE: rotations that commute", ("CayleySTRING", "ComRoPE", "ComRoPE.commuting")),
     Item("C14", "multiplicative GRAPE", ("MultiplicativeGRAPE", "LearnedRoPE"), "Commuting planes along the channels, as released, are learned frequencies."),
     Item("C10", "hyperbolic HoPE", (), "Lorentz rotations grow without bound with position; no released code was found to check against."),
+    Item("C15", "Selective RoPE", (), "Angles that tokens choose, added up behind a convolution of the layer's input: not here yet."),
     Item("C16", "CARoPE", (), "Frequencies that tokens choose; no released code was found to check against."),
     Item("C17", "TAPE", (), "A tensor of positions that every layer updates: a model of its own, not a function of positions."),
     Item("C18", "spherical RoPE", (), "Rotations that do not commute, so the score is not of differences; no released code was found to check against."),
