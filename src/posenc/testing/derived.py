@@ -137,7 +137,7 @@ def _undone(encoding: Encoding) -> None:
         turn = encoding.turn(KEY, params, role=role)
         if not hasattr(turn, "inverse"):  # a map that loses something
             return
-        lost = 2.0**-20 if budgets.released(encoding) else 0.0
+        lost = 2.0**-20 if budgets.released(encoding) else budgets.angle(encoding, float(KEY.max()))
         close(
             f"a {role} turned and turned back",
             turn.inverse()(turn(x, layout="bhtd"), layout="bhtd"),

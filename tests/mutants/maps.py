@@ -1,0 +1,58 @@
+"""Broken maps that are no rotation of pairs: a good record with one mistake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mutants.bug import Bug
+from posenc.encodings.liere import LieRE
+from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
+from posenc.operators import Matrices, Rebased
+
+
+@dataclass(frozen=True)
+class SaidToCommute(LieRE):
+    """Generators of two axes do not commute; along a line through the origin it looks as if they did."""
+
+    @property
+    def claims(self) -> frozenset[Any]:  # type: ignore[override]
+        return super().claims | {"relative"}
+
+
+class TimeTakenForHeads(Matrices):
+    """The matrices of heads are not moved behind those of places where places come first."""
+
+    def __call__(self, x: Any, *, layout: Any = None) -> Any:
+        if layout != "bthd":
+            return Matrices(self.matrix, self.heads)(x, layout=layout)
+        first = Matrices(self.matrix[..., :1, :, :, :, :].repeat(self.heads or 1, -5), self.heads)
+        return first(x, layout=layout)
+
+
+@dataclass(frozen=True)
+class FirstHeadForAll(LieRE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Matrices:
+        made = super().turn(positions, params, role=role, dtype=dtype)
+        return TimeTakenForHeads(made.matrix, made.heads)
+
+
+class RestForgotten(Rebased):
+    """What is orthogonal to the plane is lost."""
+
+    def __call__(self, x: Any, *, layout: Any = None) -> Any:
+        return self.turn(x @ self.basis, layout=layout) @ self.basis.swapaxes(0, 1)
+
+
+@dataclass(frozen=True)
+class OnlyThePlane(MultiplicativeGRAPE):
+    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rebased:
+        made = super().turn(positions, params, role=role, dtype=dtype)
+        return RestForgotten(made.turn, made.basis)
+
+
+BUGS = (
+    Bug("rotations that do not commute, said to be relative", SaidToCommute(3, 2, 3, axes=2), "claim_relative"),
+    Bug("all heads get the matrices of the first in one layout", FirstHeadForAll(2, 2, 2), "layouts_agree"),
+    Bug("what is orthogonal to a plane of rotation is lost", OnlyThePlane(dim=4), "claim_isometry"),
+)
