@@ -53,7 +53,7 @@ class FoPE(Rotates):
             self,
             dim=_check.integer("dim", self.dim, 2, even=True),
             heads=_check.heads(self.heads),
-            length=_check.integer("length", self.length, 7, 2**53),
+            length=_check.integer("length", self.length, 7, 2**31),
             base=_check.real("base", self.base, 1.0, 1e30),
             padding=_check.choice("padding", self.padding, ("zero", "one")),
             gain=_check.real("gain", self.gain, 0.0, 1e3),
