@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from posenc.encodings.graph_distance import GraphDistance
     from posenc.encodings.grid_learned import GridLearned
     from posenc.encodings.grid_sinusoidal import GridSinusoidal
+    from posenc.encodings.headwise_rope import HeadwiseRoPE
     from posenc.encodings.kerple import KerpleLog, KerplePower
     from posenc.encodings.learned import Learned, resized
     from posenc.encodings.learned_rope import LearnedRoPE
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from posenc.encodings.rope_pp import RoPEPlusPlus
     from posenc.encodings.row_gate import RowGate
     from posenc.encodings.sandwich import Sandwich
+    from posenc.encodings.selective_rope import SelectiveRoPE
     from posenc.encodings.shaw import Shaw
     from posenc.encodings.sinusoidal import Sinusoidal
     from posenc.encodings.t5 import T5Bias
@@ -117,6 +119,7 @@ __all__ = [
     "GraphDistance",
     "GridLearned",
     "GridSinusoidal",
+    "HeadwiseRoPE",
     "KerpleLog",
     "KerplePower",
     "Learned",
@@ -155,6 +158,7 @@ __all__ = [
     "Scaled",
     "Scaling",
     "Scores",
+    "SelectiveRoPE",
     "Shaw",
     "Sinusoidal",
     "StepTemperature",
@@ -228,7 +232,9 @@ _HOMES = {
     "NTKByParts": "posenc.frequencies",
     "NTKFixed": "posenc.frequencies",
     "NTKMixed": "posenc.frequencies",
+    "HeadwiseRoPE": "posenc.encodings.headwise_rope",
     "MixedRoPE": "posenc.encodings.mixed_rope",
+    "SelectiveRoPE": "posenc.encodings.selective_rope",
     "NoPE": "posenc.encodings.nope",
     "NormalisedCount": "posenc.encodings.count",
     "OneSine": "posenc.encodings.one_sine",

@@ -13,7 +13,9 @@ from oracles import (
     distance_bank,
     dual_base,
     forgetting,
+    headwise_rope,
     learned_rope,
+    selective_rope,
     temperature,
     value_rotation,
     xpos,
@@ -119,3 +121,32 @@ def test_temperature() -> None:
         [1.2397895, 2.479579]
     )  # 1 + ln(11)/10
     assert temperature.rotated(steps, [1, 2], 40, "key", {}) == [1, 2]
+
+
+def test_selective_rope_adds_the_angles_of_keys() -> None:
+    # By hand: w_out·w_in·x/|x| = ±π/2 a key, the filter its own key alone: quarter turns of one pair, there and back again.
+    record = Fields(dim=2, heads=1, model_dim=1, taps=1, base=10_000.0, gated=False, epsilon=0.0)
+    params = {"w_in": [[1.0]], "w_out": [[[math.pi / 2]]], "filter": [[[1.0]]]}
+    given = (params, [[3.0], [5.0], [-2.0]])
+    assert printed(selective_rope.sums(record, 0, 2, [0, 1, 2], *given)) == [round(math.pi / 2, 4)]
+    scores = [
+        selective_rope.score_among(record, 0, [1.0, 0.0], [[1.0, 0.0]] * 3, 1, [0, 1, 2], key, *given)
+        for key in (0, 1, 2)
+    ]
+    # A query of half a turn: keys at a quarter, a half and a quarter; cosines 0, 1, 0, less the plain product of 1.
+    assert printed(scores) == printed([-1 / math.sqrt(2), 0.0, -1 / math.sqrt(2)])
+    # The filter reads the key before by the tap before: (π/2)·(1 + 1/2), and of one key alone no more than its own.
+    record.taps, params["filter"] = 2, [[[0.5, 1.0]]]
+    assert printed([selective_rope.angle(record, 0, 0, params, rows) for rows in ([[1.0]], [[1.0], [1.0]])]) == [
+        1.5708,
+        2.3562,
+    ]
+
+
+def test_headwise_rope_reads_one_coordinate_a_head() -> None:
+    # The first head by the first coordinate, two by the second, the last not at all: quarter and half turns of (1, 0).
+    record = Fields(dim=2, heads=4, shares=(1, 2), base=10_000.0, pairing="halves")
+    assert [headwise_rope.axis_of(record, head) for head in range(4)] == [0, 1, 1, None]
+    place = (math.pi / 2, math.pi)
+    turned = [printed(headwise_rope.rotated(record, [1.0, 0.0], place, "both", {}, head)) for head in (0, 2, 3)]
+    assert turned == [[0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
 from posenc.phase import guard
-from posenc.positions.between import ranks, reached, shared, sigmoid, spoiled
+from posenc.positions.between import over_keys, reached, sigmoid, spoiled
 from posenc.positions.places import inputs, own_heads, placed
 
 
@@ -107,9 +106,7 @@ class PaTH(Scores):
         """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
         xp = _array.namespace(x)
         low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
-        filtered = low * learned["filter"][:, None, :, -1]
-        for step, share in enumerate(_earlier(key, self.taps - 1, x.dtype), 1):
-            filtered = filtered + (share @ low) * learned["filter"][:, None, :, self.taps - 1 - step]
+        filtered = over_keys(low, key, learned["filter"])
         filtered = filtered * sigmoid(filtered)
         return filtered / xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
 
@@ -117,14 +114,6 @@ class PaTH(Scores):
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
-
-
-def _earlier(key: Array, most: int, dtype: Any) -> Iterator[Array]:
-    """For one step back, two, … `most`: which keys stand there, (*batch, 1, m, m), and with what share of their position."""
-    rank, share = ranks(key), _array.astype(shared(key), dtype)[..., None, :]
-    back = rank[..., :, None] - rank[..., None, :]
-    for step in range(1, most + 1):
-        yield (_array.astype(back == step, dtype) * share)[..., None, :, :]
 
 
 def _by_head(pairs: Array, like: Array) -> Array:

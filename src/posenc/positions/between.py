@@ -64,6 +64,26 @@ def ranks(key: Array) -> Array:
     return _array.signed(_array.astype(_array.namespace(counted).round(counted), _array.dtype_of("int32", counted)))
 
 
+def over_keys(x: Array, key: Array, taps: Array) -> Array:
+    """A filter over the keys in their order: each reads itself by the last tap, the key before by the one before, and so on.
+
+    x: (*batch, heads, m, channels); key: positions, (m,) or (*batch, m); those of one position count as their mean.
+    taps: (heads, channels, how many). Result as x.
+
+    >>> import numpy as np
+    >>> over_keys(np.array([[[1.0], [10.0]]]), np.array([7, 3]), np.array([[[0.5, 1.0]]])).tolist()
+    [[[6.0], [10.0]]]
+    """
+    last = taps.shape[-1] - 1
+    rank, share = ranks(key), _array.astype(shared(key), x.dtype)[..., None, :]
+    back = rank[..., :, None] - rank[..., None, :]
+    total = x * taps[:, None, :, last]
+    for step in range(1, last + 1):
+        weights = (_array.astype(back == step, x.dtype) * share)[..., None, :, :]
+        total = total + (weights @ x) * taps[:, None, :, last - step]
+    return total
+
+
 def log_sigmoid(x: Array) -> Array:
     """ln σ(x), which neither overflows nor loses its small values.
 

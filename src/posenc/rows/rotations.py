@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.directional_rope import DirectionalRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
+from posenc.encodings.headwise_rope import HeadwiseRoPE
 from posenc.encodings.learned_rope import LearnedRoPE
 from posenc.encodings.mixed_rope import MixedRoPE
 from posenc.encodings.rope import RoPE
@@ -93,6 +94,16 @@ ROTATED: tuple[Row, ...] = (
         "no paper: released code of Llama 4 and Ministral 3; after Nakanishi 2025, arXiv:2501.19399",
         ("attn_temperature_tuning (Llama 4)", "llama_4_scaling_beta (Ministral 3)"),
         "On layers without a rotation, whose attention would flatten over long contexts.",
+    ),
+    Row(
+        HeadwiseRoPE,
+        (
+            HeadwiseRoPE(dim=4, heads=4, shares=(1, 2), pairing="adjacent"),
+            HeadwiseRoPE(dim=6, heads=6, shares=(1, 2, 3), base=100.0),
+        ),
+        "Huang et al. 2025, arXiv:2510.23095",
+        ("MHRoPE", "Multi-Head RoPE"),
+        "For mixed media whose every coordinate should be told by all frequencies, each in heads of its own.",
     ),
     Row(
         ValueRotation,

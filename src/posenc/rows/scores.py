@@ -15,6 +15,7 @@ from posenc.encodings.gated_bias import GatedBias
 from posenc.encodings.kerple import KerpleLog
 from posenc.encodings.path import PaTH
 from posenc.encodings.row_gate import RowGate
+from posenc.encodings.selective_rope import SelectiveRoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5 import T5Bias
 from posenc.encodings.transformer_xl import TransformerXL
@@ -74,6 +75,16 @@ SCORED: tuple[Row, ...] = (
         "no paper: released code of Inkling; query-dependent as Shaw et al. 2018, arXiv:1803.02155",
         ("InklingRelativeLogits", "RelativeProjPositionalBias (x-transformers)"),
         "For decoders without a rotation whose tokens should choose how far they look.",
+    ),
+    Row(
+        SelectiveRoPE,
+        (
+            SelectiveRoPE(dim=4, heads=2, model_dim=12, rank=8),
+            SelectiveRoPE(dim=2, heads=3, model_dim=12, rank=2, taps=2, base=100.0, gated=True, epsilon=1e-5),
+        ),
+        "Movahedi et al. 2025, arXiv:2511.17388",
+        ("SelectiveRoPE (selective-rope)",),
+        "For decoders whose tokens should decide how far apart they are, as gates do, by angles in place of decay.",
     ),
     Row(
         PaTH,

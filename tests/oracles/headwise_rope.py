@@ -1,0 +1,35 @@
+"""RoPE (Su et al. 2021, eq. 15) by one coordinate a head; a head without one does not turn."""
+
+import mpmath
+
+ROLES = ("both",)
+
+
+def axis_of(record, head):
+    for axis, share in enumerate(record.shares):
+        if head < share:
+            return axis
+        head -= share
+    return None
+
+
+def rotated(record, x, position, role, params, head):
+    half, axis = record.dim // 2, axis_of(record, head)
+    with mpmath.workprec(240):
+        turned = [mpmath.mpf(value) for value in x]
+        for plane in range(half):
+            one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
+            theta = mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(plane) / record.dim)
+            angle = mpmath.mpf(0) if axis is None else mpmath.mpf(position[axis]) * theta
+            number = mpmath.mpc(x[one], x[two]) * mpmath.expj(angle)
+            turned[one], turned[two] = number.real, number.imag
+        return turned
+
+
+def units(record, params):
+    """Cosine and sine to 3.5 units, two products and a sum."""
+    return 6
+
+
+def lost(record, position, params):
+    return 0.0
