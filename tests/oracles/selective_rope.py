@@ -17,37 +17,41 @@ def normed(record, x):
     return made
 
 
-def angle(record, head, pair, params, rows, size=False):
-    """What the last of these keys adds to the angle of a pair; with `size`, the sum of what it is made of."""
+def lows(record, params, x, size=False):
+    """w_in·x̂ of one key; with `size`, the sum of what each number is made of."""
+    own = normed(record, x)
+    products = [[mpmath.mpf(w) * value for w, value in zip(weights, own, strict=True)] for weights in params["w_in"]]
+    return [sum(map(abs, row)) if size else sum(row) for row in products]
+
+
+def angle(record, head, pair, params, rows, gate=1, size=False):
+    """What the last of these keys, given by their `lows`, adds to the angle of a pair."""
     total = mpmath.mpf(0)
-    for back, x in enumerate(reversed(rows)):
-        own = normed(record, x)
-        low = [_dot(weights, own) for weights in params["w_in"]]
+    for back, low in enumerate(reversed(rows)):
         tap = mpmath.mpf(params["filter"][head][pair][record.taps - 1 - back])
-        if size:
-            low = [
-                sum(abs(mpmath.mpf(w) * value) for w, value in zip(weights, own, strict=True))
-                for weights in params["w_in"]
-            ]
-            total += sum(
-                abs(mpmath.mpf(w) * value * tap) for w, value in zip(params["w_out"][head][pair], low, strict=True)
-            )
-        else:
-            total += _dot(params["w_out"][head][pair], low) * tap
-    if record.gated:
-        gate = _dot(params["gate_weight"][head], normed(record, rows[-1])) + mpmath.mpf(params["gate_bias"][head])
-        total *= 1 / (1 + mpmath.exp(-gate))
-    return total * mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * pair) / record.dim)
+        terms = [mpmath.mpf(w) * value * tap for w, value in zip(params["w_out"][head][pair], low, strict=True)]
+        total += sum(map(abs, terms)) if size else sum(terms)
+    return total * gate * mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * pair) / record.dim)
 
 
-def sums(record, head, place, keys, params, x, size=False):
-    """The angle of every pair at a place."""
-    order = sorted(range(len(keys)), key=lambda i: keys[i])
-    found = [mpmath.mpf(0)] * (record.dim // 2)
+def gate_of(record, head, params, x):
+    if not record.gated:
+        return 1
+    logit = _dot(params["gate_weight"][head], normed(record, x)) + mpmath.mpf(params["gate_bias"][head])
+    return 1 / (1 + mpmath.exp(-logit))
+
+
+def sums(record, head, places, keys, params, x, size=False):
+    """The angle of every pair at each of these places."""
+    order = sorted((i for i in range(len(keys)) if keys[i] <= max(places)), key=lambda i: keys[i])
+    rows = [lows(record, params, x[i], size) for i in order]
+    found = [[mpmath.mpf(0)] * (record.dim // 2) for _ in places]
     for at, i in enumerate(order):
-        if keys[i] <= place:
-            rows = [x[j] for j in order[max(0, at - record.taps + 1) : at + 1]]
-            found = [total + angle(record, head, pair, params, rows, size) for pair, total in enumerate(found)]
+        gate, near = gate_of(record, head, params, x[i]), rows[max(0, at - record.taps + 1) : at + 1]
+        added = [angle(record, head, pair, params, near, gate, size) for pair in range(record.dim // 2)]
+        for angles, place in zip(found, places, strict=True):
+            if keys[i] <= place:
+                angles[:] = [total + more for total, more in zip(angles, added, strict=True)]
     return found
 
 
@@ -59,15 +63,14 @@ def turned(x, angles):
 
 def score_among(record, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
-        one = turned(q, sums(record, head, query, keys, params, x))
-        two = turned(ks[index], sums(record, head, keys[index], keys, params, x))
-        return (_dot(one, two) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+        there, here = sums(record, head, (query, keys[index]), keys, params, x)
+        return (_dot(turned(q, there), turned(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
     """Roundings times size: the products of q and k, and their angles, off by the roundings of the sums they are made of."""
     length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
-    angles = sum(max(sums(record, head, place, keys, params, x, True)) for place in (query, keys[index]))
+    angles = sum(map(max, sums(record, head, (query, keys[index]), keys, params, x, True)))
     terms = record.model_dim + record.rank + record.taps + len(keys) + 16
     return length * (record.dim + 16 + angles * terms)
 

@@ -128,7 +128,7 @@ def test_selective_rope_adds_the_angles_of_keys() -> None:
     record = Fields(dim=2, heads=1, model_dim=1, taps=1, base=10_000.0, gated=False, epsilon=0.0)
     params = {"w_in": [[1.0]], "w_out": [[[math.pi / 2]]], "filter": [[[1.0]]]}
     given = (params, [[3.0], [5.0], [-2.0]])
-    assert printed(selective_rope.sums(record, 0, 2, [0, 1, 2], *given)) == [round(math.pi / 2, 4)]
+    assert printed(selective_rope.sums(record, 0, (2,), [0, 1, 2], *given)[0]) == [round(math.pi / 2, 4)]
     scores = [
         selective_rope.score_among(record, 0, [1.0, 0.0], [[1.0, 0.0]] * 3, 1, [0, 1, 2], key, *given)
         for key in (0, 1, 2)
