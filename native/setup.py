@@ -18,7 +18,10 @@ COMMON = [
     "-DTORCH_TARGET_VERSION=0x020a000000000000",  # PyTorch 2.10, the first with parallel_for in its stable ABI
 ]
 INTEL = platform.machine().lower() in ("x86_64", "amd64")
-LEVELS = {"avx2.cpp": ["-mavx2", "-mf16c", "-mfma"]}
+AVX2 = ["-mavx2", "-mf16c", "-mfma"]
+AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
+# GCC 12 takes what its own header of AVX-512 leaves undefined on purpose for a mistake.
+LEVELS = {"avx2.cpp": AVX2, "avx512.cpp": [*AVX512, "-Wno-maybe-uninitialized"]}
 
 
 class BuildLevels(build_ext):
@@ -44,7 +47,7 @@ class BuildLevels(build_ext):
         return str(Path(*name.split("."))) + ".so"  # no module of Python: torch.ops.load_library opens it
 
 
-names = ["operator.cpp", "levels.cpp", "baseline.cpp", *(LEVELS if INTEL else ())]
+names = ["operator.cpp", "tensors.cpp", "levels.cpp", "baseline.cpp", *(LEVELS if INTEL else ())]
 setup(
     ext_modules=[Extension("posenc_kernels.library", [str(SOURCES / name) for name in names])],
     cmdclass={"build_ext": BuildLevels},

@@ -1,20 +1,27 @@
-// Which level the processor has, asked once.
+// Which levels the processor has, asked once.
 #include "rotate.h"
 
 namespace posenc {
 
-static Level found() {
+static void add(Levels& all, Level level) { all.list[all.count++] = level; }
+
+static Levels found() {
+  Levels all;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("fma"))
-    return {avx2_rows, "avx2"};
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("fma");
+  if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    add(all, {avx512_rows, "avx512"});
+  if (has_avx2) add(all, {avx2_rows, "avx2"});
 #endif
-  return {baseline_rows, "baseline"};
+  add(all, {baseline_rows, "baseline"});
+  return all;
 }
 
-const Level& best_level() {
-  static const Level level = found();
-  return level;
+const Levels& levels() {
+  static const Levels all = found();
+  return all;
 }
 
 }  // namespace posenc

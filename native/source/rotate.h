@@ -27,14 +27,23 @@ struct Turn {
 // Turn tokens first … last-1 of one batch row.
 using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t first, int64_t last);
 
-// The best level that this processor has, and its name.
+// A source compiled for the vectors that it is named after.
 struct Level {
   Rows rows;
   const char* name;
 };
-const Level& best_level();
+// Those that this processor has, the best first.
+struct Levels {
+  Level list[3];
+  int count = 0;
+  const Level* begin() const { return list; }
+  const Level* end() const { return list + count; }
+};
+const Levels& levels();
+inline const Level& best_level() { return levels().list[0]; }
 
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 
 }  // namespace posenc

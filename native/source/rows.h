@@ -16,6 +16,12 @@ struct Float16 {
   uint16_t bits;
 };
 
+#if defined(__aarch64__)
+using Half = __fp16;  // GCC 12 has _Float16 in C++ for Intel alone
+#else
+using Half = _Float16;
+#endif
+
 inline float widened(float value) { return value; }
 
 inline float widened(BFloat16 value) {
@@ -26,7 +32,7 @@ inline float widened(BFloat16 value) {
 }
 
 inline float widened(Float16 value) {
-  _Float16 half;
+  Half half;
   std::memcpy(&half, &value.bits, 2);
   return static_cast<float>(half);
 }
@@ -43,13 +49,15 @@ inline void put(BFloat16* place, float value) {
 }
 
 inline void put(Float16* place, float value) {
-  const _Float16 half = static_cast<_Float16>(value);
+  const Half half = static_cast<Half>(value);
   std::memcpy(&place->bits, &half, 2);
 }
 
 }  // namespace
 
-#if defined(__AVX2__)
+#if defined(__AVX512F__)
+#include "vectors512.h"
+#elif defined(__AVX2__)
 #include "vectors.h"
 #endif
 

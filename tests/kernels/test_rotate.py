@@ -110,7 +110,6 @@ def test_the_operator_keeps_its_promises() -> None:
     from posenc.kernels import native as kernel
 
     turn = RoPE(dim=8).turn(torch.arange(5))
-    kernel.level()
     x = heads(3, 5, 8, torch.float32, "bhtd").requires_grad_()
     arguments = (x, *kernel.table(turn), 0, 1, True, False)
     torch.library.opcheck(torch.ops.posenc.turn_one.default, arguments)

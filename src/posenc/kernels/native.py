@@ -56,9 +56,14 @@ def in_place(turn: Turn, *tensors: Any) -> None:
     turn_(*tensors, *table(turn), *channels(turn), False)
 
 
-def level() -> str:
-    """The level of vectors that the kernel uses on this processor: "avx2" or "baseline"."""
-    return str(torch.ops.posenc.level())
+def levels() -> tuple[str, ...]:
+    """The levels of vectors that this processor has, of "avx512", "avx2" and "baseline"; the first is used."""
+    return tuple(torch.ops.posenc.levels())
+
+
+def into_new_at(level: str, x: Any, turn: Turn, *, inverse: bool = False) -> Any:
+    """`into_new` at a level that is named, for tests."""
+    return torch.ops.posenc.turn_one_at(x, *table(turn), *channels(turn), inverse, level)
 
 
 def channels(turn: Turn) -> tuple[int, int, bool]:
@@ -109,6 +114,7 @@ def _opened() -> str | None:
     except OSError as error:
         return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
     torch.library.register_fake("posenc::turn_one", _like)
+    torch.library.register_fake("posenc::turn_one_at", _like)
     torch.library.register_autograd("posenc::turn_one", _backward, setup_context=_remember)
     torch.library.register_vmap("posenc::turn_one", _mapped)
     return None

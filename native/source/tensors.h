@@ -1,0 +1,28 @@
+// Tensors as the loops take them, checked here once more, so that no call from anywhere reads or writes memory that is not theirs.
+#pragma once
+#include <torch/csrc/stable/tensor.h>
+
+#include "rotate.h"
+
+namespace posenc {
+
+using torch::stable::Tensor;
+
+constexpr int64_t kTokens = 64;         // of one piece of work: their table stays in the cache for all heads
+constexpr int64_t kSmallest = 1 << 16;  // channels below which a second thread costs more than it gives
+
+// x: (batch, heads, time, channels) of float32, bfloat16 or float16, its channels side by side.
+Kind kind_of(const Tensor& x);
+Heads heads_of(const Tensor& from, const Tensor& to);
+
+// cosine and sine: float32 (batch or 1, heads or 1, time, pairs), alike, that fit x.
+Turn turn_of(const Tensor& x, const Tensor& cosine, const Tensor& sine, int64_t start, int64_t blocks, bool adjacent,
+             bool inverse);
+
+// out: of the shape and kind of x, its channels side by side.
+void check_alike(const Tensor& x, const Tensor& out);
+
+// k: of the kind, batch and width of q.
+void check_together(const Tensor& q, const Tensor& k);
+
+}  // namespace posenc

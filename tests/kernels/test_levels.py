@@ -1,0 +1,103 @@
+"""Every level of vectors that this processor has against the reference, to the bit: ends, edges, and numbers that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from posenc import AxialRoPE, Partial, RoPE, Turn
+from posenc.kernels import native
+from posenc.turn import Pairing
+
+pytestmark = pytest.mark.skipif(
+    native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
+)
+LEVELS = native.levels() if native.MISSING is None else ("baseline",)
+BITS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+#: Heads shorter than a vector, with ends of one to fifteen pairs, and whole vectors alone.
+WIDTHS = (2, 6, 14, 22, 30, 34, 46, 64, 70, 126, 128, 256)
+AXIAL = AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2)
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def same(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """The same bits, the sign of zero among them; NaN where NaN is, whatever it carries."""
+    assert found.dtype == wanted.dtype
+    kind = BITS[found.dtype]
+    alike = (found.contiguous().view(kind) == wanted.contiguous().view(kind)) | (found.isnan() & wanted.isnan())
+    return bool(alike.all())
+
+
+def checked(level: str, x: torch.Tensor, turn: Turn) -> None:
+    for inverse in (False, True):
+        back = Turn(turn.cos, -turn.sin, turn.pairing) if inverse else turn
+        assert same(native.into_new_at(level, x, turn, inverse=inverse), back(x, layout="bhtd"))
+
+
+def test_the_best_level_comes_first() -> None:
+    assert LEVELS[-1] == "baseline"
+    assert list(LEVELS) == [level for level in ("avx512", "avx2", "baseline") if level in LEVELS]
+    with pytest.raises(RuntimeError, match="level must be one that this processor has"):
+        native.into_new_at("mmx", torch.zeros(1, 1, 1, 2), RoPE(dim=2).turn(torch.tensor([0])))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
+    for width in WIDTHS:
+        record = RoPE(dim=width, pairing=pairing)
+        for whole in (record, Partial(record, dim=width + 5, start=3)):
+            x = torch.randn(2, 3, 5, whole.head_dim, generator=seeded(width)).to(dtype)
+            checked(level, x, whole.turn(torch.arange(5) * 1001))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_blocks_and_slices(level: str, dtype: torch.dtype) -> None:
+    """Blocks, and heads that begin anywhere in memory: a view one channel in, every second token, heads behind time."""
+    places = torch.randint(0, 100_000, (2, 7, 2), generator=seeded(1))
+    turn, wide = AXIAL.turn(places), torch.randn(2, 14, 3, 57, generator=seeded(2)).to(dtype)
+    for start in (0, 1, 3, 8):
+        checked(level, wide[:, ::2, :, start : start + 48].transpose(1, 2), turn)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_every_number_of_16_bits(level: str, pairing: Any) -> None:
+    """All 2^16 of both kinds, NaN, infinities and subnormals among them, turned by some angles."""
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).reshape(1, 4, 256, 64)
+    for dtype in (torch.bfloat16, torch.float16):
+        checked(level, every.view(dtype), RoPE(dim=64, pairing=pairing).turn(torch.arange(256)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_edges_of_float32(level: str, pairing: Any) -> None:
+    edges = torch.tensor(
+        [0.0, -0.0, 1.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45, 1.1754942e-38, 2**-126, 3.4028235e38]
+    )
+    x = edges[torch.randint(0, len(edges), (1, 3, 50, 38), generator=seeded(4))]
+    checked(level, x, RoPE(dim=38, pairing=pairing).turn(torch.arange(50)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtype) -> None:
+    """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties to even."""
+    bits = 8 if dtype == torch.bfloat16 else 11
+    top = 2.0 ** (bits - 1) + torch.arange(64.0)
+    for scale in (1.0, 2.0**-12, 2.0**-20, 2.0**-126, 2.0**-130):
+        for beside in (0.0, 2.0**-8, -(2.0**-8)):
+            cosine = ((top + 0.5 + beside) * scale).reshape(2, 32)
+            turn = Turn(cosine, torch.zeros(2, 32), Pairing(pairing, 64, 64))
+            ones = torch.ones(1, 2, 2, 64, dtype=dtype)
+            checked(level, ones, turn)
+            made = turn(ones, layout="bhtd").float()
+            assert scale < 2.0**-20 or bool((made != 0).all())
