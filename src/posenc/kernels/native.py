@@ -113,6 +113,8 @@ def _opened() -> str | None:
         torch.ops.load_library(str(posenc_kernels.library()))
     except OSError as error:
         return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
+    if not hasattr(torch.ops.posenc, "turn_one_at"):
+        return "posenc-kernels is older than posenc; install both of one version"
     torch.library.register_fake("posenc::turn_one", _like)
     torch.library.register_fake("posenc::turn_one_at", _like)
     torch.library.register_autograd("posenc::turn_one", _backward, setup_context=_remember)
