@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -62,6 +63,19 @@ def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.Mo
     monkeypatch.setattr(fixed, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
     monkeypatch.setattr(fixed, "_remembered_limbs", fixed._remembered_limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
+
+
+def test_words_wrap_around_to_the_phase() -> None:
+    """Kernels take a frequency as whole 2^-64 turns: a place times that is off by half a unit a step at most."""
+    for base, dim in LADDERS:
+        words = fixed.turn_words(Geometric(dim, base))
+        assert words.dtype == np.int64
+        for place in (1, 3, 2**31 - 1, 2**34):
+            for pair in (0, 1, dim // 4, dim // 2 - 1):
+                with mpmath.workprec(truth.BITS):
+                    exact = mpmath.mpf(base) ** (mpmath.mpf(-2 * pair) / dim) * place / (2 * mpmath.pi) * 2**64
+                    off = int(mpmath.nint(exact)) - place * int(words[pair])
+                assert abs((off + 2**63) % 2**64 - 2**63) <= place // 2 + 1
 
 
 @pytest.mark.parametrize("backend", WAVES)

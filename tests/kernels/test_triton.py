@@ -1,4 +1,4 @@
-"""The Triton kernel in Triton's interpreter, a process a case: the interpreter is chosen before Triton is imported."""
+"""The Triton kernels in Triton's interpreter, and compiled for a GPU; on one, where there is one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,48 @@ import torch
 from posenc import RoPE
 from posenc.torch import rotate
 
-CASES = Path(__file__).with_name("triton_cases.py")
+HERE = Path(__file__).parent
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed (Linux alone has it)")
 
 
-@needs_triton
-@pytest.mark.parametrize("case", ["every_record", "heads_of_their_own", "gradients", "refusals"])
-def test_interpreted(case: str) -> None:
+def process(script: str, *arguments: str, **environment: str) -> None:
+    """A process of its own: its interpreter is chosen before Triton is imported, and its compiler warns of defaults."""
     ran = subprocess.run(
-        [sys.executable, str(CASES), case],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
+        [sys.executable, str(HERE / script), *arguments],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    "cases",
+    [("every_record", "heads_of_their_own", "gradients", "refusals"), ("exact_waves", "exact_turns")],
+    ids=" ".join,
+)
+def test_interpreted(cases: tuple[str, ...]) -> None:
+    process("triton_cases.py", *cases, TRITON_INTERPRET="1")
+
+
+@needs_triton
+def test_compiled_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
+    process("triton_compiled.py", TRITON_CACHE_DIR=str(tmp_path))
+
+
+@needs_triton
+def test_how_the_work_is_cut() -> None:
+    from posenc.kernels.gpu.launch import PAIRS_A_PROGRAM, tile, warps
+
+    for heads in range(1, 130):
+        for block in (1, 32, 64, 128, 2048):
+            size = tile(heads, block)
+            assert size * block <= max(PAIRS_A_PROGRAM, block)
+            assert -(-heads // size) * size <= 1.25 * heads
+            assert warps((size,), block) in (1, 2, 4, 8)
+    assert (tile(32, 64), tile(8, 64), tile(40, 64)) == (32, 8, 16)
 
 
 @needs_triton

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
 import torch
 
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
+from posenc.kernels import gpu
+from posenc.phase import cosine_sine, turn_words
 from posenc.torch import chosen, rotate, rotate_
 
 RECORDS = (
@@ -37,17 +40,78 @@ def same(found: Any, wanted: Any) -> None:
 def every_record() -> None:
     for record in RECORDS:
         axes = () if record.axes == 1 else (2,)
-        for rows, layout, dtype in (
-            ((), "bhtd", torch.float32),
-            ((2,), "bthd", torch.bfloat16),
-            ((2,), "bhtd", torch.float16),
-        ):
-            places = torch.randint(0, 100_000, (*rows, 5, *axes), generator=torch.Generator().manual_seed(3))
+        for rows, time, layout, dtype in (((), 3, "bhtd", torch.float32), ((2,), 1, "bthd", torch.bfloat16)):
+            places = torch.randint(0, 100_000, (*rows, time, *axes), generator=torch.Generator().manual_seed(3))
             turn = record.turn(places)
-            q, k = (content(count, 5, record.head_dim, layout, dtype) for count in (6, 2))
+            q, k = (content(count, time, record.head_dim, layout, dtype) for count in (6, 2))
             wanted = rotate(q, k, turn, layout=layout, impl="reference")
             same(rotate(q, k, turn, layout=layout, impl="triton"), wanted)
             same(rotate_(q.clone(), k.clone(), turn, layout=layout, impl="triton"), wanted)
+
+
+def words(record: Any) -> torch.Tensor:
+    """Of a record of one axis or of several, (axes, pairs): nothing where a pair does not turn with an axis."""
+    own = np.array([getattr(record, "axis", (0,) * record.frequencies.pairs)])
+    return torch.from_numpy(np.where(own == np.arange(record.axes)[:, None], turn_words(record.frequencies), 0))
+
+
+def exact_waves() -> None:
+    """cos and sin at every kind of place, from a pair (1, 0): within 1.2e-7 of the true value up to 2^31 and beyond."""
+    drawn = torch.randint(-(2**31), 2**31, (12,), generator=torch.Generator().manual_seed(1))
+    edges = torch.tensor([0, 1, -1, 131_071, 10**7, 2**31 - 1, 2**31, -(2**31), 2**34 - 1])
+    places = torch.cat([edges, drawn])
+    for base in (10_000.0, 500_000.0):
+        record = RoPE(dim=2048, base=base)
+        pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
+        waves = gpu.Waves(places=places[None, :, None], words=words(record))
+        turned, _ = gpu.into_new(pairs, pairs, waves, gpu.Channels(0, 1, True))
+        wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
+        gap = (turned.reshape(wanted.shape).double() - wanted).abs()
+        if not gap.max() <= 1.2e-7:
+            raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
+    small = RoPE(dim=2)
+    far = gpu.Waves(places=torch.tensor([2**34, -(2**34), 2**53])[None, :, None], words=words(small))
+    x = torch.ones(1, 1, 3, 2)
+    if not gpu.into_new(x, x, far, gpu.Channels(0, 1, True))[0].isnan().all():
+        raise SystemExit("a place too far away gave a number")
+
+
+def exact_turns() -> None:
+    """Both pairings, several axes, channels that stay, places of every row, counted places, gradients: against the turn."""
+    for record, rows, dtype in (
+        (RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)), (2,), torch.float32),
+        (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
+        (RECORDS[-1], (2,), torch.float32),
+    ):
+        inner = getattr(record, "encoding", record)
+        axes = () if inner.axes == 1 else (inner.axes,)
+        places = torch.randint(0, 2**31, (*rows, 3, *axes), generator=torch.Generator().manual_seed(3))
+        for positions in (places, None) if inner.axes == 1 else (places,):
+            turn = record.turn(torch.arange(7, 10) if positions is None else positions)
+            given = positions if positions is None else positions.reshape(-1, 3, inner.axes)
+            waves, channels = gpu.Waves(None, None, given, words(inner), 7, turn.factor), gpu.of_table(turn)[1]
+            q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
+            found, grown = [], []
+            for turned in (
+                lambda q, k, waves=waves, channels=channels: gpu.into_new(q, k, waves, channels),
+                lambda q, k, turn=turn: rotate(q, k, turn, layout="bhtd", impl="reference"),
+            ):
+                leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
+                found.append(turned(*leaves))
+                grown.append(torch.autograd.grad(found[-1], leaves, (2 * q, k[..., :1].expand_as(k))))
+            ours = q.clone(), k.clone()
+            gpu.in_place(*ours, waves, channels)
+            close(ours, found[1])
+            close(found[0], found[1])
+            close(grown[0], grown[1])
+
+
+def close(found: Any, wanted: Any) -> None:
+    """As far apart as two waves that are 1.2e-7 off and three roundings make it, for numbers below 16."""
+    for mine, theirs in zip(found, wanted, strict=True):
+        unit = 2**-7 * theirs.abs().float() if theirs.dtype == torch.bfloat16 else 0.0
+        if not ((mine.float() - theirs.float()).abs() <= 16 * (2 * 1.2e-7 + 3 * 2**-24) + unit).all():
+            raise SystemExit(f"{(mine.float() - theirs.float()).abs().max()} apart")
 
 
 def heads_of_their_own() -> None:
@@ -87,4 +151,5 @@ def refusals() -> None:
 
 
 if __name__ == "__main__":
-    {case.__name__: case for case in (every_record, heads_of_their_own, gradients, refusals)}[sys.argv[1]]()
+    for case in sys.argv[1:]:
+        globals()[case]()

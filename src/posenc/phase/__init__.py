@@ -5,7 +5,7 @@ Everything that turns, waves or decays with position passes through here, so tha
 """
 
 from posenc.phase.exponential import exponential
-from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase
+from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase, turn_words
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned import cosine_sine_of, cosine_sine_of_learned_sum
 from posenc.phase.powers import power_of_two
@@ -25,4 +25,5 @@ __all__ = [
     "guard",
     "phase",
     "power_of_two",
+    "turn_words",
 ]

@@ -194,6 +194,15 @@ def turn_rates(frequencies: Frequencies) -> np.ndarray:
     return np.array([float(turn) for turn in _turns(frequencies)])
 
 
+@_array.host
+def turn_words(frequencies: Frequencies) -> np.ndarray:
+    """The frequencies in whole 2^-64 turns a step, as int64; shape (pairs,). Times a whole position, in integers that wrap
+    around, it is the phase, off by 2^-65 turns a step at most: what kernels take."""
+    scale = Decimal(1 << 64)
+    words = [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
+    return np.array([word % (1 << 64) for word in words], np.uint64).view(np.int64)
+
+
 def _turns(frequencies: Frequencies) -> list[Decimal]:
     return [EXACT.divide(frequency, TWO_PI) for frequency in frequencies.exact()]
 

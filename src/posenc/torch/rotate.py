@@ -48,7 +48,7 @@ def rotate(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
         return turn(q, layout=layout), turn(k, layout=layout)
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice == "triton":
-        first, second = _triton().into_new(first, second, turn)
+        first, second = _triton().into_new(first, second, *_triton().of_table(turn))
     else:
         first, second = (native.into_new(x, turn) for x in (first, second))
     return _heads_first(first, layout), _heads_first(second, layout)
@@ -76,7 +76,7 @@ def rotate_(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "aut
         return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice.impl == "triton":
-        _triton().in_place(first, second, turn)
+        _triton().in_place(first, second, *_triton().of_table(turn))
     else:
         native.in_place(turn, first, second)
     return q, k

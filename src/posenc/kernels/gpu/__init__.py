@@ -1,0 +1,60 @@
+"""The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
+
+It applies a `Turn`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
+(`waves`); its reference is `Turn.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
+what is the same for them is had once. Products are formed in float32 and rounded once; a GPU may fuse a product and a
+sum, so results are good to a unit in the last place of float32 before that rounding.
+
+Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been measured.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+
+from posenc.kernels.gpu import operators  # noqa: F401  PyTorch is told of them
+from posenc.kernels.gpu.waves import Channels, Waves, of_table
+from posenc.kernels.native import KINDS
+from posenc.turn import Turn
+
+__all__ = ["Channels", "Waves", "in_place", "into_new", "of_table", "refusal", "refused"]
+
+#: The widest head that one program holds.
+WIDEST = 4096
+
+
+def refusal(turn: Turn, *tensors: Any) -> str | None:
+    """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
+    if turn.cos.dtype != torch.float32 or turn.cos.requires_grad or turn.sin.requires_grad:
+        return "the turn is not float32, or is learned"
+    return refused(turn.cos, *tensors)
+
+
+def refused(table: Any, *tensors: Any) -> str | None:
+    """Why the kernel cannot take these tensors beside this table, or these places."""
+    where = "cuda" if not triton.knobs.runtime.interpret else "cpu"
+    for x in (table, *tensors):
+        if x.device.type != where:
+            return f"a tensor is on {x.device.type}, and Triton runs on {where}"
+    for x in tensors:
+        if x.dtype not in KINDS:
+            return f"a tensor is {x.dtype}".replace("torch.", "")
+        if x.stride(-1) != 1:
+            return "the channels of a tensor are not side by side"
+        if x.shape[-1] > WIDEST:
+            return f"heads are wider than {WIDEST}"
+    return None
+
+
+def into_new(q: Any, k: Any, waves: Waves, channels: Channels) -> tuple[Any, Any]:
+    """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
+    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, *waves, *channels, False)
+    return turned
+
+
+def in_place(q: Any, k: Any, waves: Waves, channels: Channels) -> None:
+    """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
+    torch.ops.posenc.turn_pair_triton_(q, k, *waves, *channels, False)

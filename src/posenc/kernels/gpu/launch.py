@@ -1,0 +1,110 @@
+"""How the work is cut: a program a token and tile of heads, its warps by the size of the tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from posenc.kernels.gpu.heads import turn_heads
+from posenc.kernels.gpu.waves import Channels, Waves
+
+#: Pairs that one program holds, and that one warp holds: 32 a thread, so that each wave serves four heads in its thread
+#: and 128 bytes a thread of 16-bit numbers are on their way at once. By reckoning; no GPU has been measured.
+PAIRS_A_PROGRAM = 2048
+PAIRS_A_WARP = 1024
+
+
+def tile(heads: int, block: int) -> int:
+    """How many heads one program holds, a power of two: as many as fit, fewer where over a quarter would be idle."""
+    size = min(triton.next_power_of_2(max(heads, 1)), max(1, PAIRS_A_PROGRAM // block))
+    while size > 1 and 4 * (-(-heads // size) * size) > 5 * heads:
+        size //= 2
+    return int(size)
+
+
+def warps(tiles: tuple[int, ...], block: int) -> int:
+    """Warps of a program, a power of two up to 8."""
+    return int(min(8, max(1, triton.next_power_of_2(max(tiles) * block // PAIRS_A_WARP))))
+
+
+@triton.jit(do_not_specialize=["first"])
+def turn_token(
+    q, k, to_q, to_k, cosine, sine, places, words, first, factor,
+    q_batch, q_head, q_time, k_batch, k_head, k_time,
+    to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
+    of_batch, of_head, of_time, of_axis, time, q_heads, k_heads,
+    width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
+    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """One tile of heads of one token, of the queries or of the keys; programs are numbered by token within batch."""
+    program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    row, token = program // time, program % time
+    place = row * of_batch + token * of_time
+    of_keys = number - tl.cdiv(q_heads, q_tile)
+    if of_keys < 0:
+        turn_heads(
+            q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
+            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor,
+            width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, q_tile, block, wide,
+        )  # fmt: skip
+    else:
+        turn_heads(
+            k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
+            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor,
+            width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, k_tile, block, wide,
+        )  # fmt: skip
+
+
+def steps(waves: Waves) -> tuple[int, int, int, int]:
+    """Strides of the table or of the places, by batch, head, time and axis; 0 where one serves all."""
+    if waves.cosine is not None:
+        batch, head = (0 if waves.cosine.shape[axis] == 1 else waves.cosine.stride(axis) for axis in (0, 1))
+        return batch, head, waves.cosine.stride(2), 0
+    if waves.places is None:
+        return 0, 0, 0, 0
+    batch, time, axis = waves.places.stride()
+    return 0 if waves.places.shape[0] == 1 else batch, 0, time, axis
+
+
+def pointers(waves: Waves, instead: Any) -> tuple[Any, ...]:
+    """The tensors of the waves; where there is none, another that will not be read."""
+    return tuple(instead if part is None else part for part in waves[:4])
+
+
+def geometry(waves: Waves, channels: Channels, width: int, inverse: bool) -> dict[str, Any]:
+    """What a kernel is compiled for, tiles aside."""
+    pairs = waves.pairs
+    return {
+        "width": width,
+        "start": channels.start,
+        "half": pairs // channels.blocks,
+        "pairs": pairs,
+        "adjacent": channels.adjacent,
+        "inverse": inverse,
+        "axes": 0 if waves.words is None else waves.words.shape[0],
+        "counted": waves.places is None,
+        "own": waves.cosine is not None and waves.cosine.shape[1] > 1,
+        "block": triton.next_power_of_2(pairs),
+        "wide": triton.next_power_of_2(width),
+    }
+
+
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, waves: Waves, channels: Channels, inverse: bool) -> None:
+    """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
+    (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
+    if 0 in (batch, time):
+        return
+    compiled = geometry(waves, channels, width, inverse)
+    q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
+    grid = (batch * time, triton.cdiv(q_heads, q_tile) + triton.cdiv(k_heads, k_tile))
+    torch.library.wrap_triton(turn_token)[grid](
+        q, k, to_q, to_k, *pointers(waves, q), waves.first, waves.factor,
+        *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
+        *steps(waves), time, q_heads, k_heads,
+        passes=to_q is not q and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
+        num_warps=warps((q_tile, k_tile), compiled["block"]), **compiled,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""What tests/kernels/test_triton.py runs in a process of its own: kernels compiled to machine code for a GPU that is not there.
+
+It shows that the compiler takes them, that memory is read and written 16 bytes at a time, and that nothing is spilled.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+
+from posenc.kernels.gpu.launch import geometry, tile, turn_token, warps
+from posenc.kernels.gpu.waves import Channels, Waves
+
+HOPPER = GPUTarget("cuda", 90, 32)
+#: As PyTorch allocates: at 16 bytes, with strides of as many numbers.
+ALIGNED = [["tt.divisibility", 16]]
+WHOLE = ("places", "words", "slots")
+
+
+def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
+    """The PTX of a kernel of bfloat16, after the assembler has taken it too."""
+    signature, aligned = {}, {}
+    for index, name in enumerate(parameter.name for parameter in kernel.params):
+        tensor = name in ("q", "k", "v", "cosine", "sine", *WHOLE) or name.startswith(("to_", "norm"))
+        tensor = tensor and not name.endswith(("_batch", "_head", "_time"))
+        if name in constants:
+            signature[name] = "constexpr"
+        elif tensor:
+            kind = "i64" if name in WHOLE else "fp32" if name in ("cosine", "sine") else "bf16"
+            signature[name], aligned[(index,)] = f"*{kind}", ALIGNED
+        else:
+            signature[name] = {"first": "i64", "factor": "fp32"}.get(name, "i32")
+            if name.endswith(("_batch", "_head", "_time")):
+                aligned[(index,)] = ALIGNED
+    source = triton.compiler.ASTSource(kernel, signature, constants, aligned)
+    return str(triton.compile(source, target=HOPPER, options={"num_warps": count}).asm["ptx"])
+
+
+def heads_of_llama(**changes: Any) -> tuple[dict[str, Any], int]:
+    """32 heads of queries and 8 of keys, 128 channels each."""
+    table = torch.empty(1, 1, 4, 64)
+    constants = geometry(Waves(table, table), Channels(0, 1, False), 128, False) | changes
+    tiles = tile(32, constants["block"]), tile(8, constants["block"])
+    return {**constants, "passes": False, "q_tile": tiles[0], "k_tile": tiles[1]}, warps(tiles, constants["block"])
+
+
+def turns() -> None:
+    for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True}):
+        constants, count = heads_of_llama(**changes)
+        check(compiled(turn_token, constants, count), constants, count)
+
+
+def check(ptx: str, constants: dict[str, Any], count: int) -> None:
+    """A thread of `count` warps holds its part of both tiles in reads and writes of 16 bytes, and in registers."""
+    wide = 2 * (constants["q_tile"] + constants["k_tile"]) * constants["block"] // (8 * 32 * count)
+    for way in ("ld", "st"):
+        if len(re.findall(rf"{way}\.global[.\w]*\.v4\.b32", ptx)) < wide:
+            raise SystemExit(f"fewer than {wide} {way} of 16 bytes for {constants}")
+        if re.search(rf"{way}\.global[.\w]*\.b16", ptx) or re.search(rf"{way}\.local", ptx):
+            raise SystemExit(f"a {way} of 2 bytes, or one of what was spilled, for {constants}")
+
+
+if __name__ == "__main__":
+    turns()
