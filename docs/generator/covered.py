@@ -130,7 +130,7 @@ ITEMS: tuple[Item, ...] = (
     Item("E12", "M-RoPE in sections", ("axial:qwen2-vl", "axial:glm4v")),
     Item("E13", "M-RoPE interleaved", ("axial:qwen3-vl",)),
     Item("E14", "Ernie 4.5-VL", ("axial:ernie4.5-vl",)),
-    Item("E15", "XD-RoPE of HunYuan", (), "Its sections fall on the doubled list of channels, so the two channels of a pair read different coordinates: what transformers computes is no rotation."),
+    Item("E15", "XD-RoPE of HunYuan", ("axial:qwen2-vl", "XDRoPE"), "The first is a rotation, as in the authors' first code and vLLM; the second what transformers 5.23 computes, whose sections cut through pairs."),
     Item("E16", "VideoRoPE", ("axial:videorope",)),
     Item("E17", "HoPE of video", ("axial:hope",)),
     Item("E18", "MHRoPE, axes split over heads", ("HeadwiseRoPE",)),

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from posenc.encodings.transformer_xl import TransformerXL
     from posenc.encodings.value_rotation import ValueRotation
     from posenc.encodings.window_bias import WindowBias
+    from posenc.encodings.xd_rope import XDRoPE
     from posenc.encodings.xpos import XPos
     from posenc.frequencies import (
         DynamicNTK,
@@ -170,6 +171,7 @@ __all__ = [
     "Turn",
     "ValueRotation",
     "WindowBias",
+    "XDRoPE",
     "XPos",
     "YaRN",
     "__version__",
@@ -264,6 +266,7 @@ _HOMES = {
     "TransformerXL": "posenc.encodings.transformer_xl",
     "ValueRotation": "posenc.encodings.value_rotation",
     "WindowBias": "posenc.encodings.window_bias",
+    "XDRoPE": "posenc.encodings.xd_rope",
     "XPos": "posenc.encodings.xpos",
     "YaRN": "posenc.frequencies",
     "axial": "posenc.encodings.axial_layouts",

@@ -16,7 +16,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
-from posenc.operators import Matrices, Polar, Rebased
+from posenc.operators import ByChannel, Matrices, Polar, Rebased
 from posenc.turn import Layout, Turn
 
 
@@ -101,4 +101,5 @@ jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["re
 jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor", "heads"])
 jax.tree_util.register_dataclass(Rebased, data_fields=["turn", "basis"], meta_fields=[])
 jax.tree_util.register_dataclass(Polar, data_fields=["cos", "sin"], meta_fields=["heads"])
+jax.tree_util.register_dataclass(ByChannel, data_fields=["cos", "sin"], meta_fields=[])
 jax.tree_util.register_dataclass(Matrices, data_fields=["matrix"], meta_fields=["heads"])

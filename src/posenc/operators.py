@@ -100,3 +100,30 @@ class Matrices(Operator):
     def inverse(self) -> Matrices:
         """The transpose of each block."""
         return Matrices(self.matrix.swapaxes(-1, -2), self.heads)
+
+
+@dataclass(frozen=True, eq=False)
+class ByChannel(Operator):
+    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2, each of which turns by an angle of its own.
+
+    Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse where
+    they are a quarter turn apart.
+    """
+
+    cos: Array
+    sin: Array
+
+    @property
+    def dim(self) -> int:
+        return int(self.cos.shape[-1])
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+        y = as_precise("x", x, self.cos)
+        cos, sin = (_array.astype(with_heads(part, x, layout, self.dim), y.dtype) for part in (self.cos, self.sin))
+        first, second = y[..., : self.dim // 2], y[..., self.dim // 2 :]
+        crossed = _array.namespace(y).concatenate([-second, first], -1)
+        return _array.astype(y * cos + crossed * sin, x.dtype)

@@ -8,6 +8,7 @@ from typing import Any
 from mutants.bug import Bug
 from posenc.encodings.liere import LieRE
 from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
+from posenc.encodings.xd_rope import XDRoPE
 from posenc.operators import Matrices, Rebased
 
 
@@ -18,6 +19,15 @@ class SaidToCommute(LieRE):
     @property
     def claims(self) -> frozenset[Any]:  # type: ignore[override]
         return super().claims | {"relative"}
+
+
+@dataclass(frozen=True)
+class SaidToRotate(XDRoPE):
+    """Sections that cut through pairs; along a line, where all coordinates are alike, they turn them."""
+
+    @property
+    def claims(self) -> frozenset[Any]:  # type: ignore[override]
+        return super().claims | {"isometry"}
 
 
 class TimeTakenForHeads(Matrices):
@@ -53,6 +63,7 @@ class OnlyThePlane(MultiplicativeGRAPE):
 
 BUGS = (
     Bug("rotations that do not commute, said to be relative", SaidToCommute(3, 2, 3, axes=2), "claim_relative"),
+    Bug("a map that rotates text alone, said to be an isometry", SaidToRotate(sections=(1, 2)), "claim_isometry"),
     Bug("all heads get the matrices of the first in one layout", FirstHeadForAll(2, 2, 2), "layouts_agree"),
     Bug("what is orthogonal to a plane of rotation is lost", OnlyThePlane(dim=4), "claim_isometry"),
 )

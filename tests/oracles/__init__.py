@@ -72,6 +72,7 @@ from oracles import (
     transformer_xl,
     value_rotation,
     window_bias,
+    xd_rope,
     xpos,
 )
 
@@ -101,6 +102,7 @@ ORACLES: dict[str, ModuleType] = {
     "ValueRotation": value_rotation,
     "LogNTemperature": temperature,
     "StepTemperature": temperature,
+    "XDRoPE": xd_rope,
     "XPos": xpos,
     "ALiBi": alibi,
     "BoundedALiBi": bounded_alibi,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace as Fields
 
-from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp
+from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp, xd_rope
 
 COS, SIN = math.cos(1), math.sin(1)
 
@@ -104,3 +104,14 @@ def test_comrope_in_both_ways() -> None:
     partition = Fields(dim=4, block=2, axes=2, commuting="partition")
     turned = comrope.rotated(partition, [1.0, 0.0, 1.0, 0.0], (0, 1), "both", {"generators": [[f, f]]}, 0)
     assert rounded(turned) == near([1.0, 0.0, COS, -SIN])
+
+
+def test_the_two_channels_of_a_pair_read_two_coordinates() -> None:
+    """Sections (1, 1) over four channels: 0 and 1 read the first coordinate, 2 and 3 the second; by hand for (1, 0)."""
+    record = Fields(sections=(1, 1), base=10_000.0, scaling=None)
+    assert rounded(xd_rope.rotated(record, [1.0, 0.0, 2.0, 0.0], (1, 0), "both", {})) == near(
+        [COS - 2 * SIN, 0.0, 2.0, 0.0]
+    )
+    assert rounded(xd_rope.rotated(record, [1.0, 0.0, 2.0, 0.0], (0, 1), "both", {})) == near(
+        [1.0, 0.0, 2 * COS + SIN, 0.0]
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from posenc import DynamicNTK, FoPE, NTKAware, NTKByParts, NTKFixed, RoPE, YaRN, axial
+from posenc import DynamicNTK, FoPE, NTKAware, NTKByParts, NTKFixed, RoPE, XDRoPE, YaRN, axial
 from posenc.frequencies import attention_of
 
 LIKE = torch.zeros(())
@@ -169,6 +169,15 @@ def sections() -> float:
     return float(sum(left != right for left, right in zip(one, other, strict=True)))
 
 
+def sections_over_channels() -> float:
+    """A head of ones on a 16 × 16 image that begins at place 40 of HunYuan-VL: sections over channels, and over pairs."""
+    rows, columns = torch.meshgrid(torch.arange(16), torch.arange(16), indexing="ij")
+    line = 40 + torch.arange(256)
+    places = torch.stack([line, columns.reshape(-1), rows.reshape(-1), torch.zeros_like(line)], -1)
+    ones, sections = torch.ones(256, 128), (16, 16, 16, 16)
+    return most(XDRoPE(sections=sections).turn(places)(ones), axial("qwen2-vl", sections).turn(places)(ones))
+
+
 def fope_padding() -> float:
     """A head of ones at 512 places under both paddings of the frequencies that are left out."""
     records = [FoPE(dim=64, heads=2, length=512, padding=padding) for padding in ("one", "zero")]
@@ -248,6 +257,7 @@ MEASURES: dict[str, Callable[[], float]] = {
     "equinox cache": equinox_cache,
     "xpos cache": xpos_cache,
     "sections": sections,
+    "sections over channels": sections_over_channels,
     "fope padding": fope_padding,
     "multiplied up": multiplied_up,
     "ntk fixed": ntk_fixed,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import MixedRoPE, axial
-from posenc.frequencies import Bands, Llama3, YaRN
+from posenc import MixedRoPE, XDRoPE, axial
+from posenc.frequencies import Bands, Llama3, NTKAware, YaRN
 
 BASE = 500_000.0
 
@@ -39,7 +39,7 @@ def settings(dim: int, **rope: Any) -> Any:
 def places(axes: int, n: int = 7) -> torch.Tensor:
     """Positions (batch, n, axes), far and near, no two coordinates alike."""
     draw = torch.Generator().manual_seed(axes)
-    return torch.stack([torch.randint(0, most, (2, n), generator=draw) for most in (5_000, 300, 40)[:axes]], -1)
+    return torch.stack([torch.randint(0, most, (2, n), generator=draw) for most in (5_000, 300, 40, 7)[:axes]], -1)
 
 
 def same_rotation(record: Any, positions: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, apply: Any) -> None:
@@ -108,6 +108,23 @@ def test_scaled_sections(layout: str, path: str, sections: tuple, listed: tuple,
     positions = places(3)
     cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1))
     same_rotation(record, positions, cos, sin, by_halves)
+
+
+@pytest.mark.parametrize(
+    ("rope", "scaling"), [({}, None), ({"rope_type": "dynamic", "alpha": 1000.0}, NTKAware(factor=1000.0))]
+)
+def test_hunyuan_vl(rope: dict, scaling: Any) -> None:
+    """Sections dealt out over channels: tables over all of them, and what becomes of queries, bit for bit."""
+    sections = (16, 16, 16, 16)
+    layer = text_class("hunyuan_vl.HunYuanVLRotaryEmbedding", settings(128, mrope_section=list(sections), **rope))
+    positions = places(4)
+    cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1))
+    operator = XDRoPE(sections=sections, base=BASE, numerics="float32", scaling=scaling).turn(positions)
+    x = torch.randn((2, 3, 7, 128), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(operator.cos, cos)
+    assert torch.equal(operator.sin, sin)
+    turned, _ = modelling("hunyuan_vl").apply_rotary_pos_emb(x, x, cos, sin)
+    assert torch.equal(operator(x, layout="bhtd"), turned)
 
 
 def by_pairs(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

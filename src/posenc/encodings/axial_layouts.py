@@ -40,7 +40,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (coordinates from -1 to 1)", turns=True),
     "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
     "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME", axes=2),
-    "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL"),
+    "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
     "glm4v": AxialLayout(rules.chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
     "qwen3-vl": AxialLayout(rules.strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3),
     "ernie4.5-vl": AxialLayout(rules.time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3),

@@ -9,6 +9,8 @@ from posenc.encodings.liere import LieRE
 from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
 from posenc.encodings.pope import PoPE
 from posenc.encodings.rope_pp import RoPEPlusPlus
+from posenc.encodings.xd_rope import XDRoPE
+from posenc.frequencies import NTKAware
 from posenc.rows.row import Row
 
 OPERATED: tuple[Row, ...] = (
@@ -63,5 +65,16 @@ OPERATED: tuple[Row, ...] = (
         "Yu et al. 2025, arXiv:2506.03737",
         ("ComRoPELDAttention", "ComRoPEAPAttention"),
         "For images, as LieRE, where shifting the whole image must change nothing.",
+    ),
+    Row(
+        XDRoPE,
+        (
+            XDRoPE(sections=(1, 2), base=100.0),
+            XDRoPE(sections=(1, 1, 1), numerics="float32"),
+            XDRoPE(sections=(2, 1, 1, 2), scaling=NTKAware(factor=1000.0)),
+        ),
+        "no paper: HunYuan-VL in transformers 5.23",
+        ("HunYuanVLRotaryEmbedding (transformers)", "mrope_section (HunYuan-VL)"),
+        "To compute what transformers computes of HunYuan-VL; for a new model, take a rotation.",
     ),
 )

@@ -120,7 +120,7 @@ def _libraries(encoding: Encoding) -> None:
 
 
 def _wrong_axes(encoding: Encoding) -> None:
-    for shape in ((4,), (4, encoding.axes + 1), (2, 4, 1), ()):
+    for shape in ((encoding.axes + 1,), (4, encoding.axes + 1), (2, 4, 1), ()):
         bad = np.zeros(shape, np.int64)
         refused(f"positions of shape {shape}", partial(_values, encoding, bad, bad), ("positions", "query", "key"))
 

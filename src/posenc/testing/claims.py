@@ -78,7 +78,13 @@ def _isometry(encoding: Encoding) -> None:
 
 
 def _longer(encoding: Rotates) -> str | None:
-    positions = np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])
+    return _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])) or (
+        # Off the line: what cuts through a pair turns it only where its coordinates are alike.
+        _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:]) if isinstance(encoding, Line) else None
+    )
+
+
+def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
