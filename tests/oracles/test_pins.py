@@ -44,6 +44,7 @@ OF_OTHERS = {
     "DAPE",
     "DAPEv2",
     "GatedBias",
+    "XDRoPE",
 }
 
 

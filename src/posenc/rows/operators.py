@@ -73,7 +73,7 @@ OPERATED: tuple[Row, ...] = (
             XDRoPE(sections=(1, 1, 1), numerics="float32"),
             XDRoPE(sections=(2, 1, 1, 2), scaling=NTKAware(factor=1000.0)),
         ),
-        "no paper: HunYuan-VL in transformers 5.23",
+        "no paper: released code of HunYuan-VL; sections are those of Wang et al. 2024, arXiv:2409.12191",
         ("HunYuanVLRotaryEmbedding (transformers)", "mrope_section (HunYuan-VL)"),
         "To compute what transformers computes of HunYuan-VL; for a new model, take a rotation.",
     ),

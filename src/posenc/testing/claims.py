@@ -91,7 +91,7 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
     for role in encoding.roles:
         turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
         change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
-        if change.max() > budget:
+        if not change.max() <= budget:  # what is no number is not as long
             return f"the length of a {role} at position {positions[change.argmax()]} changes by a factor of {1 + change.max():.6g}"
     return None
 
