@@ -150,6 +150,34 @@ def refusals() -> None:
         raise SystemExit("float64 was turned")
 
 
+def caches() -> None:
+    """Rows of a cache and pages, both pairings, token-major memory; what is not kept, and what does not exist."""
+    slots = torch.tensor([[5, 2, -1], [0, 11, 7]])
+    for record, paged, shape in (
+        (RoPE(dim=6, pairing="halves"), False, (2, 12)),
+        (Partial(RoPE(dim=6), dim=8), True, (4, 3)),
+    ):
+        q, k = (content(count, 3, record.head_dim, "bhtd") for count in (4, 2))
+        v = content(2, 3, 5, "bhtd") + 1
+        turn = record.turn(torch.arange(3) + 100)
+        ours = [torch.full((*shape, 2, dim), -9.0).transpose(1, 2) for dim in (record.head_dim, 5)]
+        turned, wanted = q.clone(), [cache.clone() for cache in ours]
+        gpu.into_cache(turned, k, v, (ours[0], ours[1]), slots, paged, *gpu.of_table(turn))
+        for row, token in np.ndindex(2, 3):
+            slot = int(slots[row, token])
+            outer, inner = divmod(slot, shape[1]) if paged else (row, slot)
+            if slot >= 0:
+                wanted[0][outer, :, inner] = turn(k, layout="bhtd")[row, :, token]
+                wanted[1][outer, :, inner] = v[row, :, token]
+        same((turned, *ours), (turn(q, layout="bhtd"), *wanted))
+        before = [cache.clone() for cache in ours]
+        gone = torch.tensor([[12, -2, 2**40]])
+        gpu.into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *gpu.of_table(turn))
+        same(ours, before)
+        if not turned[..., :6].isnan().all():
+            raise SystemExit("a token of a slot that is not there got a number")
+
+
 if __name__ == "__main__":
     for case in sys.argv[1:]:
         globals()[case]()

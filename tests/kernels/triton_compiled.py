@@ -12,6 +12,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
+from posenc.kernels.gpu.cache import turn_into_cache
 from posenc.kernels.gpu.launch import geometry, tile, turn_token, warps
 from posenc.kernels.gpu.waves import Channels, Waves
 
@@ -54,6 +55,12 @@ def turns() -> None:
         check(compiled(turn_token, constants, count), constants, count)
 
 
+def caches() -> None:
+    constants, count = heads_of_llama(axes=1)
+    constants |= {"v_width": 128, "v_wide": 128, "paged": True}
+    check(compiled(turn_into_cache, constants, count), constants, count)
+
+
 def check(ptx: str, constants: dict[str, Any], count: int) -> None:
     """A thread of `count` warps holds its part of both tiles in reads and writes of 16 bytes, and in registers."""
     wide = 2 * (constants["q_tile"] + constants["k_tile"]) * constants["block"] // (8 * 32 * count)
@@ -66,3 +73,4 @@ def check(ptx: str, constants: dict[str, Any], count: int) -> None:
 
 if __name__ == "__main__":
     turns()
+    caches()

@@ -65,19 +65,21 @@ def waves(
 
 @triton.jit
 def turn_heads(
-    source, target, heads, step, to_step, number, cosine, sine, of_head, places, of_axis, first, words, factor,
+    source, target, heads, step, to_step, number, cosine, sine, of_head, places, of_axis, first, words, factor, guard,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
     inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
     tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
-    """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head."""
+    """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
+
+    guard: 0.0, or NaN for a token that must not get a number.
+    """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     here = head < heads
     cos, sin = waves(
         cosine, sine, of_head, head, here, places, of_axis, first, words, factor, pairs, axes, counted, own, block
     )
-    if inverse:
-        sin = -sin
+    cos, sin = cos + guard, (-sin if inverse else sin) + guard
     before, after = source + head * step, target + head * to_step
     a, b = load(before, here, start, half, pairs, adjacent, block)
     if passes:

@@ -48,13 +48,13 @@ def turn_token(
     if of_keys < 0:
         turn_heads(
             q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
-            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor,
+            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
             width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, q_tile, block, wide,
         )  # fmt: skip
     else:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
-            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor,
+            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
             width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, k_tile, block, wide,
         )  # fmt: skip
 
