@@ -33,7 +33,10 @@ def process(script: str, *arguments: str, **environment: str) -> None:
 @needs_triton
 @pytest.mark.parametrize(
     "cases",
-    [("every_record", "heads_of_their_own", "gradients", "refusals"), ("exact_waves", "exact_turns", "caches")],
+    [
+        ("every_record", "heads_of_their_own", "gradients", "refusals"),
+        ("exact_waves", "exact_turns", "caches", "norms"),
+    ],
     ids=" ".join,
 )
 def test_interpreted(cases: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
 from posenc.kernels import gpu
 from posenc.phase import cosine_sine, turn_words
-from posenc.torch import chosen, rotate, rotate_
+from posenc.torch import chosen, rotate, rotate_, rotate_normed, rotate_normed_
 
 RECORDS = (
     RoPE(dim=16, pairing="halves"),
@@ -148,6 +148,27 @@ def refusals() -> None:
             raise
     else:
         raise SystemExit("float64 was turned")
+
+
+def norms() -> None:
+    """Both forms of the weight, channels that stay, both pairings; in place; gradients of vectors and weights."""
+    for record, plus_one, layout in (
+        (RoPE(dim=6, pairing="halves"), False, "bthd"),
+        (Partial(RoPE(dim=6), dim=11, start=3), True, "bhtd"),
+    ):
+        q, k = (content(count, 2, record.head_dim, layout) for count in (3, 2))
+        turn, weights = record.turn(torch.arange(2) + 100), content(2, 1, record.head_dim, "bhtd")[0, :, 0]
+        given = {"epsilon": 1e-2, "plus_one": plus_one, "layout": layout}
+        found, grown = [], []
+        for impl in ("triton", "reference"):
+            leaves = [part.clone().requires_grad_() for part in (q, k, *weights)]
+            named = {"q_weight": leaves[2], "k_weight": leaves[3]}
+            found.append(rotate_normed(*leaves[:2], turn, **named, **given, impl=impl))
+            grown.append(torch.autograd.grad(found[-1], leaves, (k[:, :1, :1] + q, k)))
+        close(found[0], found[1])
+        close(grown[0], grown[1])
+        q, k = rotate_normed_(q, k, turn, q_weight=weights[0], k_weight=weights[1], **given, impl="triton")
+        close((q, k), found[1])
 
 
 def caches() -> None:

@@ -13,7 +13,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 from posenc.kernels.gpu.cache import turn_into_cache
-from posenc.kernels.gpu.launch import geometry, tile, turn_token, warps
+from posenc.kernels.gpu.launch import Norm, geometry, tile, turn_token, warps
 from posenc.kernels.gpu.waves import Channels, Waves
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -26,7 +26,7 @@ def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
     """The PTX of a kernel of bfloat16, after the assembler has taken it too."""
     signature, aligned = {}, {}
     for index, name in enumerate(parameter.name for parameter in kernel.params):
-        tensor = name in ("q", "k", "v", "cosine", "sine", *WHOLE) or name.startswith(("to_", "norm"))
+        tensor = name in ("q", "k", "v", "cosine", "sine", "q_weight", "k_weight", *WHOLE) or name.startswith("to_")
         tensor = tensor and not name.endswith(("_batch", "_head", "_time"))
         if name in constants:
             signature[name] = "constexpr"
@@ -34,7 +34,7 @@ def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
             kind = "i64" if name in WHOLE else "fp32" if name in ("cosine", "sine") else "bf16"
             signature[name], aligned[(index,)] = f"*{kind}", ALIGNED
         else:
-            signature[name] = {"first": "i64", "factor": "fp32"}.get(name, "i32")
+            signature[name] = {"first": "i64", "factor": "fp32", "epsilon": "fp32"}.get(name, "i32")
             if name.endswith(("_batch", "_head", "_time")):
                 aligned[(index,)] = ALIGNED
     source = triton.compiler.ASTSource(kernel, signature, constants, aligned)
@@ -44,13 +44,13 @@ def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
 def heads_of_llama(**changes: Any) -> tuple[dict[str, Any], int]:
     """32 heads of queries and 8 of keys, 128 channels each."""
     table = torch.empty(1, 1, 4, 64)
-    constants = geometry(Waves(table, table), Channels(0, 1, False), 128, False) | changes
+    constants = geometry(Norm(), Waves(table, table), Channels(0, 1, False), 128, False) | changes
     tiles = tile(32, constants["block"]), tile(8, constants["block"])
     return {**constants, "passes": False, "q_tile": tiles[0], "k_tile": tiles[1]}, warps(tiles, constants["block"])
 
 
 def turns() -> None:
-    for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True}):
+    for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True, "normed": True}):
         constants, count = heads_of_llama(**changes)
         check(compiled(turn_token, constants, count), constants, count)
 

@@ -10,6 +10,7 @@ from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
 from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
+from posenc.torch.normed import rotate_normed, rotate_normed_
 from posenc.torch.rotate import Choice, chosen, rotate, rotate_
 from posenc.torch.rows import decode_row, slopes
 from posenc.torch.strided import strided, strided_attention
@@ -30,6 +31,8 @@ __all__ = [
     "module",
     "rotate",
     "rotate_",
+    "rotate_normed",
+    "rotate_normed_",
     "score_mod",
     "slopes",
     "strided",

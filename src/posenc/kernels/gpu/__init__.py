@@ -16,14 +16,16 @@ import torch
 import triton
 
 from posenc.kernels.gpu import cache, operators  # noqa: F401  PyTorch is told of them
+from posenc.kernels.gpu.launch import Norm
 from posenc.kernels.gpu.waves import Channels, Waves, of_table
 from posenc.kernels.native import KINDS
 from posenc.turn import Turn
 
-__all__ = ["Channels", "Waves", "in_place", "into_cache", "into_new", "of_table", "refusal", "refused"]
+__all__ = ["Channels", "Norm", "Waves", "in_place", "into_cache", "into_new", "of_table", "refusal", "refused"]
 
 #: The widest head that one program holds.
 WIDEST = 4096
+PLAIN = Norm()
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:
@@ -49,24 +51,25 @@ def refused(table: Any, *tensors: Any) -> str | None:
     return None
 
 
-def into_new(q: Any, k: Any, waves: Waves, channels: Channels) -> tuple[Any, Any]:
+def into_new(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
-    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, *waves, *channels, False)
+    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, *waves, *channels, False, *norm)
     return turned
 
 
-def in_place(q: Any, k: Any, waves: Waves, channels: Channels) -> None:
+def in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
     """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
-    torch.ops.posenc.turn_pair_triton_(q, k, *waves, *channels, False)
+    torch.ops.posenc.turn_pair_triton_(q, k, *waves, *channels, False, *norm)
 
 
 def into_cache(
-    q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool, waves: Waves, channels: Channels
-) -> None:
+    q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
+    waves: Waves, channels: Channels, norm: Norm = PLAIN,
+) -> None:  # fmt: skip
     """q turned where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
 
     q, k, v: (batch, heads, time, dim). slots: whole numbers (batch or 1, time), each token's place in its row of caches
     (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. Slot -1
     keeps a token out of the cache. Any other that does not exist writes nothing, and gives NaN for the token's query.
     """
-    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *waves, *channels)
+    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *waves, *channels, *norm)

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.gpu.heads import turn_heads
-from posenc.kernels.gpu.launch import geometry, pointers, steps, tile, warps
+from posenc.kernels.gpu.launch import Norm, geometry, read, steps, tile, warps
 from posenc.kernels.gpu.waves import Channels, Waves
 
 
@@ -30,12 +30,13 @@ def copy_heads(
 
 @triton.jit(do_not_specialize=["first"])
 def turn_into_cache(
-    q, k, v, to_k, to_v, slots, cosine, sine, places, words, first, factor,
+    q, k, v, to_k, to_v, slots, q_weight, k_weight, epsilon, cosine, sine, places, words, first, factor,
     q_batch, q_head, q_time, k_batch, k_head, k_time, v_batch, v_head, v_time,
     to_k_batch, to_k_head, to_k_time, to_v_batch, to_v_head, to_v_time,
     of_batch, of_head, of_time, of_axis, slot_batch, slot_time, time, q_heads, k_heads, capacity, page,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
     inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
     v_width: tl.constexpr, v_wide: tl.constexpr, paged: tl.constexpr,
 ):  # fmt: skip
@@ -55,13 +56,15 @@ def turn_into_cache(
         turn_heads(
             queries, queries, q_heads, q_head, q_head,
             number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, guard,
-            width, start, half, pairs, adjacent, inverse, False, axes, counted, own, q_tile, block, wide,
+            q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes and normed, axes, counted, own,
+            normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     elif of_values < 0:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + outer * to_k_batch + inner * to_k_time, heads, k_head, to_k_head,
             of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, k_tile, block, wide,
+            k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            normed, plus_one, k_tile, block, wide,
         )  # fmt: skip
     else:
         copy_heads(
@@ -71,17 +74,26 @@ def turn_into_cache(
 
 
 def launch_into_cache(
-    q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, waves: Waves, channels: Channels
+    q: Any,
+    k: Any,
+    v: Any,
+    to_k: Any,
+    to_v: Any,
+    slots: Any,
+    paged: bool,
+    norm: Norm,
+    waves: Waves,
+    channels: Channels,
 ) -> None:
     """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
     if 0 in (batch, time):
         return
-    compiled, page = geometry(waves, channels, width, False), to_k.shape[2]
+    compiled, page = geometry(norm, waves, channels, width, False), to_k.shape[2]
     q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
     grid = (batch * time, triton.cdiv(q_heads, q_tile) + 2 * triton.cdiv(k_heads, k_tile))
     torch.library.wrap_triton(turn_into_cache)[grid](
-        q, k, v, to_k, to_v, slots, *pointers(waves, q), waves.first, waves.factor,
+        q, k, v, to_k, to_v, slots, *read(norm, waves, q),
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
         *steps(waves), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
         time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
@@ -109,6 +121,10 @@ def turn_into_cache_(
     start: int,
     blocks: int,
     adjacent: bool,
+    q_weight: torch.Tensor | None = None,
+    k_weight: torch.Tensor | None = None,
+    epsilon: float = 0.0,
+    plus_one: bool = False,
 ) -> None:
-    waves = Waves(cosine, sine, places, words, first, factor)
-    launch_into_cache(q, k, v, to_k, to_v, slots, paged, waves, Channels(start, blocks, adjacent))
+    norm, waves = Norm(q_weight, k_weight, epsilon, plus_one), Waves(cosine, sine, places, words, first, factor)
+    launch_into_cache(q, k, v, to_k, to_v, slots, paged, norm, waves, Channels(start, blocks, adjacent))

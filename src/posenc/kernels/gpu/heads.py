@@ -64,15 +64,37 @@ def waves(
 
 
 @triton.jit
+def norm(
+    a, b, c, channel, weight, epsilon,
+    width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
+    passes: tl.constexpr, plus_one: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """Pairs a, b and channels c that stay, each head over its root mean square and times the weight."""
+    square = tl.sum(a * a + b * b, 1)
+    if passes:
+        square += tl.sum(c * c, 1)
+    scale = tl.rsqrt(square / width + epsilon)[:, None]
+    row = weight + tl.zeros((1, 1), tl.int64)
+    first, second = load(row, tl.full((1, 1), True, tl.int1), start, half, pairs, adjacent, block)
+    if plus_one:
+        first, second = first + 1.0, second + 1.0
+    if passes:
+        third = tl.load(weight + channel, mask=channel < width, other=0.0).to(tl.float32)
+        c = c * scale * (third + 1.0 if plus_one else third)
+    return a * scale * first, b * scale * second, c
+
+
+@triton.jit
 def turn_heads(
     source, target, heads, step, to_step, number, cosine, sine, of_head, places, of_axis, first, words, factor, guard,
+    weight, epsilon,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
     inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
-    tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
+    normed: tl.constexpr, plus_one: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
 
-    guard: 0.0, or NaN for a token that must not get a number.
+    guard: 0.0, or NaN for a token that must not get a number. passes: channels that do not turn are written too.
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     here = head < heads
@@ -82,8 +104,14 @@ def turn_heads(
     cos, sin = cos + guard, (-sin if inverse else sin) + guard
     before, after = source + head * step, target + head * to_step
     a, b = load(before, here, start, half, pairs, adjacent, block)
+    channel = tl.arange(0, wide)[None, :]
+    rest = here & (channel < width) & ((channel < start) | (channel >= start + 2 * pairs))
+    c = tl.load(before + channel, mask=rest, other=0.0) if passes else a
+    if normed:
+        a, b, c = norm(
+            a, b, c.to(tl.float32), channel, weight, epsilon,
+            width, start, half, pairs, adjacent, passes, plus_one, block,
+        )  # fmt: skip
     if passes:
-        channel = tl.arange(0, wide)[None, :]
-        rest = here & (channel < width) & ((channel < start) | (channel >= start + 2 * pairs))
-        tl.store(after + channel, tl.load(before + channel, mask=rest), mask=rest)
+        tl.store(after + channel, c.to(after.dtype.element_ty), mask=rest)
     store(after, here, a * cos - b * sin, a * sin + b * cos, start, half, pairs, adjacent, block)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -15,6 +15,18 @@ from posenc.kernels.gpu.waves import Channels, Waves
 #: and 128 bytes a thread of 16-bit numbers are on their way at once. By reckoning; no GPU has been measured.
 PAIRS_A_PROGRAM = 2048
 PAIRS_A_WARP = 1024
+
+
+class Norm(NamedTuple):
+    """What queries and keys are divided and multiplied by before they turn, as the operators take it; None for nothing.
+
+    x / √(mean x² + epsilon) · weight, or · (1 + weight), over a whole head; weights (dim,).
+    """
+
+    q_weight: Any = None
+    k_weight: Any = None
+    epsilon: float = 0.0
+    plus_one: bool = False
 
 
 def tile(heads: int, block: int) -> int:
@@ -32,12 +44,13 @@ def warps(tiles: tuple[int, ...], block: int) -> int:
 
 @triton.jit(do_not_specialize=["first"])
 def turn_token(
-    q, k, to_q, to_k, cosine, sine, places, words, first, factor,
+    q, k, to_q, to_k, q_weight, k_weight, epsilon, cosine, sine, places, words, first, factor,
     q_batch, q_head, q_time, k_batch, k_head, k_time,
     to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
     of_batch, of_head, of_time, of_axis, time, q_heads, k_heads,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
     inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """One tile of heads of one token, of the queries or of the keys; programs are numbered by token within batch."""
@@ -49,13 +62,15 @@ def turn_token(
         turn_heads(
             q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
             number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, q_tile, block, wide,
+            q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     else:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
             of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            width, start, half, pairs, adjacent, inverse, passes, axes, counted, own, k_tile, block, wide,
+            k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            normed, plus_one, k_tile, block, wide,
         )  # fmt: skip
 
 
@@ -70,12 +85,13 @@ def steps(waves: Waves) -> tuple[int, int, int, int]:
     return 0 if waves.places.shape[0] == 1 else batch, 0, time, axis
 
 
-def pointers(waves: Waves, instead: Any) -> tuple[Any, ...]:
-    """The tensors of the waves; where there is none, another that will not be read."""
-    return tuple(instead if part is None else part for part in waves[:4])
+def read(norm: Norm, waves: Waves, instead: Any) -> tuple[Any, ...]:
+    """What the kernel takes of the norm and of the waves; for a tensor that there is not, another that will not be read."""
+    weights, parts = ([instead if part is None else part for part in some] for some in (norm[:2], waves[:4]))
+    return *weights, norm.epsilon, *parts, waves.first, waves.factor
 
 
-def geometry(waves: Waves, channels: Channels, width: int, inverse: bool) -> dict[str, Any]:
+def geometry(norm: Norm, waves: Waves, channels: Channels, width: int, inverse: bool) -> dict[str, Any]:
     """What a kernel is compiled for, tiles aside."""
     pairs = waves.pairs
     return {
@@ -88,23 +104,25 @@ def geometry(waves: Waves, channels: Channels, width: int, inverse: bool) -> dic
         "axes": 0 if waves.words is None else waves.words.shape[0],
         "counted": waves.places is None,
         "own": waves.cosine is not None and waves.cosine.shape[1] > 1,
+        "normed": norm.q_weight is not None,
+        "plus_one": norm.plus_one,
         "block": triton.next_power_of_2(pairs),
         "wide": triton.next_power_of_2(width),
     }
 
 
-def launch(q: Any, k: Any, to_q: Any, to_k: Any, waves: Waves, channels: Channels, inverse: bool) -> None:
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, norm: Norm, waves: Waves, channels: Channels, inverse: bool) -> None:
     """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
     if 0 in (batch, time):
         return
-    compiled = geometry(waves, channels, width, inverse)
+    compiled = geometry(norm, waves, channels, width, inverse)
     q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
     grid = (batch * time, triton.cdiv(q_heads, q_tile) + triton.cdiv(k_heads, k_tile))
     torch.library.wrap_triton(turn_token)[grid](
-        q, k, to_q, to_k, *pointers(waves, q), waves.first, waves.factor,
+        q, k, to_q, to_k, *read(norm, waves, q),
         *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
         *steps(waves), time, q_heads, k_heads,
-        passes=to_q is not q and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
+        passes=(to_q is not q or compiled["normed"]) and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
         num_warps=warps((q_tile, k_tile), compiled["block"]), **compiled,
     )  # fmt: skip
