@@ -57,7 +57,7 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     labels = LABELS.get(peer.model_type, known.absent)
     if any(isinstance(own, dict) for own in (labels or {}).values()):
         return made | _nested(peer, labels, draw, kind, width)
-    spelled = one(draw, kind, width, family.partial)
+    spelled = one(draw, kind, width, family.partial, not family.axes and family.head != "latent")
     if peer.model_type in SECTIONS:
         part = 1.0 if kind == "proportional" else spelled.get("partial_rotary_factor", 1.0)
         spelled["mrope_section"] = _sections(draw, family.axes, int(width * part) // 2)
@@ -118,13 +118,14 @@ def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
     return dim
 
 
-def one(draw: random.Random, kind: str, dim: int, partial: bool) -> dict[str, Any]:
-    """rope_parameters of one type."""
+def one(draw: random.Random, kind: str, dim: int, partial: bool, whole: bool = False) -> dict[str, Any]:
+    """rope_parameters of one type. whole: whether a class whose default type turns whole heads may be asked for a part."""
     made: dict[str, Any] = {"rope_type": kind, "rope_theta": draw.choice([100.0, 1e4, 5e5, 123_456.7, 1_000_000])}
     width = dim
     if kind == "proportional":
         made["partial_rotary_factor"] = draw.choice([0.25, 0.5, 1.0])
-    elif partial:
+    elif partial or (whole and kind != "default" and draw.random() < 0.3):
+        # The functions of transformers for the other types read it in every class.
         made["partial_rotary_factor"] = draw.choice([0.25, 0.5, 1.0])
         width = int(dim * made["partial_rotary_factor"])
     if kind in ("linear", "dynamic", "llama3", "yarn"):

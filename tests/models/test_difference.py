@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, YaRN
-from posenc.models import LayerGroup, ModelPositions, QueryTemperature, diff, fingerprint, from_config
+from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, YaRN
+from posenc.models import LayerGroup, ModelPositions, diff, fingerprint, from_config
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -103,7 +103,7 @@ def test_layers_that_swapped_their_records_are_both_shown() -> None:
 
 
 def test_what_stands_beside_the_records_is_compared() -> None:
-    found = diff(model(RoPE(64)), model(RoPE(64), logit_factor=2.0, query_temperature=QueryTemperature(0.1, 8192)))
+    found = diff(model(RoPE(64)), model(RoPE(64), logit_factor=2.0, query_temperature=StepTemperature(64)))
     assert names(found.parts[0]) == ["logit_factor", "query_temperature"]
 
 
@@ -122,6 +122,23 @@ def test_models_that_only_call_their_layers_otherwise_are_the_same() -> None:
     assert diff(one, other).same
     assert fingerprint(one) != fingerprint(model(RoPE(64), None))
     assert fingerprint(one) != fingerprint(model(RoPE(64), RoPE(64), logit_factor=2.0))
+
+
+def test_what_biases_are_multiplied_by_counts_where_there_are_biases() -> None:
+    """Falcon adds ALiBi before it divides by √d, BLOOM after."""
+    one, other = model(ALiBi(8)), model(ALiBi(8), bias_factor=0.125)
+    assert fingerprint(one) != fingerprint(other)
+    assert names(diff(one, other).parts[0]) == ["bias_factor"]
+    assert fingerprint(model(RoPE(64))) == fingerprint(model(RoPE(64), bias_factor=0.125))
+
+
+def test_a_temperature_counts_whatever_the_width_it_stretches() -> None:
+    warm = [
+        model(None, query_temperature=StepTemperature(*own)) for own in ((64, 0.1), (128, 0.1), (64, 0.2), (64, 0.0))
+    ]
+    assert fingerprint(warm[0]) == fingerprint(warm[1])
+    assert len({fingerprint(own) for own in warm}) == 3
+    assert fingerprint(warm[3]) == fingerprint(model(None))
 
 
 @pytest.mark.parametrize("pair", [(RoPE(8), "x"), (RoPE(8), from_config(LLAMA)), (Linear(2.0), RoPE(8))])

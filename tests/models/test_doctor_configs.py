@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, T5Bias
-from posenc.models import LayerGroup, ModelPositions, QueryTemperature
+from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, T5Bias
+from posenc.models import LayerGroup, ModelPositions
 from posenc.models.doctor import diagnose
 
 LLAMA: dict[str, Any] = {
@@ -74,7 +74,7 @@ def model(*layers: Any, part: str = "text", **beside: Any) -> ModelPositions:
 
 
 R, S = RoPE(64, base=1e6, pairing="halves"), RoPE(64, base=1e4, pairing="halves")
-WARM = QueryTemperature(0.1, 8192, 1)
+WARM = StepTemperature(64, 0.1, 8192, 1)
 NOPE = model(R, R, R, None, R, R, R, None)
 TWO_KINDS = model(
     S, S, RoPE(64, 1e6, "halves", scaling=Linear(8.0)), S, S, RoPE(64, 1e6, "halves", scaling=Linear(8.0))
@@ -144,7 +144,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "no temperature": (model(R, (None, WARM)), model(R, None), "query temperature"),
     "temperature counted from 0": (
         model(R, (None, WARM)),
-        model(R, (None, QueryTemperature(0.1, 8192, 0))),
+        model(R, (None, StepTemperature(64, 0.1, 8192, 0))),
         "query temperature",
     ),
     "temperature on the layers that turn": (model(R, (None, WARM)), model((R, WARM), None), "query temperature"),

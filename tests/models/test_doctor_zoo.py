@@ -15,9 +15,20 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_M
 
 from posenc.models import ModelPositions, diagnose, from_config
 
-SAMPLE = ("llama", "gemma3_text", "gpt_neox", "gpt_oss", "cohere", "deepseek_v3", "phi3", "qwen3")
+SAMPLE = (
+    "llama",
+    "gemma3_text",
+    "gpt_neox",
+    "gpt_oss",
+    "cohere",
+    "deepseek_v3",
+    "phi3",
+    "qwen3",
+    "mlcd_vision_model",
+    "qwen2_vl_vision",
+)
 #: Types that were built, read and compared when this was written; fewer would mean that something is no longer seen.
-LEAST = 140
+LEAST = 170
 
 
 def built(model_type: str) -> tuple[ModelPositions, Any] | None:
@@ -28,17 +39,19 @@ def built(model_type: str) -> tuple[ModelPositions, Any] | None:
         if place is None or "RotaryEmbedding" not in Path(str(place.origin)).read_text():
             return None
         module = importlib.import_module(place.name)
-        rotary = next(found for name, found in vars(module).items() if _is_text_rotary(name, found, module))
+        candidates = [name for name, found in vars(module).items() if _is_rotary(name, found, module)]
+        # A text type has the class of its text first, a tower its own.
+        rotary = vars(module)[min(candidates, key=lambda name: ("Vision" in name) != ("vision" in model_type))]
         config = kind()
         return from_config(json.loads(config.to_json_string())), rotary(config)
     except Exception:  # most configs are of models made of parts, whose modules want a part
         return None
 
 
-def _is_text_rotary(name: str, found: Any, module: Any) -> bool:
+def _is_rotary(name: str, found: Any, module: Any) -> bool:
     return (
         name.endswith("RotaryEmbedding")
-        and "Vision" not in name
+        and name != "Llama4VisionRotaryEmbedding"  # holds complex numbers alone
         and "Audio" not in name
         and inspect.isclass(found)
         and found.__module__ == module.__name__

@@ -96,6 +96,11 @@ def test_nothing_is_too_deep():
         ),
         (b"\xff\xfe\x00", ValueError, "where byte 0 is no UTF-8"),
         (b'{"model_type": "llama", "rope_theta": ' + b"9" * 5000 + b"}", ValueError, "config must be JSON"),
+        (
+            b'{"model_type": "llama", "model_type": "gpt2"}',
+            ValueError,
+            "config must be JSON; got config.json, where the key 'model_type' stands there twice",
+        ),
         (b'{"model_type": "llama", "rope_theta": NaN}', ValueError, "rope_theta must be a finite number"),
     ],
 )
@@ -127,3 +132,12 @@ def test_paths_that_lead_nowhere(path: str, tmp_path: Any, monkeypatch: pytest.M
 def test_what_is_no_config_at_all(config: Any):
     with pytest.raises(TypeError, match="config must be a dict, or the path of a"):
         from_config(config)
+
+
+def test_an_error_about_many_keys_names_a_few():
+    with pytest.raises(ValueError, match=r"^rope_0 must be understood.* and 49994 more") as caught:
+        from_config({"model_type": "llama", **{f"rope_{i}": 1 for i in range(50_000)}})
+    assert len(str(caught.value)) < 400
+    with pytest.raises(ValueError, match="must be understood") as caught:
+        from_config({"model_type": "llama", "rope_" + "x" * 10_000: 1})
+    assert len(str(caught.value)) < 400

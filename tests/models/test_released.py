@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from posenc.models import QueryTemperature, from_config
+from posenc import StepTemperature
+from posenc.models import from_config
 
 RELEASED = json.loads((Path(__file__).parent / "released.json").read_text(encoding="utf-8"))
 BY_NAME = {one["checkpoint"]: one for one in RELEASED}
@@ -35,7 +36,7 @@ def test_what_multiplies_logits_and_queries():
     assert only("DeepSeek-V3").logit_factor == pytest.approx((0.1 * 3.6888794541139363 + 1) ** 2, rel=1e-15)
     assert only("DeepSeek-V3").rotation.encoding.attention_factor == 1.0
     turning, still = from_config(BY_NAME["Llama 4 Scout"]["config"]).groups
-    assert (turning.query_temperature, still.query_temperature) == (None, QueryTemperature(0.1, 8192, start=1))
-    assert only("Ministral 3, class defaults").query_temperature == QueryTemperature(0.1, 16384, start=0)
+    assert (turning.query_temperature, still.query_temperature) == (None, StepTemperature(128, 0.1, 8192, start=1))
+    assert only("Ministral 3, class defaults").query_temperature == StepTemperature(128, 0.1, 16384, start=0)
     assert only("OPT 125M").offset == 2
     assert only("T5 small").logit_factor == 8.0

@@ -71,3 +71,40 @@ def test_what_the_class_cannot_say():
         to_config(meta, {"model_type": "llama", **BASE})
     with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
         to_config(of(RoPE(dim=16, pairing="halves")), {"model_type": "llama", **BASE})  # another width
+
+
+MLA = {"model_type": "deepseek_v3", **BASE, "rope_theta": 1e4}
+YARN = {
+    "rope_type": "yarn",
+    "factor": 40.0,
+    "original_max_position_embeddings": 4096,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
+}
+
+
+def test_the_share_of_a_head_is_left_out_where_the_class_states_a_width():
+    """transformers would take the share of qk_rope_head_dim once more."""
+    start = from_config({**MLA, "rope_scaling": YARN})
+    made = to_config(start, MLA)
+    assert "partial_rotary_factor" not in made["rope_parameters"]
+    assert from_config(made).groups[0].encodings == start.groups[0].encodings
+    stated = {"rope_parameters": {**YARN, "rope_theta": 1e4, "partial_rotary_factor": 0.5}}
+    with pytest.raises(
+        ValueError, match=r"^rope_parameters.partial_rotary_factor must be left out where qk_rope_head_dim"
+    ):
+        from_config({"model_type": "deepseek_v3", **BASE, **stated})
+
+
+def test_what_multiplies_queries_and_logits_is_written_or_refused():
+    heads = {**BASE, "head_dim": 8}
+    scaled = {"rope_parameters": {**YARN, "rope_theta": 1e6, "llama_4_scaling_beta": 0.1}}
+    start = from_config({"model_type": "ministral3", **heads, **scaled})
+    made = to_config(start, {"model_type": "ministral3", **heads})
+    assert from_config(made).groups[0].query_temperature == start.groups[0].query_temperature
+    with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
+        to_config(start, {"model_type": "llama", **heads, "rope_theta": 1e4})
+    sharper = from_config({**MLA, "rope_scaling": YARN}).groups[0]
+    softer = LayerGroup("text", "full_attention", sharper.layers, sharper.encodings, logit_factor=1.25)
+    with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
+        to_config(ModelPositions("mine", (softer,)), MLA)

@@ -71,6 +71,8 @@ def told(group: LayerGroup) -> list[str]:
         said.append(f"the first token reads row {group.offset} of the table")
     if group.logit_factor != 1.0:
         said.append(f"logits are multiplied by {group.logit_factor:.6g} besides 1/√d")
+    if group.bias_factor != 1.0:
+        said.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
     if group.query_temperature is not None:
         said.append(f"queries are multiplied by {group.query_temperature!r}")
     return said
@@ -139,6 +141,7 @@ def _facts(found: ModelPositions) -> dict[str, Any]:
             "offset": group.offset,
             "logit_factor": group.logit_factor,
             "query_temperature": group.query_temperature,
+            "bias_factor": group.bias_factor,
             "words": told(group),
             "values": group.values,
             "notes": group.notes,

@@ -21,7 +21,7 @@ from posenc.models.planner import ContextPlan, plan_context
 from posenc.models.planner_figures import base_bound
 from posenc.models.position_table import fitted_table, read_table
 from posenc.models.read import from_config
-from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, Value
+from posenc.models.records import LayerGroup, ModelPositions, Value
 from posenc.models.search import Finding
 from posenc.models.to_config import to_config
 
@@ -38,7 +38,6 @@ __all__ = [
     "HeadShape",
     "LayerGroup",
     "ModelPositions",
-    "QueryTemperature",
     "Value",
     "base_bound",
     "channel_order",

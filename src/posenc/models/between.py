@@ -96,7 +96,7 @@ def _contents(one: Content, other: Content) -> tuple[Finding, ...] | None:
         if more is None:
             return None
         found += more
-    for name in ("offset", "logit_factor", "query_temperature"):
+    for name in ("offset", "logit_factor", "query_temperature", "bias_factor"):
         mine, theirs = getattr(one, name), getattr(other, name)
         if mine != theirs:
             found.append(_field(name.replace("_", " "), str(mine), str(theirs)))

@@ -84,8 +84,12 @@ def _(record: ModelPositions) -> Form:
 def _(record: LayerGroup) -> Form:
     """What a group does, whatever its layers are called."""
     made = [form for form in map(canonical, record.encodings) if form != NOTHING]
-    temperature = record.query_temperature
-    warm = () if temperature is None or not temperature.beta else (repr(temperature),)
+    warm: tuple[Form, ...] = ()
+    if record.query_temperature is not None and record.query_temperature.scale:
+        heat = record.query_temperature
+        warm = (("query temperature", number(heat.scale, FACTOR), heat.floor, heat.start),)
+    if record.bias_factor != 1.0 and any(own.door == "biases" for own in record.encodings):
+        warm = (*warm, ("biases times", number(record.bias_factor, FACTOR)))
     offset = record.offset if made else 0
     return ("group", offset, number(record.logit_factor, FACTOR), *warm, *made)
 

@@ -178,6 +178,7 @@ def _beside(group: LayerGroup) -> dict[str, Any]:
         "offset": group.offset,
         "logit_factor": group.logit_factor,
         "query_temperature": group.query_temperature or ABSENT,
+        "bias_factor": group.bias_factor,
     }
 
 

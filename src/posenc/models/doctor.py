@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def _like(stack: Encoding | ModelPositions, other: Encoding | ModelPositions) ->
     groups = []
     for group in other.groups:
         own = tuple(stack if record.door == stack.door else record for record in group.encodings)
-        groups.append(LayerGroup(group.part, group.attention, group.layers, own, group.offset, group.logit_factor))
+        groups.append(replace(group, encodings=own))
     return ModelPositions(other.model_type, tuple(groups))
 
 

@@ -65,12 +65,18 @@ class FrequenciesSeen(Evidence):
         if use.swapped or use.mixed or use.query_turns != 1.0:
             return False
         made = pairs(use, "query", exact)
-        if made.rate_first.shape != self.values.shape:
+        rates = made.rate_first
+        if rates.shape != self.values.shape:  # of several axes, modules hold the ladder that all share
+            ladders = [rates[made.axis == axis] for axis in np.unique(made.axis)]
+            if any(not np.array_equal(ladder, ladders[0]) for ladder in ladders):
+                return False
+            rates = ladders[0]
+        if rates.shape != self.values.shape:
             return False
         slack = HELD if exact else ROUGH
         if self.attention is not None and abs(made.factor - self.attention) > 1e-5 * self.attention:
             return False
-        return bool(np.all(np.abs(made.rate_first - self.values) <= slack * np.abs(made.rate_first)))
+        return bool(np.all(np.abs(rates - self.values) <= slack * np.abs(rates)))
 
     def rates(self) -> np.ndarray:
         return self.values

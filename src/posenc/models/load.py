@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def _parsed(path: Path) -> dict[str, Any]:
             f"config must be a file of at most {LARGEST_FILE} bytes; got {size}. Give config.json, not the weights."
         )
     try:
-        data = json.loads(path.read_bytes().decode("utf-8"))
+        data = json.loads(path.read_bytes().decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as problem:
         raise ValueError(
             f"config must be JSON; got {path.name}, where {_said(problem)}. Give the config.json."
@@ -60,6 +61,15 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise TypeError(f"config must hold a JSON object; got {type(data).__name__}. Give the config.json of a model.")
     _shallow(data)
     return data
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each key of which stands there once: which of two counts, nobody says."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice[:80]!r} stands there twice")
+    return made
 
 
 def _said(problem: Exception) -> str:

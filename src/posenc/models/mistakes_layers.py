@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from posenc.doors import Encoding
+from posenc.encodings.temperature import StepTemperature
 from posenc.models.canonical import Form, canonical
-from posenc.models.records import LayerGroup, ModelPositions, QueryTemperature, counted
+from posenc.models.records import LayerGroup, ModelPositions, counted
 from posenc.models.use import parts
 
 
@@ -18,10 +19,11 @@ class Content(NamedTuple):
     encodings: tuple[Encoding, ...]
     offset: int = 0
     logit_factor: float = 1.0
-    query_temperature: QueryTemperature | None = None
+    query_temperature: StepTemperature | None = None
+    bias_factor: float = 1.0
 
     def form(self) -> Form:
-        return canonical(LayerGroup("text", "", (0,), *self))
+        return canonical(LayerGroup("text", "", (0,), **self._asdict()))
 
 
 #: The layers of one kind of one part, and what each does.
@@ -44,7 +46,7 @@ def plan(model: ModelPositions) -> Plan:
     found: dict[tuple[str, str], list[tuple[int, Content]]] = {}
     for group in model.groups:
         kind = "before" if not group.layers else "cross" if "cross" in group.attention else "layers"
-        content = Content(group.encodings, group.offset, group.logit_factor, group.query_temperature)
+        content = Content(**{name: getattr(group, name) for name in Content._fields})
         found.setdefault((group.part, kind), []).extend((layer, content) for layer in group.layers or (-1,))
     return {key: tuple(sorted(run, key=lambda pair: pair[0])) for key, run in found.items()}
 
@@ -182,7 +184,7 @@ def temperature(own: list[Content], other: list[Content]) -> Contents:
         [content._replace(query_temperature=None if content.query_temperature else used) for content in own],
         {"said": "is applied in the other layers"},
     )
-    moved = replace(used, start=1 - used.start)
+    moved = replace(used, start=0 if used.start else 1)
     yield (
         [content._replace(query_temperature=moved) if content.query_temperature else content for content in own],
         {"said": f"counts positions from {moved.start} where {used.start} is meant"},

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
 from posenc.doors import Encoding, Rotates
+from posenc.encodings.temperature import StepTemperature
 from posenc.turn import Pairing, of_pairs
 
 Source = Literal["file", "class default", "caller"]
@@ -38,36 +38,6 @@ class Value:
 
 
 @dataclass(frozen=True)
-class QueryTemperature:
-    """What a query at place p is multiplied by: 1 + beta·ln(1 + ⌊(p + start)/floor⌋).
-
-    Released with Llama 4 (start=1, on its layers without rotation) and Ministral 3 (start=0).
-
-    >>> QueryTemperature(beta=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
-    [1.0, 1.0, 1.0693, 1.2398]
-    """
-
-    beta: float
-    floor: int
-    start: int = 0
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            beta=_check.real("beta", self.beta, 0.0, 1e3),
-            floor=_check.integer("floor", self.floor, 1, 2**53),
-            start=_check.integer("start", self.start, 0, 1),
-        )
-
-    def factor(self, positions: Array) -> Array:
-        """The factor for every position; float64 in NumPy, float32 elsewhere."""
-        positions = _array.as_array("positions", positions)
-        dtype = _array.result_dtype(None, positions)
-        steps = _array.astype((positions + self.start) // self.floor, dtype)
-        return _array.namespace(positions).log1p(steps) * self.beta + 1.0
-
-
-@dataclass(frozen=True)
 class LayerGroup:
     """Layers of one part of a model that treat positions alike.
 
@@ -86,7 +56,7 @@ class LayerGroup:
     encodings: tuple[Encoding, ...]
     offset: int = 0
     logit_factor: float = 1.0
-    query_temperature: QueryTemperature | None = None
+    query_temperature: StepTemperature | None = None
     values: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
     bias_factor: float = 1.0

@@ -69,4 +69,5 @@ def of_group(group: LayerGroup) -> dict[str, Any] | None:
     if not isinstance(inner, RoPE):
         raise ValueError(f"scaling must be one that a config can state here; got {record!r:.80}. Write it by hand.")
     share = {"partial_rotary_factor": inner.dim / record.head_dim} if isinstance(record, Partial) else {}
-    return {**share, **rope_parameters(inner)}
+    heat = {} if group.query_temperature is None else {"llama_4_scaling_beta": group.query_temperature.scale}
+    return {**share, **heat, **rope_parameters(inner)}

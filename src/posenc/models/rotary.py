@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from posenc.encodings.temperature import StepTemperature
 from posenc.frequencies import YaRN
 from posenc.models import rope
 from posenc.models.axes import SECTIONS, Allotment, allotted, turned_width
 from posenc.models.families import Family
 from posenc.models.fields import Fields
 from posenc.models.layers import layer_types
-from posenc.models.records import LayerGroup, QueryTemperature, Value
+from posenc.models.records import LayerGroup, Value
 from posenc.models.scalings import READS, has, real
 from posenc.models.table import ModelClass
 from posenc.models.turning import ropes
@@ -29,6 +30,8 @@ EXTRA: dict[str, frozenset[str]] = {
 }
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = frozenset({"mrope_section", "mrope_interleaved"})
+#: Keys that an error names.
+MOST_NAMED = 5
 #: Notes on classes whose name or habit misleads.
 NOTES = {
     **dict.fromkeys(
@@ -77,7 +80,8 @@ def still(fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], f
     """Layers that do not rotate."""
     heat = None
     if model_type == "llama4_text" and fields.truth("attn_temperature_tuning"):
-        heat = QueryTemperature(number(fields, "attn_scale"), fields.integer("floor_scale", 1, 2**53), start=1)
+        dim, scale = _head_dim(fields, family, kind, layers), number(fields, "attn_scale")
+        heat = StepTemperature(dim, scale, fields.integer("floor_scale", 1, 2**30), start=1)
     return LayerGroup(family.part, kind, layers, (), query_temperature=heat)
 
 
@@ -103,7 +107,7 @@ def group(
         layers=layers,
         encodings=(record,),
         logit_factor=_sharpened(values, name, family),
-        query_temperature=_temperature(values),
+        query_temperature=_temperature(values, head.dim),
         values=(*sources(values, name), *sections, *_widths(fields)),
         notes=(*rope.ignored(name, values, extra), *((NOTES[model_type],) if model_type in NOTES else ())),
     )
@@ -133,9 +137,15 @@ def _allotment(values: Rope, width: int, model_type: str, family: Family) -> tup
 def refusal(keys: list[str]) -> str:
     """The error for keys that nobody understands."""
     return (
-        f"{keys[0]} must be understood, since it concerns positions; got a key that is not known here"
-        f"{f' (nor {keys[1:]})' if keys[1:] else ''}. If it is harmless, give waive=({', '.join(map(repr, keys))},)."
+        f"{keys[0][:80]} must be understood, since it concerns positions; got a key that is not known here"
+        f"{f' (nor {_named(keys[1:])})' if keys[1:] else ''}. If it is harmless, give waive=({_named(keys)},)."
     )
+
+
+def _named(keys: list[str]) -> str:
+    """The keys, or the first of many; each cut where nobody would read on."""
+    more = f", and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
+    return ", ".join(repr(key) if len(key) < 80 else f"{key[:80]!r}..." for key in keys[:MOST_NAMED]) + more
 
 
 def pairing_of(fields: Fields, family: Family) -> Literal["adjacent", "halves"]:
@@ -149,6 +159,11 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, 
     """The width of a head, and how much of it turns."""
     if family.head == "latent":
         turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
+        if name != "default" and real(values, "partial_rotary_factor", 1.0) != 1.0:
+            raise ValueError(
+                f"{values['partial_rotary_factor'].key} must be left out where qk_rope_head_dim says which channels turn; got "
+                f"{values['partial_rotary_factor'].value!r}. The class would make frequencies for a part of these alone."
+            )
         return rope.Head(turning + unturned, turning, unturned)
     dim = _head_dim(fields, family, kind, layers)
     if family.part == "vision" and family.axes:
@@ -220,10 +235,10 @@ def _sharpened(values: Rope, name: str, family: Family) -> float:
     return YaRN(real(values, "factor"), 2**30, **both).softmax_factor
 
 
-def _temperature(values: Rope) -> QueryTemperature | None:
+def _temperature(values: Rope, dim: int) -> StepTemperature | None:
     if not has(values, "llama_4_scaling_beta"):
         return None
-    return QueryTemperature(real(values, "llama_4_scaling_beta"), int(real(values, rope.TRAINED)))
+    return StepTemperature(dim, real(values, "llama_4_scaling_beta"), int(real(values, rope.TRAINED)), start=0)
 
 
 def number(fields: Fields, name: str) -> float:

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.doors import Encoding
 from posenc.models.load import loaded
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions
 from posenc.models.rope_parameters import OLDER, of_group
 
+#: The key of the share of a head that turns.
+SHARE = "partial_rotary_factor"
 #: Keys of a rotation beside rope_parameters, in older files of several model types.
 BESIDE = (
     *OLDER,
-    "partial_rotary_factor",
+    SHARE,
     "rotary_pct",
     "rotary_emb_base",
     "rope_local_base_freq",
@@ -62,10 +63,15 @@ def to_config(
 
 
 def _forms(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
-    """One rotation for all layers that turn, if they have one, and one for each type of layer."""
-    turning = [keys for keys in map(of_group, groups) if keys is not None]
-    flat = [turning[0]] if turning and all(keys == turning[0] for keys in turning) else []
-    return [*flat, {group.attention: of_group(group) for group in groups}]
+    """One rotation for all layers that turn, if they have one, and one for each type of layer; both without the share of a head
+    that turns as well, for classes that state a width in its place."""
+    made = [of_group(group) for group in groups]
+    found: list[dict[str, Any]] = []
+    for kept in (made, [keys and {name: keys[name] for name in keys if name != SHARE} for keys in made]):
+        turning = [keys for keys in kept if keys is not None]
+        found += [turning[0]] if turning and all(keys == turning[0] for keys in turning) else []
+        found.append({group.attention: keys for group, keys in zip(groups, kept, strict=True)})
+    return found
 
 
 def _with(data: Mapping[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
@@ -74,8 +80,13 @@ def _with(data: Mapping[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in data.items() if name not in BESIDE}, "rope_parameters": keys}
 
 
-def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Encoding, ...]]:
-    return {layer: group.encodings for group in groups for layer in group.layers}
+def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
+    """What each layer does: its records, and what multiplies queries and logits."""
+    return {
+        layer: (*group.encodings, group.query_temperature, group.logit_factor)
+        for group in groups
+        for layer in group.layers
+    }
 
 
 def _first_difference(found: Mapping[int, Any], wanted: Mapping[int, Any]) -> str:
