@@ -16,7 +16,7 @@ from transformers import Gemma3TextConfig, LlamaConfig
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from posenc import ALiBi, LongRoPE, RoPE, YaRN
+from posenc import ALiBi, Learned, LongRoPE, RoPE, YaRN
 from posenc.models import from_config
 from posenc.models.doctor import diagnose
 
@@ -181,7 +181,8 @@ def test_an_npz_with_a_pickle_inside_is_refused(tmp_path: Path) -> None:
         (RoPE(64), {"q": np.ones((3, 64)), "k": np.ones((3, 64)), "logits": np.ones((2, 3))}, "logits must have shape"),
         (RoPE(64), {"cos": np.array(["a"]), "sin": np.ones(1)}, "cos must hold up to"),
         (RoPE(64), {"cos": np.ones((3, 32)), "sin": np.ones((3, 32)), "positions": [0, 1]}, "positions must have one"),
-        (ALiBi(8), {"inv_freq": np.ones(3)}, "first must rotate queries and keys"),
+        (ALiBi(8), {"inv_freq": np.ones(3)}, "second must hold bias, or q, k and logits, for ALiBi"),
+        (Learned(8, 8), {"inv_freq": np.ones(3)}, "first must rotate queries and keys"),
     ],
 )
 def test_bad_input_is_named(first: Any, second: Any, message: str) -> None:

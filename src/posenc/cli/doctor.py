@@ -24,9 +24,10 @@ class Doctor:
     """Compare two configs, or a config with what runs, and name the known mistake that makes them differ, in one sentence.
 
     The first is what is meant. The second is another config or record; arrays in an .npz or .safetensors file (inv_freq; cos and
-    sin; q and q_rotated, k and k_rotated; or q, k and logits; with positions where they are not 0, 1, 2, ...); or FILE.py:NAME, a
-    torch module of your own, whose file is then run. Mistakes are tried alone and in pairs. What no logit can see is not
-    flagged: other spellings of the same, one shift of all positions under a rotation, float32 rounding.
+    sin; q and q_rotated, k and k_rotated; or q, k and logits; with positions where they are not 0, 1, 2, ...; of ALiBi and T5 bias, or
+    q, k and logits of all heads, and the table); or FILE.py:NAME, a torch module of your own, whose file is then run. Mistakes are
+    tried alone and in pairs. What no logit can see is not flagged: other spellings of the same, one shift of all positions under a
+    rotation, float32 rounding.
 
     Exit code 0 when they agree, 1 when they differ, 2 when they cannot be compared.
 
@@ -45,6 +46,9 @@ class Doctor:
     layer: int | None = None
     """Of which layer the arrays are, where layers differ."""
 
+    part: Annotated[str | None, tyro.conf.arg(metavar="PART")] = None
+    """Of which part, encoder or decoder, say, where parts differ."""
+
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """bhtd or bthd, for q and k with heads."""
 
@@ -54,7 +58,8 @@ class Doctor:
     def run(self) -> int:
         from posenc.models import diagnose
 
-        found = diagnose(stack("first", self.first), _second(self.second), layer=self.layer, layout=self.layout)
+        meant, there = stack("first", self.first), _second(self.second)
+        found = diagnose(meant, there, layer=self.layer, layout=self.layout, part=self.part)
         print(show.as_json(_facts(found))) if self.json else tell(found)
         return 0 if found.agree else 1
 

@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from posenc.doors import Encoding, Rotates
+from posenc.doors import Biases, Encoding, Rotates
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.t5 import T5Bias
+from posenc.models import bias_seen, mistakes_bias
 from posenc.models.between import between
 from posenc.models.difference import Difference, diff
 from posenc.models.evidence import Evidence, FrequenciesSeen, TableSeen, TurnedSeen
 from posenc.models.live import is_module, of_module
 from posenc.models.mistake import Hints
-from posenc.models.mistakes_layers import Content, plan
+from posenc.models.mistakes_layers import plan
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions
 from posenc.models.search import Finding, explained, shifted
-from posenc.models.seen import NAMES, evidence, from_file
+from posenc.models.seen import NAMES, evidence, from_file, read
 from posenc.models.use import Use, parts
 
 
@@ -50,13 +53,16 @@ class Diagnosis:
         return "\n".join(self.lines())
 
 
-def diagnose(first: Any, second: Any, *, layer: int | None = None, layout: str | None = None) -> Diagnosis:
+def diagnose(
+    first: Any, second: Any, *, layer: int | None = None, layout: str | None = None, part: str | None = None
+) -> Diagnosis:
     """Name the mistake that makes the second stack differ from the first, or say that none of the known ones does.
 
     first: what is meant: a record, what `from_config` returns, or a config (a dict, or the path of its file or folder).
     second: what is there: any of these; a live torch module; or arrays, as a dict or in an .npz or .safetensors file (never
     a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with
-    `positions` where they are not 0, 1, 2, ....   layer: of which layer the arrays are, where layers differ.
+    `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads
+    (heads, n, m), and the learned `table`.   layer, part: of which layer and part the arrays are, where these differ.
     layout: "bhtd" or "bthd", for q and k with heads.
 
     The bank of mistakes is tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
@@ -67,11 +73,14 @@ def diagnose(first: Any, second: Any, *, layer: int | None = None, layout: str |
     >>> print(found.findings[0].sentence)
     The base is 10000 where 500000 is meant.
     """
-    meant = _stack("first", first)
-    seen = _seen(second, layout, meant)
-    if seen is None:
+    meant, arrays = _stack("first", first), _arrays(second)
+    if arrays is None and not is_module(second):
         return _of_stacks(meant, _stack("second", second))
-    return _of_evidence(meant, seen, layer)
+    groups = _groups(meant, layer, part)
+    if arrays is not None and any(isinstance(record, Biases) for group in groups for record in group.encodings):
+        return _of_bias(groups, arrays, isinstance(meant, ModelPositions))
+    seen = [("", evidence(arrays, layout))] if arrays is not None else of_module(second, _length(meant))
+    return _of_evidence(groups, meant, seen)
 
 
 def _stack(name: str, given: Any) -> Encoding | ModelPositions:
@@ -84,19 +93,48 @@ def _stack(name: str, given: Any) -> Encoding | ModelPositions:
     )
 
 
-def _seen(second: Any, layout: str | None, meant: Encoding | ModelPositions) -> list[tuple[str, Evidence]] | None:
-    """What arrays, files of them or modules show; None for what is a config or a record."""
-    if is_module(second):
-        return of_module(second, _length(meant))
+def _arrays(second: Any) -> Mapping[str, Any] | None:
+    """Arrays, or those of a file; None for what is a config, a record or a module."""
     if isinstance(second, str | Path) and Path(second).suffix in (".npz", ".safetensors"):
-        return [("", evidence(from_file(Path(second)), layout))]
+        return from_file(Path(second))
     if isinstance(second, str | Path) and Path(second).suffix in (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt"):
         raise ValueError(
             f"second must not be a pickle, which can run any code when loaded; got {Path(second).name}. Save it as .safetensors or .npz."
         )
     if isinstance(second, Mapping) and (set(second) & set(NAMES)) and "model_type" not in second:
-        return [("", evidence(second, layout))]
+        return second
     return None
+
+
+def _groups(meant: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
+    """What is meant for the layers that arrays are of."""
+    if isinstance(meant, Encoding):
+        return (LayerGroup("text", "", (0,), (meant,)),)
+    own = meant.groups if part is None else meant.of(part)
+    return tuple(group for group in own if layer is None or layer in group.layers)
+
+
+def _of_bias(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], model: bool) -> Diagnosis:
+    """Arrays of a model whose positions are biases of distance."""
+    kinds = {
+        (record, group.bias_factor, group.logit_factor)
+        for group in groups
+        for record in group.encodings
+        if isinstance(record, Biases)
+    }
+    if len(kinds) > 1:
+        raise ValueError(
+            "part must say of which part of the model these arrays are; there are others. Give 'encoder', say."
+        )
+    record, factor, logit_factor = kinds.pop()
+    if not isinstance(record, ALiBi | T5Bias):
+        raise ValueError(
+            f"first must be ALiBi or T5Bias to be compared with arrays of a bias; got {record!r:.100}. Compare records instead."
+        )
+    # Models with ALiBi mask later keys, whatever their code writes there.
+    shown = bias_seen.seen(read(arrays), record, logit_factor, causal=model and isinstance(record, ALiBi))
+    agree, findings, notes = mistakes_bias.verdict(bias_seen.BiasUse(record, factor), shown)
+    return Diagnosis(agree, findings, notes)
 
 
 def _length(meant: Encoding | ModelPositions) -> int | None:
@@ -131,12 +169,14 @@ def _like(stack: Encoding | ModelPositions, other: Encoding | ModelPositions) ->
     return ModelPositions(other.model_type, tuple(groups))
 
 
-def _of_evidence(meant: Encoding | ModelPositions, seen: list[tuple[str, Evidence]], layer: int | None) -> Diagnosis:
+def _of_evidence(
+    groups: tuple[LayerGroup, ...], meant: Encoding | ModelPositions, seen: list[tuple[str, Evidence]]
+) -> Diagnosis:
     findings: list[Finding] = []
     notes: list[str] = []
     agree = True
     for label, shown in seen:
-        record = _turning(meant, label, layer)
+        record = _turning(groups, label)
         if shown.fits(Use(record)):
             notes += _unseen(record, shown)
             continue
@@ -152,18 +192,10 @@ def _of_evidence(meant: Encoding | ModelPositions, seen: list[tuple[str, Evidenc
     return Diagnosis(agree, tuple(findings), tuple(dict.fromkeys(notes)))
 
 
-def _turning(meant: Encoding | ModelPositions, label: str, layer: int | None) -> Rotates:
+def _turning(groups: tuple[LayerGroup, ...], label: str) -> Rotates:
     """The one rotation that the evidence is of."""
-    if isinstance(meant, Encoding):
-        groups: list[tuple[str, Content]] = [("", Content((meant,)))]
-    else:
-        groups = [
-            (group.attention, Content(group.encodings))
-            for group in meant.groups
-            if layer is None or layer in group.layers
-        ]
-    named = [content for attention, content in groups if label and attention == label]
-    records = [record for content in named or [own for _, own in groups] for record in content.encodings]
+    named = [group for group in groups if label and group.attention == label]
+    records = [record for group in named or groups for record in group.encodings]
     turning = list(dict.fromkeys(record for record in records if isinstance(record, Rotates)))
     if not turning:
         raise ValueError(
@@ -171,7 +203,7 @@ def _turning(meant: Encoding | ModelPositions, label: str, layer: int | None) ->
         )
     if len(turning) > 1:
         raise ValueError(
-            f"layer must say of which layer these arrays are, since layers differ; got {layer}. Give layer=0, say."
+            "layer must say of which layer these arrays are, since layers differ; give layer=0, say, and part where parts differ."
         )
     return turning[0]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from posenc import _check
 from posenc.encodings.temperature import StepTemperature
 from posenc.frequencies import YaRN
 from posenc.models import rope
@@ -159,16 +160,18 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, 
     """The width of a head, and how much of it turns."""
     if family.head == "latent":
         turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
-        if name != "default" and real(values, "partial_rotary_factor", 1.0) != 1.0:
+        share = values.get("partial_rotary_factor")
+        if share and share.source != "class default" and name not in ("default", "proportional") and share.value != 1:
             raise ValueError(
-                f"{values['partial_rotary_factor'].key} must be left out where qk_rope_head_dim says which channels turn; got "
-                f"{values['partial_rotary_factor'].value!r}. The class would make frequencies for a part of these alone."
+                f"{share.key} must be left out where qk_rope_head_dim says which channels turn; got {_check.shown(share.value)}. "
+                "The class would make frequencies for a part of these alone."
             )
         return rope.Head(turning + unturned, turning, unturned)
     dim = _head_dim(fields, family, kind, layers)
     if family.part == "vision" and family.axes:
         return rope.Head(dim, turned_width(family.axes, dim))
-    if name == "proportional" or not (family.partial or name != "default"):
+    own_rule = name == "proportional" or (name == "dynamic" and has(values, "alpha"))
+    if own_rule or not (family.partial or name != "default"):
         return rope.Head(dim, dim)
     width = int(dim * real(values, "partial_rotary_factor", 1.0))
     if width % 2 or not 0 < width <= dim:

@@ -29,7 +29,9 @@ NAMES = {
     "query_positions": "of q, where they differ from those of k",
     "key_positions": "of k",
     "logits": "(n, m), before the softmax",
-    "scale": "what q·k is multiplied by; 1/√dim where left out",
+    "scale": "what q·k is multiplied by; 1/√dim, or what the model multiplies by, where left out",
+    "bias": "of ALiBi or T5, (heads, n, m)",
+    "table": "of T5, (buckets, heads)",
 }
 #: The most numbers of one array that are compared.
 MOST = 1 << 24
@@ -54,14 +56,19 @@ def numbers(name: str, value: Any) -> tuple[np.ndarray, str]:
     return array.astype(np.float64), kind if kind in ("float16", "bfloat16", "float32") else "float64"
 
 
-def evidence(given: Mapping[str, Any], layout: str | None = None) -> Evidence:
-    """What named arrays show. Raises ValueError for a name that is not known, or arrays that do not belong together."""
+def read(given: Mapping[str, Any]) -> dict[str, tuple[np.ndarray, str]]:
+    """Named arrays as numbers. Raises ValueError for a name that is not known."""
     unknown = sorted(set(map(str, given)) - set(NAMES))
     if unknown or not given:
         raise ValueError(
             f"second must hold arrays named as {', '.join(NAMES)}; got {', '.join(unknown)[:200] or 'none'}. Rename them."
         )
-    arrays = {name: numbers(name, value) for name, value in given.items()}
+    return {name: numbers(name, value) for name, value in given.items()}
+
+
+def evidence(given: Mapping[str, Any], layout: str | None = None) -> Evidence:
+    """What named arrays show of a rotation. Raises ValueError for a name that is not known, or arrays that do not belong together."""
+    arrays = read(given)
     found: list[Evidence] = []
     if "cos" in arrays or "sin" in arrays:
         found.append(_table(arrays))
