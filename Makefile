@@ -39,7 +39,7 @@ nightly: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
 
 bench: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py && $(BIN)/python docs/generate.py
 
 # The golden vectors, byte for byte, from the scalar oracles.
 golden: $(VENV)/.test

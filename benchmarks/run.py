@@ -1,48 +1,126 @@
-"""Every benchmark, with its picture in numbers: `make bench`, or `python benchmarks/run.py table rotate`.
+"""Every benchmark: `make bench`, or `python benchmarks/run.py rotate decode` for some of them.
 
-Ratios of CPU time in one process, rounds interleaved, against a floor and against peers; nothing is timed before it has
-been shown to be right. Results go to benchmarks/results as JSON with the machine described.
+Ratios of CPU time on one thread, rounds interleaved in one process a benchmark, against a floor and against peers;
+nothing is timed before it has been shown to be right. Results go to benchmarks/results as JSON with the machine described,
+with a table of the goals and a picture of both. A peer that is missing or fails is named with its reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
-import bias
-import catalog
-import rotate
-import strided
-import table
-from measure import busy, machine
+from judge import judged
+from machine import Allocator, busy, machine, settle
+from picture import main as drawn
 
 RESULTS = Path(__file__).parent / "results"
-BENCHMARKS = {
-    "table": table.run,
-    "rotate": rotate.run,
-    "bias": bias.run,
-    "strided": strided.run,
-    "catalog": catalog.run,
+#: Each in a process of its own, with its allocator: what fails or breaks one leaves the others as they are.
+BENCHMARKS: dict[str, Allocator] = {
+    "accuracy": "hot",
+    "imports": "hot",
+    "rotate": "hot",
+    "memory": "default",
+    "decode": "hot",
+    "train": "hot",
+    "scale": "default",
+    "table": "hot",
+    "add": "hot",
+    "bias": "hot",
+    "catalog": "hot",
 }
+LONGEST = 900  # seconds of one benchmark, before it is given up
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="which to run; all by default")
-    names = parser.parse_args().names or list(BENCHMARKS)
+    parser.add_argument("--here", action="store_true", help="in this process, as each is run by itself")
+    parser.add_argument(
+        "--judge", action="store_true", help="run none; set the goals beside the figures that there are"
+    )
+    arguments = parser.parse_args()
+    names = [] if arguments.judge else arguments.names or list(BENCHMARKS)
     RESULTS.mkdir(exist_ok=True)
-    for name in names:
-        before = busy()
-        cases = BENCHMARKS[name]()
-        for case in cases:
-            print(f"\n{name}: {case['case']}  (× {case['floor']})")
-            for variant, figures in case["ratios"].items():
-                print(f"  {variant:<44} {figures['median']:8.2f}   [{figures['low']:.2f}, {figures['high']:.2f}]")
-        result = {"benchmark": name, "machine": machine(), "load": {"before": before, "after": busy()}, "cases": cases}
-        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return 0
+    failed = [name for name in names if not (inside(name) if arguments.here else apart(name))]
+    if not arguments.here:
+        summed_up()
+    if failed:
+        print(f"\nfailed: {', '.join(failed)}")
+    return len(failed)
+
+
+def apart(name: str) -> bool:
+    """One benchmark in a process of its own; whether it gave figures. A failure is written down where they would be."""
+    try:
+        code = subprocess.run([sys.executable, __file__, name, "--here"], timeout=LONGEST, check=False).returncode
+        why = f"ended with status {code}"
+    except subprocess.TimeoutExpired:
+        code, why = 1, f"took longer than {LONGEST} seconds"
+    if code:
+        written(name, {"benchmark": name, "machine": machine(), "failed": why, "cases": []})
+    return code == 0
+
+
+def inside(name: str) -> bool:
+    """One benchmark, here and now."""
+    import torch
+
+    torch.set_num_threads(1)
+    allocator, before, start = settle(BENCHMARKS[name]), busy(), time.monotonic()
+    cases = importlib.import_module(name).run()
+    for case in cases:
+        shown(name, case)
+    result = {
+        "benchmark": name,
+        "machine": machine(),
+        "allocator": allocator,
+        "load": {"before": before, "after": busy()},
+        "seconds": round(time.monotonic() - start),
+        "cases": cases,
+    }
+    written(name, result)
+    return True
+
+
+def shown(name: str, case: dict[str, Any]) -> None:
+    print(f"\n{name}: {case['case']}" + (f"  (× {case['floor']})" if "floor" in case else ""))
+    for variant, figures in case.get("ratios", {}).items():
+        print(f"  {variant:<44} {figures['median']:8.2f}   [{figures['low']:.2f}, {figures['high']:.2f}]")
+    for variant, value in case.get("values", {}).items():
+        print(f"  {variant:<44} {value:10.4g}")
+    for variant, why in case.get("left out", {}).items():
+        print(f"  {variant:<44} left out: {why}")
+
+
+def written(name: str, result: Any) -> None:
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def results() -> dict[str, Any]:
+    """What each benchmark wrote when it was last run."""
+    return {
+        name: json.loads(path.read_text(encoding="utf-8"))
+        for name in BENCHMARKS
+        if (path := RESULTS / f"{name}.json").exists()
+    }
+
+
+def summed_up() -> None:
+    """The goals beside all the figures that there are, in print and as JSON, and the picture."""
+    rows = judged(results())
+    print(f"\n{'goal':<52} {'at most':>8} {'measured':>9}")
+    for row in rows:
+        figure = "-" if row["measured"] is None else f"{row['measured']:.3g}"
+        print(f"{row['what']:<52} {row['goal']:>8.3g} {figure:>9}  {row['verdict']}{row['why'] and ': ' + row['why']}")
+    written("goals", {"goals": rows})
+    drawn()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Building a table of cosines and sines."""
+"""Making tables: cosines and sines of a rotation, and the sinusoidal table of 100 000 rows."""
 
 from __future__ import annotations
 
@@ -6,41 +6,72 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import ratios
+from measure import Maker, compared, floor, timed
 
 import posenc
 
-SHAPES = ((4096, 128), (131_072, 128))
+FILL = "fill_ of the same bytes"
 
 
 def run() -> list[dict[str, Any]]:
-    torch.set_num_threads(1)
-    return [_case(count, dim) for count, dim in SHAPES]
+    return [rotation(4096, 128), rotation(131_072, 128), sinusoidal(100_000, 1024)]
 
 
-def _case(count: int, dim: int) -> dict[str, Any]:
+def bound(count: int) -> float:
+    """An angle in float32, of a rounded frequency and a rounded product, is away by a few roundings of its size."""
+    return 4.0 * count * 2.0**-24
+
+
+def rotation(count: int, dim: int) -> dict[str, Any]:
     frequencies = posenc.RoPE(dim=dim).frequencies
     places, inverse = torch.arange(count), torch.as_tensor(frequencies.radians())
     host, out = np.arange(count), torch.empty(2, count, dim // 2)
 
-    def float64() -> torch.Tensor:
-        angle = places.double()[:, None] * inverse
-        return torch.stack([angle.cos(), angle.sin()]).float()
+    def plain(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        angle = places.to(dtype)[:, None] * inverse.to(dtype)
+        return angle.cos().float(), angle.sin().float()
 
-    def float32() -> torch.Tensor:
-        angle = places.float()[:, None] * inverse.float()
-        return torch.stack([angle.cos(), angle.sin()])
+    def on_the_host() -> tuple[torch.Tensor, torch.Tensor]:
+        cos, sin = posenc.cosine_sine(host, frequencies, dtype=np.float32)
+        return torch.from_numpy(cos), torch.from_numpy(sin)
 
-    exact = torch.stack(posenc.cosine_sine(places, frequencies))
-    gap = (exact - float64()).abs().max().item()
-    if not gap < 1e-7:
-        raise SystemExit(f"the exact table and the float64 table differ by {gap}")
-    variants = {
-        "fill_ of the same bytes": lambda: out.fill_(1.0),
-        "posenc exact, torch": lambda: posenc.cosine_sine(places, frequencies),
-        "posenc exact, NumPy": lambda: posenc.cosine_sine(host, frequencies, dtype=np.float32),
-        "posenc float32, torch": lambda: posenc.cosine_sine(places, frequencies, numerics="float32"),
-        "plain float64 angle, cast": float64,
-        "plain float32 angle (as released)": float32,
+    variants: dict[str, Maker] = {
+        FILL: floor(lambda: out.fill_(1.0)),
+        "posenc, exact": lambda: timed(lambda: posenc.cosine_sine(places, frequencies)),
+        "posenc, exact, NumPy": lambda: timed(on_the_host),
+        'posenc, numerics="float32"': lambda: timed(
+            lambda: posenc.cosine_sine(places, frequencies, numerics="float32")
+        ),
+        "plain float64 angle, cast": lambda: timed(lambda: plain(torch.float64)),
+        "plain float32 angle": lambda: timed(lambda: plain(torch.float32)),
     }
-    return ratios(f"{count} positions × {dim // 2} pairs", "fill_ of the same bytes", variants, rounds=5)
+    expected = plain(torch.float64)
+    return compared(f"{count} positions × {dim // 2} pairs", FILL, variants, expected, bound(count), rounds=5)
+
+
+def sinusoidal(count: int, dim: int) -> dict[str, Any]:
+    record, places, out = posenc.Sinusoidal(dim=dim), torch.arange(count), torch.empty(count, dim)
+    inverse = torch.as_tensor(record.frequencies.radians())
+
+    def plain(dtype: torch.dtype) -> torch.Tensor:
+        """As the annotated transformer fills it: sines and cosines into every other column."""
+        angle, table = places.to(dtype)[:, None] * inverse.to(dtype), torch.empty(count, dim)
+        table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+        return table
+
+    def positional_encodings() -> Any:
+        from positional_encodings.torch_encodings import PositionalEncoding1D
+
+        shape = torch.empty(1, count, 1).expand(1, count, dim)
+        return timed(lambda: PositionalEncoding1D(dim)(shape)[0])
+
+    variants: dict[str, Maker] = {
+        FILL: floor(lambda: out.fill_(1.0)),
+        "posenc, exact": lambda: timed(lambda: record.embed(places)),
+        "plain float64 angle, cast": lambda: timed(lambda: plain(torch.float64)),
+        "plain float32 angle, annotated transformer": lambda: timed(lambda: plain(torch.float32)),
+        "positional-encodings": positional_encodings,
+    }
+    expected = plain(torch.float64)
+    # Seconds each: three rounds tell enough.
+    return compared(f"{count} × {dim} sinusoidal", FILL, variants, expected, bound(count), rounds=3)

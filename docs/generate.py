@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import posenc
-from generator import conventions, coverage, encoding
+from generator import conventions, coverage, encoding, speed
 from generator.text import WIDE, file_name, linked, table
 
 ROOT = Path(__file__).parent.parent
@@ -78,6 +78,8 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "encodings.md": index(),
         ROOT / "docs" / "conventions.md": conventions.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
+        ROOT / "docs" / "speed.md": speed.page(),
+        ROOT / "docs" / "images" / "speed.svg": speed.PICTURE.read_text(encoding="utf-8"),
         **pages,
     }
 

@@ -1,0 +1,60 @@
+"""Goals beside figures: reached, within the gate, not reached, or not measured, and why."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from goals import GOALS, Goal
+from measure import over
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+def judged(results: Results) -> list[dict[str, Any]]:
+    """A row a goal; results: what each benchmark wrote, by name."""
+    return [_row(goal, results) for goal in GOALS]
+
+
+def verdict(goal: Goal, figure: float | None) -> str:
+    if figure is None:
+        return "not measured"
+    return "reached" if figure <= goal.most else "within the gate" if figure <= goal.gate else "not reached"
+
+
+def _row(goal: Goal, results: Results) -> dict[str, Any]:
+    figure, why = _found(goal, results)
+    return {
+        "what": goal.what,
+        "figure": goal.figure,
+        "goal": goal.most,
+        "gate": goal.gate,
+        "prototype": goal.prototype,
+        "measured": figure,
+        "verdict": verdict(goal, figure),
+        "why": why,
+    }
+
+
+def _found(goal: Goal, results: Results) -> tuple[float | None, str]:
+    """The figure that decides a goal, or why there is none."""
+    result = results.get(goal.benchmark)
+    if result is None:
+        return None, f"{goal.benchmark} was not run"
+    if "failed" in result:
+        return None, f"{goal.benchmark} {result['failed']}"
+    case = next((case for case in result["cases"] if case["case"] == goal.case), None)
+    if case is None:
+        return None, f"no case {goal.case!r} in {goal.benchmark}"
+    names = [name for name in (goal.variant, goal.below) if name]
+    left_out = [f"{name}: {case['left out'][name]}" for name in names if name in case["left out"]]
+    if left_out:
+        return None, left_out[0]
+    found = case["microseconds"] if goal.below else case["values"]
+    absent = [name for name in names if name not in found]
+    if absent:
+        return None, f"{absent[0]!r} was not measured"
+    if goal.below:
+        return statistics.median(over(found, goal.variant, goal.below)), ""
+    return found[goal.variant], ""

@@ -1,0 +1,67 @@
+"""The ways posenc turns a problem, each to be timed beside the peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from measure import Maker, Variant, floor, timed
+from problem import Problem
+
+from posenc.torch import rotate, rotate_
+
+COPY, MULTIPLY, CLONE = "copy_ of q and k", "mul_ in place", "clone of q and k"
+IN_PLACE, NEW = "posenc, in place", "posenc, new memory"
+REFERENCE, COMPILED = "posenc reference", "posenc reference compiled"
+
+
+def floors(given: Problem) -> dict[str, Maker]:
+    """Reading and writing as many bytes: into other memory, in place, and into memory asked for anew."""
+    out, hot = given.copies(), given.copies()
+
+    def copy() -> None:
+        for to, x in zip(out, given.pair, strict=True):
+            to.copy_(x)
+
+    def multiply() -> None:
+        for x in hot:
+            x.mul_(1.0)
+
+    return {COPY: floor(copy), MULTIPLY: floor(multiply), CLONE: floor(given.copies)}
+
+
+def in_place(given: Problem, turned: Callable[[torch.Tensor, torch.Tensor], Any]) -> Variant:
+    """What turns its arguments: timed on the same memory again and again, compared on fresh copies."""
+    hot = given.copies()
+    return Variant(lambda: turned(*hot), lambda: _turned(given, turned))
+
+
+def _turned(given: Problem, turned: Callable[[torch.Tensor, torch.Tensor], Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    fresh = given.copies()
+    turned(*fresh)
+    return fresh
+
+
+def kernels(given: Problem) -> dict[str, Maker]:
+    """The compiled kernel, from a turn that is ready."""
+    layout, turn = given.layout, given.turn
+    return {
+        IN_PLACE: lambda: in_place(given, lambda q, k: rotate_(q, k, turn, layout=layout, impl="native")),
+        NEW: lambda: timed(lambda: rotate(*given.pair, turn, layout=layout, impl="native")),
+    }
+
+
+def references(given: Problem, *, compiled: bool = True) -> dict[str, Maker]:
+    """The definition itself, in PyTorch's own operators, and the same through torch.compile."""
+    turn = given.turn
+
+    def turned(q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return turn(q, layout=given.layout), turn(k, layout=given.layout)
+
+    def machine_code() -> Variant:
+        run = torch.compile(turned, dynamic=False, fullgraph=True)
+        return timed(lambda: run(*given.pair))
+
+    made: dict[str, Maker] = {REFERENCE: lambda: timed(lambda: turned(*given.pair))}
+    return made | ({COMPILED: machine_code} if compiled else {})

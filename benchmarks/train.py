@@ -1,0 +1,58 @@
+"""Forward and backward of 4096 tokens: turned, and gradients turned back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from measure import Maker, Variant, compared, floor
+from ours import NEW, REFERENCE, kernels, references
+from peers import peers
+from problem import Pair, Problem, name_of, problem
+
+from posenc.turn import Layout
+
+FLOOR = "two copy_ of q and k"
+LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")
+
+
+def run() -> list[dict[str, Any]]:
+    return [case(layout, dtype) for layout in LAYOUTS for dtype in (torch.float32, torch.bfloat16)]
+
+
+def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
+    given = problem(layout, dtype)
+    leaves = replace(given, q=given.q.clone().requires_grad_(), k=given.k.clone().requires_grad_())
+    # What comes back is turned as well, the other way.
+    back = given.copies()
+    turn = given.turn.inverse()
+    expected = tuple(turn(x.float(), layout=layout) for x in back)
+    forward = {NEW: kernels(leaves)[NEW], REFERENCE: references(leaves, compiled=False)[REFERENCE]} | peers(leaves)
+    variants = {FLOOR: two_copies(given), **{name: both_ways(make, leaves, back) for name, make in forward.items()}}
+    return compared(f"{layout} {name_of(dtype)} halves", FLOOR, variants, expected, given.bound, rounds=5)
+
+
+def two_copies(given: Problem) -> Maker:
+    out = given.copies()
+
+    def copied() -> None:
+        for _ in range(2):
+            for to, x in zip(out, given.pair, strict=True):
+                to.copy_(x)
+
+    return floor(copied)
+
+
+def both_ways(make: Maker, leaves: Problem, back: Pair) -> Maker:
+    """The variant's result, and the gradient that these tensors give behind it."""
+
+    def made() -> Variant:
+        forward = make().run
+
+        def run() -> tuple[torch.Tensor, ...]:
+            return torch.autograd.grad(forward(), leaves.pair, back)
+
+        return Variant(run, run)
+
+    return made

@@ -1,0 +1,67 @@
+"""The benchmarks: what is wrong is not timed, goals are judged as they are written, and the picture shows the committed figures."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module
+
+
+def test_every_benchmark_can_be_run(bench: Any) -> None:
+    for name in bench("run").BENCHMARKS:
+        assert callable(bench(name).run), name
+
+
+def test_what_is_wrong_or_fails_is_not_timed(bench: Any) -> None:
+    measure, one = bench("measure"), torch.ones(3)
+
+    def absent() -> Any:
+        raise ImportError("peer is not installed")
+
+    makers = {
+        "copy_": measure.floor(lambda: one.clone().copy_(one)),
+        "posenc": lambda: measure.timed(lambda: one + 1.0),
+        "a peer that is wrong": lambda: measure.timed(lambda: one + 1.1),
+        "a peer without numbers": lambda: measure.timed(lambda: one * float("nan")),
+        "a peer that is not there": absent,
+    }
+    case = measure.compared("a case", "copy_", makers, one + 1.0, 1e-3, rounds=1)
+    assert set(case["ratios"]) == {"copy_", "posenc"}
+    assert case["ratios"]["copy_"]["median"] == 1.0
+    assert case["left out"]["a peer that is not there"] == "ImportError: peer is not installed"
+    assert case["left out"]["a peer that is wrong"].startswith("differs from what is right by 0.1")
+    assert "inf" in case["left out"]["a peer without numbers"]
+    with pytest.raises(SystemExit, match="posenc differs"):
+        measure.compared("a case", "copy_", makers, one, 1e-3, rounds=1)
+
+
+def test_goals_are_judged_by_ratios_of_the_same_round(bench: Any) -> None:
+    judge, goal = bench("judge"), bench("goals").GOALS[0]
+    taken = {goal.variant: [1.0, 2.0, 30.0], goal.below: [1.0, 2.0, 10.0]}
+    case = {"case": goal.case, "left out": {}, "microseconds": taken}
+    row = judge.judged({goal.benchmark: {"cases": [case]}})[0]
+    assert (row["measured"], row["verdict"], row["gate"]) == (1.0, "reached", 1.25 * goal.most)
+    assert [judge.verdict(goal, goal.most * part) for part in (1.2, 1.3)] == ["within the gate", "not reached"]
+    left_out = judge.judged({goal.benchmark: {"cases": [case | {"left out": {goal.variant: "no kernel"}}]}})[0]
+    assert (left_out["measured"], left_out["why"]) == (None, f"{goal.variant}: no kernel")
+    assert judge.judged({})[0]["why"] == f"{goal.benchmark} was not run"
+
+
+def test_picture_and_judgement_are_of_the_committed_figures(bench: Any) -> None:
+    picture, run = bench("picture"), bench("run")
+    assert picture.fingerprint(picture.read()) in picture.PICTURE.read_text(encoding="utf-8"), "benchmarks/picture.py"
+    assert picture.PICTURE.stat().st_size < 150_000
+    kept = json.loads((run.RESULTS / "goals.json").read_text(encoding="utf-8"))["goals"]
+    assert kept == json.loads(json.dumps(bench("judge").judged(run.results()))), "run benchmarks/run.py --judge"
