@@ -1,9 +1,14 @@
 #include "rows.h"
+#include "waves.h"
 
 namespace posenc {
 
 void baseline_rows(const Heads& x, const Turn& turn, Kind kind, int64_t batch, int64_t first, int64_t last) {
   rows_of_kind(x, turn, kind, batch, first, last);
+}
+
+void baseline_waves(const Angles& angles, const int64_t* places, int64_t count, float* cosine, float* sine) {
+  waves(angles, places, count, cosine, sine);
 }
 
 }  // namespace posenc

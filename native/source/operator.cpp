@@ -1,7 +1,6 @@
 // The operators posenc::turn_ and posenc::turn_into, through the stable ABI of LibTorch.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-#include <torch/headeronly/util/Exception.h>
 
 #include <algorithm>
 #include <string>
@@ -59,13 +58,9 @@ Tensor turn_one(Tensor x, Tensor cosine, Tensor sine, int64_t start, int64_t blo
 // For tests: by a level that is named.
 Tensor turn_one_at(Tensor x, Tensor cosine, Tensor sine, int64_t start, int64_t blocks, bool adjacent, bool inverse,
                    std::string name) {
-  for (const Level& level : posenc::levels()) {
-    if (name != level.name) continue;
-    Tensor out = torch::stable::empty_like(x);
-    turn_into(x, out, nullptr, nullptr, cosine, sine, start, blocks, adjacent, inverse, level);
-    return out;
-  }
-  STD_TORCH_CHECK(false, "level must be one that this processor has, one of posenc::levels(); got ", name);
+  Tensor out = torch::stable::empty_like(x);
+  turn_into(x, out, nullptr, nullptr, cosine, sine, start, blocks, adjacent, inverse, level_named(name));
+  return out;
 }
 
 std::vector<std::string> levels() {

@@ -22,14 +22,30 @@ struct Turn {
   int64_t channels;                    // of a head
   int64_t start, blocks, half;         // blocks of 2·half channels, from channel `start` on
   bool adjacent, inverse;
+  int64_t begin = 0;  // the token of their first row
+};
+
+constexpr int kLimbs = 5;
+
+// Whole positions times frequencies, of which cosines and sines are to be made, times a factor.
+struct Angles {
+  const uint64_t* rates;  // fractions of a turn a step: kLimbs limbs below 2^32, the topmost first, each for all pairs
+  const int64_t* axis;    // the coordinate that each pair reads
+  int64_t axes, pairs;
+  double factor;
+  bool fine;  // whether a frequency is so small that all its limbs are needed
 };
 
 // Turn tokens first … last-1 of one batch row.
 using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t first, int64_t last);
 
+// Cosines and sines, (count, pairs) each, for places (count, axes).
+using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, float* cosine, float* sine);
+
 // A source compiled for the vectors that it is named after.
 struct Level {
   Rows rows;
+  Waves waves;
   const char* name;
 };
 // Those that this processor has, the best first.
@@ -43,7 +59,10 @@ const Levels& levels();
 inline const Level& best_level() { return levels().list[0]; }
 
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+void baseline_waves(const Angles&, const int64_t*, int64_t, float*, float*);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+void avx2_waves(const Angles&, const int64_t*, int64_t, float*, float*);
 void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
+void avx512_waves(const Angles&, const int64_t*, int64_t, float*, float*);
 
 }  // namespace posenc

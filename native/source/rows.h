@@ -112,7 +112,7 @@ inline void rows(const Heads& x, const Turn& turn, int64_t batch, int64_t first,
   const float* cosine = turn.cosine + batch * turn.of_batch;
   const float* sine = turn.sine + batch * turn.of_batch;
   auto one = [&](int64_t head, int64_t token) {
-    const int64_t place = head * turn.of_head + token * turn.of_time;
+    const int64_t place = head * turn.of_head + (token - turn.begin) * turn.of_time;
     row(from + head * x.from_head + token * x.from_time, to + head * x.to_head + token * x.to_time, cosine + place,
         sine + place, turn);
   };

@@ -15,9 +15,16 @@ Kind kind_of(const Tensor& x) {
   }
 }
 
+void check_heads(const Tensor& x, int64_t pairs, int64_t start, int64_t blocks) {
+  STD_TORCH_CHECK(x.dim() == 4 && x.is_cpu() && x.stride(3) == 1, "x must be (batch, heads, time, channels) on the CPU, its channels side by side");
+  STD_TORCH_CHECK(pairs >= 1 && blocks >= 1 && pairs % blocks == 0 && start >= 0 && start <= x.size(3) && pairs <= (x.size(3) - start) / 2,
+                  "pairs must lie within the channels of x");
+}
+
 Turn turn_of(const Tensor& x, const Tensor& cosine, const Tensor& sine, int64_t start, int64_t blocks, bool adjacent,
              bool inverse) {
-  STD_TORCH_CHECK(x.dim() == 4 && x.is_cpu() && x.stride(3) == 1, "x must be (batch, heads, time, channels) on the CPU, its channels side by side");
+  STD_TORCH_CHECK(x.dim() == 4 && cosine.dim() == 4, "x and cosine must have four axes");
+  check_heads(x, cosine.size(3), start, blocks);
   for (const Tensor* table : {&cosine, &sine}) {
     STD_TORCH_CHECK(table->is_cpu() && table->scalar_type() == Scalar::Float && table->dim() == 4 && table->stride(3) == 1,
                     "cosine and sine must be float32 with four axes on the CPU, their pairs side by side");
@@ -26,10 +33,8 @@ Turn turn_of(const Tensor& x, const Tensor& cosine, const Tensor& sine, int64_t 
       STD_TORCH_CHECK(axis == 3 || table->size(axis) == 1 || table->size(axis) == x.size(axis), "cosine must fit x");
     }
   }
-  const int64_t pairs = cosine.size(3);
   STD_TORCH_CHECK(cosine.size(2) == x.size(2), "cosine must have a row for each token of x");
-  STD_TORCH_CHECK(pairs >= 1 && blocks >= 1 && pairs % blocks == 0 && start >= 0 && start <= x.size(3) && 2 * pairs <= x.size(3) - start,
-                  "pairs must lie within the channels of x");
+  const int64_t pairs = cosine.size(3);
   auto stride = [&](int64_t axis) { return cosine.size(axis) == 1 ? 0 : cosine.stride(axis); };
   return {static_cast<const float*>(cosine.data_ptr()), static_cast<const float*>(sine.data_ptr()), stride(0), stride(1),
           cosine.stride(2), x.size(3), start, blocks, pairs / blocks, adjacent, inverse};
@@ -48,6 +53,12 @@ void check_alike(const Tensor& x, const Tensor& out) {
 void check_together(const Tensor& q, const Tensor& k) {
   STD_TORCH_CHECK(kind_of(k) == kind_of(q) && k.size(0) == q.size(0) && k.size(3) == q.size(3),
                   "k must have the dtype, batch and channels of q");
+}
+
+const Level& level_named(const std::string& name) {
+  for (const Level& level : levels())
+    if (name == level.name) return level;
+  STD_TORCH_CHECK(false, "level must be one that this processor has, one of posenc::levels(); got ", name);
 }
 
 }  // namespace posenc

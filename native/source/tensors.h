@@ -2,6 +2,8 @@
 #pragma once
 #include <torch/csrc/stable/tensor.h>
 
+#include <string>
+
 #include "rotate.h"
 
 namespace posenc {
@@ -15,6 +17,9 @@ constexpr int64_t kSmallest = 1 << 16;  // channels below which a second thread 
 Kind kind_of(const Tensor& x);
 Heads heads_of(const Tensor& from, const Tensor& to);
 
+// x: as above, with room for so many pairs.
+void check_heads(const Tensor& x, int64_t pairs, int64_t start, int64_t blocks);
+
 // cosine and sine: float32 (batch or 1, heads or 1, time, pairs), alike, that fit x.
 Turn turn_of(const Tensor& x, const Tensor& cosine, const Tensor& sine, int64_t start, int64_t blocks, bool adjacent,
              bool inverse);
@@ -24,5 +29,8 @@ void check_alike(const Tensor& x, const Tensor& out);
 
 // k: of the kind, batch and width of q.
 void check_together(const Tensor& q, const Tensor& k);
+
+// A level that this processor has, by its name: for tests.
+const Level& level_named(const std::string& name);
 
 }  // namespace posenc

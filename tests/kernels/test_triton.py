@@ -35,7 +35,7 @@ def process(script: str, *arguments: str, **environment: str) -> None:
     "cases",
     [
         ("every_record", "heads_of_their_own", "gradients", "refusals"),
-        ("exact_waves", "exact_turns", "caches", "norms"),
+        ("exact_waves", "exact_turns", "angles_without_a_table", "caches", "norms"),
     ],
     ids=" ".join,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
+from posenc.phase import Steady, steady_of
 from posenc.turn import Pairing, Turn, of_pairs
 
 
@@ -44,6 +46,8 @@ class Partial(OfOne, Rotates):
                 f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got {self.start}. Start earlier."
             )
 
+        _ = self.steady  # settled now: torch.compile takes a record that exists, not one made while tracing
+
     @property
     def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
         return self.encoding.roles
@@ -52,8 +56,16 @@ class Partial(OfOne, Rotates):
     def head_dim(self) -> int:
         return self.dim
 
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        inner = steady_of(self.encoding)
+        return None if inner is None else replace(inner, pairing=self._within(inner.pairing))
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         inner = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
-        own = inner.pairing
-        pairing = Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
-        return Turn(inner.cos, inner.sin, pairing, inner.factor, inner.heads)
+        return Turn(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
+
+    def _within(self, own: Pairing) -> Pairing:
+        """The encoding's pairing as one of the whole head."""
+        return Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)

@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import ROLES, Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, cosine_sine
+from posenc.phase import Frequencies, Numerics, Steady, cosine_sine, product_dtype
 from posenc.positions import coordinates
 from posenc.turn import Pairing, Turn
 
@@ -76,7 +76,7 @@ class AxialRoPE(Rotates):
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
         _check.settle(self, blocks=self.channels.blocks)
-        _ = self.on_axes  # settled now: torch.compile takes a record that exists
+        _ = self.on_axes, self.steady  # settled now: torch.compile takes a record that exists
 
     @property
     def axes(self) -> int:
@@ -116,12 +116,18 @@ class AxialRoPE(Rotates):
         """What cos and sin are multiplied by; logits by its square."""
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        exact = self.numerics == "exact"
+        return Steady(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         self.checked(params)
         _check.choice("role", role, ROLES)
         places = coordinates("positions", positions, self.axes)
         dtype = _array.result_dtype(dtype, places[0])
-        made = dtype if self.attention_factor == 1.0 else _product_dtype(self.numerics, places[0])
+        made = dtype if self.attention_factor == 1.0 else product_dtype(self.numerics, places[0])
         waves = [
             cosine_sine(place, frequencies, numerics=self.numerics, dtype=made)
             for place, frequencies in zip(places, self.on_axes, strict=True)
@@ -134,14 +140,8 @@ class AxialRoPE(Rotates):
 
 
 @_array.host
-def _order(record: AxialRoPE) -> np.ndarray:
-    """Where each pair stands when the pairs are put axis by axis."""
+def _order(record: AxialRoPE) -> np.ndarray:  # where each pair stands when the pairs are put axis by axis
     return np.argsort(np.argsort(record.axis, kind="stable"))
-
-
-def _product_dtype(numerics: str, like: Array) -> Any:
-    """Rounded once from the widest floats, or formed in float32 as released models do."""
-    return _array.widest_dtype(like) if numerics == "exact" else _array.dtype_of("float32", like)
 
 
 def _numbers(name: str, given: Any, most: int) -> tuple[int, ...]:

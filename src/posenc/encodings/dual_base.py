@@ -10,7 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import ROLES, Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
-from posenc.phase import Numerics, cosine_sine
+from posenc.phase import Numerics, Steady, along_one, cosine_sine
 from posenc.turn import Pairing, Turn
 
 
@@ -54,21 +54,32 @@ class DualBaseRoPE(Rotates):
         )
         if self.dim % 4:
             raise ValueError(f"dim must be a multiple of 4, pairs in each half; got {self.dim}. Widen the head.")
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+        _ = (
+            self.frequencies,
+            self.steady,
+        )  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:
         return self.dim
+
+    @property
+    def channels(self) -> Pairing:
+        return Pairing(self.pairing, self.dim, self.dim, 0, 2 if self.pairing == "halves" else 1)
 
     @cached_property
     def frequencies(self) -> Joined:
         """How fast each pair turns."""
         return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
 
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        return along_one(self.frequencies, self.channels) if self.numerics == "exact" else None
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         self.checked(params)
         _check.choice("role", role, ROLES)
         positions = _array.as_array("positions", positions)
         waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
-        blocks = 2 if self.pairing == "halves" else 1
-        return Turn(*waves, Pairing(self.pairing, self.dim, self.dim, 0, blocks))
+        return Turn(*waves, self.channels)

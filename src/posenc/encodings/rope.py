@@ -10,7 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import ROLES, Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, cosine_sine
+from posenc.phase import Frequencies, Numerics, Steady, along_one, cosine_sine, product_dtype
 from posenc.turn import Pairing, Turn
 
 
@@ -58,7 +58,10 @@ class RoPE(Rotates):
             _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+        _ = (
+            self.frequencies,
+            self.steady,
+        )  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:
@@ -79,6 +82,12 @@ class RoPE(Rotates):
         """What cos and sin are multiplied by; logits by its square."""
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        pairing = Pairing(self.pairing, self.dim, self.dim)
+        return along_one(self.frequencies, pairing, self.attention_factor) if self.numerics == "exact" else None
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         self.checked(params)
         _check.choice("role", role, ROLES)
@@ -87,9 +96,7 @@ class RoPE(Rotates):
         if self.attention_factor == 1.0:
             return Turn(*cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype), pairing)
         dtype = _array.result_dtype(dtype, positions)
-        # The product is rounded once from the widest floats, or formed in float32 as released models do.
-        exact = self.numerics == "exact"
-        made = _array.widest_dtype(positions) if exact else _array.dtype_of("float32", positions)
+        made = product_dtype(self.numerics, positions)
         waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=made)
         cosine, sine = (_array.astype(wave * self.attention_factor, dtype) for wave in waves)
         return Turn(cosine, sine, pairing, self.attention_factor)

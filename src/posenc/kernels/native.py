@@ -11,9 +11,14 @@ from typing import Any
 
 import torch
 
+from posenc.phase import Steady
 from posenc.turn import Turn
 
 KINDS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+#: Operators that a library of another version may lack.
+NEWEST = ("turn_one_at", "turn_pair_by_angles")
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:
@@ -24,9 +29,15 @@ def refusal(turn: Turn, *tensors: Any) -> str | None:
         return "the turn is not float32 on the CPU"
     if turn.cos.requires_grad or turn.sin.requires_grad:
         return "the turn is learned, and the kernel gives it no gradient"
-    for x in tensors:
+    return refused(turn.cos, *tensors)
+
+
+def refused(table: Any, *tensors: Any) -> str | None:
+    """Why the kernel cannot take these tensors beside this table, or these places."""
+    for x in (table, *tensors):
         if x.device.type != "cpu":
             return f"a tensor is on {x.device.type}"
+    for x in tensors:
         if x.dtype not in KINDS:
             return f"a tensor is {x.dtype}".replace("torch.", "")
         if x.stride(-1) != 1:
@@ -66,7 +77,7 @@ def into_new_at(level: str, x: Any, turn: Turn, *, inverse: bool = False) -> Any
     return torch.ops.posenc.turn_one_at(x, *table(turn), *channels(turn), inverse, level)
 
 
-def channels(turn: Turn) -> tuple[int, int, bool]:
+def channels(turn: Turn | Steady) -> tuple[int, int, bool]:
     """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
     pairing = turn.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
@@ -84,10 +95,13 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     """The transpose of a turn is the turn the other way, its factor kept."""
     cosine, sine = ctx.saved_tensors
-    if gradient.stride(-1) != 1 or 0 in gradient.stride():  # that of a sum has no strides at all
-        gradient = gradient.contiguous()
-    back = torch.ops.posenc.turn_one(gradient, cosine, sine, *ctx.channels, not ctx.inverse)
+    back = torch.ops.posenc.turn_one(side_by_side(gradient), cosine, sine, *ctx.channels, not ctx.inverse)
     return back, None, None, None, None, None, None
+
+
+def side_by_side(gradient: Any) -> Any:
+    """A gradient whose channels lie side by side: that of a sum has no strides at all."""
+    return gradient if gradient.stride(-1) == 1 and 0 not in gradient.stride() else gradient.contiguous()
 
 
 def _mapped(info: Any, dims: tuple[Any, ...], x: Any, cosine: Any, sine: Any, *rest: Any) -> tuple[Any, int]:
@@ -113,7 +127,7 @@ def _opened() -> str | None:
         torch.ops.load_library(str(posenc_kernels.library()))
     except OSError as error:
         return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
-    if not hasattr(torch.ops.posenc, "turn_one_at"):
+    if not all(hasattr(torch.ops.posenc, name) for name in NEWEST):
         return "posenc-kernels is older than posenc; install both of one version"
     torch.library.register_fake("posenc::turn_one", _like)
     torch.library.register_fake("posenc::turn_one_at", _like)

@@ -9,13 +9,16 @@ from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase, t
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned import cosine_sine_of, cosine_sine_of_learned_sum
 from posenc.phase.powers import power_of_two
-from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum
+from posenc.phase.steady import Steady, along_one, rates, steady_of, words
+from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum, product_dtype
 
 __all__ = [
     "LARGEST_POSITION",
     "Frequencies",
     "Numerics",
     "Phase",
+    "Steady",
+    "along_one",
     "checked",
     "cosine_sine",
     "cosine_sine_of",
@@ -25,5 +28,9 @@ __all__ = [
     "guard",
     "phase",
     "power_of_two",
+    "product_dtype",
+    "rates",
+    "steady_of",
     "turn_words",
+    "words",
 ]

@@ -189,6 +189,12 @@ def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
 
 
 @_array.host
+def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
+    """Frequencies as fractions of a turn, to 2^-(bits·count) turns, in limbs of so many bits, the topmost first; (count, pairs)."""
+    return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
+
+
+@_array.host
 def turn_rates(frequencies: Frequencies) -> np.ndarray:
     """The frequencies in turns a step, as float64; shape (pairs,)."""
     return np.array([float(turn) for turn in _turns(frequencies)])

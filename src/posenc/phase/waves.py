@@ -60,6 +60,11 @@ def cosine_sine_of_sum(
     return _array.astype(cosine, dtype), _array.astype(sine, dtype)
 
 
+def product_dtype(numerics: str, like: Array) -> Any:
+    """In what waves are multiplied by a factor: rounded once from the widest floats, or in float32 as released models do."""
+    return _array.widest_dtype(like) if numerics == "exact" else _array.dtype_of("float32", like)
+
+
 def _in_blocks(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
     """A long table made some rows at a time, so that what is between its limbs and its waves stays in the cache."""
     rows, flat = max(1, BLOCK // frequencies.pairs), positions.reshape(-1)

@@ -14,10 +14,12 @@ from posenc.torch.normed import rotate_normed, rotate_normed_
 from posenc.torch.rotate import Choice, chosen, rotate, rotate_
 from posenc.torch.rows import decode_row, slopes
 from posenc.torch.strided import strided, strided_attention
+from posenc.torch.turns import Angles, angles, turn
 
 __all__ = [
     "Accelerated",
     "Add",
+    "Angles",
     "Bias",
     "Choice",
     "HuggingFaceRotary",
@@ -26,6 +28,7 @@ __all__ = [
     "RotateValues",
     "Score",
     "accelerate",
+    "angles",
     "chosen",
     "decode_row",
     "module",
@@ -37,4 +40,5 @@ __all__ = [
     "slopes",
     "strided",
     "strided_attention",
+    "turn",
 ]

@@ -11,7 +11,9 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
+from posenc.kernels import angles as kernel
 from posenc.kernels import native
+from posenc.torch.turns import Angles
 from posenc.turn import LAYOUTS, Layout, Turn
 
 Impl = Literal["auto", "reference", "native", "triton"]
@@ -26,12 +28,13 @@ class Choice:
     reason: str
 
 
-def rotate(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
+def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
     """Queries and keys that share their positions, turned into new memory; autograd, compile, export and vmap see through.
 
     q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for "bthd";
     float32, bfloat16, float16 (float64 with a float64 turn). turn: of their positions, `record.turn(positions)`, made once
-    a step. Each product is formed in float32 at least and rounded once.
+    a step; or `angles(record, positions)`, of which the kernel makes its cosines and sines by itself. Each product is
+    formed in float32 at least and rounded once.
     impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU, to the bits of
     the reference; "triton" that for accelerators, good to a unit of float32 before the rounding; ValueError where the one
     that is named cannot. "auto" is the kernel of the device where it can, else the reference: `chosen` says which and why.
@@ -45,16 +48,18 @@ def rotate(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
     """
     choice = chosen(q, k, turn, layout=layout, impl=impl).impl
     if choice == "reference":
-        return turn(q, layout=layout), turn(k, layout=layout)
+        return _referred(q, k, turn, layout)
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice == "triton":
-        first, second = _triton().into_new(first, second, *_triton().of_table(turn))
+        first, second = _triton().into_new(first, second, *_triton_waves(turn))
+    elif isinstance(turn, Angles):
+        first, second = kernel.into_new(first, second, turn.places, turn.rates, turn.steady)
     else:
         first, second = (native.into_new(x, turn) for x in (first, second))
     return _heads_first(first, layout), _heads_first(second, layout)
 
 
-def rotate_(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
+def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
     """`rotate`, in place: q and k themselves are turned, and returned. Nothing is allocated by the kernel.
 
     Tensors that need a gradient, overlap themselves (`expand`) or are one and the same are refused: use `rotate`.
@@ -73,16 +78,19 @@ def rotate_(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "aut
             "k must be another tensor than q; got the same memory, which would be turned twice. Clone one."
         )
     if choice.impl == "reference":
-        return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
+        turned = _referred(q, k, turn, layout)
+        return q.copy_(turned[0]), k.copy_(turned[1])
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice.impl == "triton":
-        _triton().in_place(first, second, *_triton().of_table(turn))
+        _triton().in_place(first, second, *_triton_waves(turn))
+    elif isinstance(turn, Angles):
+        kernel.in_place(first, second, turn.places, turn.rates, turn.steady)
     else:
         native.in_place(turn, first, second)
     return q, k
 
 
-def chosen(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto") -> Choice:
+def chosen(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> Choice:
     """Which implementation `rotate` and `rotate_` take for these arguments, and why; an impl that is named and cannot is
     a ValueError.
 
@@ -94,28 +102,50 @@ def chosen(q: Array, k: Array, turn: Turn, *, layout: Layout, impl: Impl = "auto
     """
     _check.choice("impl", impl, IMPLS)
     _check.choice("layout", layout, LAYOUTS)
-    _check.instance("turn", turn, Turn, "a Turn, record.turn(positions)")
+    if not isinstance(turn, Turn | Angles):
+        raise TypeError(f"turn must be a Turn, record.turn(positions), or angles; got {_check.shown(turn)}. Make one.")
     _alike(q, k, turn, layout)
     if impl == "reference":
         return Choice("reference", "asked for")
     tensors = _heads_first(q, layout), _heads_first(k, layout)
-    kernel: Literal["native", "triton"] = "triton" if impl == "triton" or (impl == "auto" and q.is_cuda) else "native"
-    why = native.refusal(turn, *tensors) if kernel == "native" else _triton_refusal(turn, *tensors)
-    if impl == kernel and why is not None:
+    named: Literal["native", "triton"] = "triton" if impl == "triton" or (impl == "auto" and q.is_cuda) else "native"
+    why = _native_refusal(turn, *tensors) if named == "native" else _triton_refusal(turn, *tensors)
+    if impl == named and why is not None:
         raise ValueError(f"impl must be one that can turn these tensors; got {impl!r}, but {why}. Use 'auto'.")
     if why is not None:
         return Choice("reference", why)
-    return Choice(kernel, "asked for" if impl == kernel else f"the {kernel} kernel can turn these tensors")
+    return Choice(named, "asked for" if impl == named else f"the {named} kernel can turn these tensors")
+
+
+def _referred(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> tuple[Array, Array]:
+    """By the reference; of angles it makes a turn, as precise as what it turns."""
+    if isinstance(turn, Angles):
+        turn = turn.turn(dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
+    return turn(q, layout=layout), turn(k, layout=layout)
+
+
+def _native_refusal(turn: Turn | Angles, *tensors: Array) -> str | None:
+    return kernel.refusal(turn.places, *tensors) if isinstance(turn, Angles) else native.refusal(turn, *tensors)
 
 
 def _triton() -> Any:
     return import_module("posenc.kernels.gpu")
 
 
-def _triton_refusal(turn: Turn, *tensors: Array) -> str | None:
+def _triton_waves(turn: Turn | Angles) -> Any:
+    """Waves and channels, as the Triton kernel takes them."""
+    gpu = _triton()
+    if isinstance(turn, Turn):
+        return gpu.of_table(turn)
+    how = native.channels(turn.steady)
+    return gpu.Waves(places=turn.places, words=turn.words, factor=turn.steady.factor), gpu.Channels(*how)
+
+
+def _triton_refusal(turn: Turn | Angles, *tensors: Array) -> str | None:
     if find_spec("triton") is None:
         return "Triton is not installed"
-    why: str | None = _triton().refusal(turn, *tensors)
+    gpu = _triton()
+    why: str | None = gpu.refused(turn.places, *tensors) if isinstance(turn, Angles) else gpu.refusal(turn, *tensors)
     return why
 
 
@@ -123,8 +153,9 @@ def _heads_first(x: Array, layout: Layout) -> Array:
     return x if layout == "bhtd" else x.transpose(1, 2)
 
 
-def _alike(q: Array, k: Array, turn: Turn, layout: Layout) -> None:
+def _alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
     """Queries and keys of one batch and length, and a turn of their positions: before any kernel sees them."""
+    (rows, places), own, device = _made_for(turn)
     time, heads = layout.index("t"), layout.index("h")
     for name, x in (("q", q), ("k", k)):
         _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
@@ -132,14 +163,14 @@ def _alike(q: Array, k: Array, turn: Turn, layout: Layout) -> None:
             raise ValueError(
                 f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(x.shape)}. Give whole heads, four axes."
             )
-        if x.shape[time] != turn.cos.shape[-2] or (_batches(turn) not in (1, x.shape[0])):
+        if x.shape[time] != places or rows not in (1, x.shape[0]):
             raise ValueError(
-                f"{name} must have the places of the turn, {tuple(turn.cos.shape[:-1])}; got {tuple(x.shape)} ({layout}). "
+                f"{name} must have the places of the turn, {rows} × {places}; got {tuple(x.shape)} ({layout}). "
                 "Make the turn from the positions of these tokens."
             )
-        if turn.heads not in (None, x.shape[heads]):
+        if own not in (None, x.shape[heads]):
             raise ValueError(
-                f"{name} must have the {turn.heads} heads that turn, each in its own way; got {tuple(x.shape)} ({layout}). "
+                f"{name} must have the {own} heads that turn, each in its own way; got {tuple(x.shape)} ({layout}). "
                 "Repeat grouped heads first."
             )
     if q.dtype != k.dtype or q.device != k.device or q.shape[0] != k.shape[0]:
@@ -147,14 +178,16 @@ def _alike(q: Array, k: Array, turn: Turn, layout: Layout) -> None:
             f"k must have the dtype, device and batch of q; got {k.dtype}, {k.device}, {k.shape[0]} for {q.dtype}, {q.device}, "
             f"{q.shape[0]}. Convert one of them."
         )
-    if turn.cos.device != q.device:
-        raise ValueError(f"turn must be on the device of q, {q.device}; got {turn.cos.device}. Make it there.")
+    if device != q.device:
+        raise ValueError(f"turn must be on the device of q, {q.device}; got {device}. Make it there.")
 
 
-def _batches(turn: Turn) -> int:
-    """Rows of positions that the turn was made from: 1 where one row serves every batch row."""
+def _made_for(turn: Turn | Angles) -> tuple[tuple[int, int], int | None, Any]:
+    """Rows of positions (1 where one serves every batch row) and places in a row, heads that each turn in their own way, device."""
+    if isinstance(turn, Angles):
+        return (turn.places.shape[0], turn.places.shape[1]), None, turn.places.device
     plain = turn.cos.ndim - (2 if turn.heads is None else 3)
-    return int(turn.cos.shape[0]) if plain else 1
+    return (turn.cos.shape[0] if plain else 1, turn.cos.shape[-2]), turn.heads, turn.cos.device
 
 
 def _writable(name: str, x: Array) -> None:

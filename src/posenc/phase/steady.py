@@ -1,0 +1,61 @@
+"""Rotations at a steady rate: every angle is one coordinate of the position times a fixed, exact frequency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array
+from posenc.phase.fixed import limbs, turn_words
+from posenc.phase.frequencies import Frequencies
+from posenc.turn import Pairing
+
+
+@dataclass(frozen=True)
+class Steady:
+    """What the turns of a record are made of, so that compiled code can make them: pair i turns by position[axis[i]] · ω_i.
+
+    frequencies: ω, radians a step.     axis: the coordinate that each pair reads.     pairing: its channels.
+    factor: what cosine and sine are multiplied by.
+    """
+
+    frequencies: Frequencies
+    axis: tuple[int, ...]
+    pairing: Pairing
+    factor: float = 1.0
+
+    @property
+    def axes(self) -> int:
+        return max(self.axis) + 1
+
+
+def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -> Steady:
+    """The same for positions of one coordinate."""
+    return Steady(frequencies, (0,) * frequencies.pairs, pairing, factor)
+
+
+def steady_of(record: Any) -> Steady | None:
+    """What the record says its turns are made of, in `steady`; None where it does not, or a subclass of it turns in its own way."""
+    said: Steady | None = getattr(record, "steady", None)
+    return said if said is not None and _its_own(record) else None
+
+
+@_array.host
+def _its_own(record: Any) -> bool:
+    """Whether no class nearer than the one that says `steady` has a `turn`."""
+    names = (name for owner in type(record).__mro__ for name in ("steady", "turn") if name in vars(owner))
+    return next(names) == "steady"
+
+
+@_array.host
+def rates(steady: Steady) -> np.ndarray:
+    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn, the topmost first, and axes."""
+    return np.concatenate([limbs(steady.frequencies, 32, 5), np.array([steady.axis])])
+
+
+@_array.host
+def words(steady: Steady) -> np.ndarray:
+    """Frequencies to the nearest 2^-64 turns, for each coordinate and pair, int64 (axes, pairs); 0 where a pair does not read it."""
+    return np.where(np.arange(steady.axes)[:, None] == np.array(steady.axis), turn_words(steady.frequencies), 0)

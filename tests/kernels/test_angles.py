@@ -1,0 +1,335 @@
+"""Cosines and sines made in the compiled kernel: correctly rounded, at every level; and turning by them, without a table."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import posenc
+from exactness import truth
+from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
+from posenc.kernels import angles as kernel
+from posenc.kernels import native
+from posenc.phase import rates, steady_of
+from posenc.torch import angles, chosen, rotate, rotate_, turn
+
+needs_kernel = pytest.mark.skipif(
+    native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
+)
+LEVELS = native.levels() if native.MISSING is None else ("baseline",)
+LADDERS = ((1e4, 128), (5e5, 96), (1e12, 50), (1e30, 6))
+RECORDS = (
+    RoPE(dim=128, pairing="halves"),
+    RoPE(dim=6),
+    RoPE(dim=70, pairing="halves", scaling=YaRN(factor=8.0, original=128)),
+    Partial(RoPE(dim=20, pairing="halves", scaling=Linear(factor=3.0)), dim=50, start=7),
+    DualBaseRoPE(dim=44, pairing="halves"),
+    AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2),
+    AxialRoPE(axis=(0, 1, 2) * 7, rung=(*range(21),), ladder=42, scaling=YaRN(factor=4.0, original=64)),
+)
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def places(record: Any, *shape: int, top: int = 2**31, seed: int = 3) -> torch.Tensor:
+    axes = () if record.axes == 1 else (record.axes,)
+    return torch.randint(-top, top, (*shape, *axes), generator=seeded(seed))
+
+
+def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str) -> torch.Tensor:
+    shape = (2, count, length, dim) if layout == "bhtd" else (2, length, count, dim)
+    return torch.randn(shape, generator=seeded(count)).to(dtype)
+
+
+def made(level: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines of positions (n,) at a level, as float64 numbers."""
+    steady = steady_of(record)
+    waves = kernel.table_at(level, positions.reshape(1, -1, 1), torch.as_tensor(rates(steady)), steady.factor)
+    return tuple(wave[0].double().numpy() for wave in waves)
+
+
+@needs_kernel
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("ladder", LADDERS, ids=str)
+def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
+    """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and the last."""
+    edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
+    drawn = places(RoPE(dim=2), 60).tolist() + places(RoPE(dim=2), 30, top=2**53, seed=4).tolist()
+    expected = truth.tables(truth.waves(edges + drawn, *ladder))
+    record = RoPE(dim=ladder[1], base=ladder[0])
+    assert truth.differing(made(level, record, torch.tensor(edges + drawn)), expected) == 0
+
+
+@needs_kernel
+@pytest.mark.parametrize("ladder", [(1e4, 128), (1e12, 64)], ids=str)
+def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> None:
+    """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer limbs."""
+    record, wrong, fewer, seen = RoPE(dim=ladder[1], base=ladder[0]), 0, 0, 0
+    numbers = torch.as_tensor(rates(steady_of(record)))
+    cut = numbers.clone()
+    cut[2:5] = 0
+    for pair, frequency in enumerate(truth.ladder(*ladder)):
+        near = sorted({place for quarters in (1, 2) for place in truth.convergents(frequency, quarters)})
+        values = [[truth.cosine_sine(place, frequency)] for place in near]
+        expected = truth.tables(values)
+        for level, limbs in [*((level, numbers) for level in LEVELS), (LEVELS[0], cut)]:
+            table = kernel.table_at(
+                level, torch.tensor(near).reshape(1, -1, 1), limbs[:, pair : pair + 1].contiguous(), 1.0
+            )
+            missed = truth.differing(tuple(wave[0].double().numpy() for wave in table), expected)
+            wrong, fewer = (wrong, fewer + missed) if limbs is cut else (wrong + missed, fewer)
+            seen += 2 * len(near)
+    assert seen > 6000
+    assert wrong == 0
+    assert fewer > 100
+
+
+@needs_kernel
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_bits_of_the_reference(level: str, record: Any) -> None:
+    steady = steady_of(record)
+    for top in (1000, 2**31, 2**53):
+        positions = places(record, 2, 90, top=top)
+        wanted = record.turn(positions)
+        whole = positions.reshape(2, 90, record.axes)
+        cosine, sine = kernel.table_at(level, whole, torch.as_tensor(rates(steady)), steady.factor)
+        assert torch.equal(cosine, wanted.cos)
+        assert torch.equal(sine, wanted.sin)
+
+
+@needs_kernel
+@pytest.mark.parametrize("level", LEVELS)
+def test_too_far_away_is_no_number(level: str) -> None:
+    """A position beyond 2^53 that no check has seen, and its neighbours, which stay what they are."""
+    record = AxialRoPE(axis=(0, 1) * 9, rung=(*range(18),), ladder=36)
+    steady, whole = steady_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
+    for wave in kernel.table_at(level, whole, torch.as_tensor(rates(steady)), 1.0):
+        lost = wave[0].isnan()
+        assert lost[1, 0::2].all()
+        assert lost[2, 1::2].all()
+        assert lost.sum() == 18
+
+
+@needs_kernel
+def test_every_record_that_says_what_its_turns_are_made_of() -> None:
+    seen = set()
+    for row in posenc.CATALOG:
+        for record in row.samples:
+            if steady_of(record) is None:
+                continue
+            seen.add(row.encoding.__name__)
+            positions = places(record, 40)
+            wanted, found = record.turn(positions), turn(record, positions, impl="native")
+            for mine, theirs in ((found.cos, wanted.cos), (found.sin, wanted.sin)):
+                # Whole fractions of a turn come back to a quarter: what is left there is below the last bit of either.
+                last = (mine.abs() < 1e-28) & (theirs.abs() < 1e-28)
+                assert ((mine == theirs) | last).all(), record
+            assert (found.pairing, found.factor, found.heads) == (wanted.pairing, wanted.factor, wanted.heads)
+    assert seen >= {"RoPE", "AxialRoPE", "DualBaseRoPE"}
+
+
+@needs_kernel
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> None:
+    for length, rows, dtype in product((1, 67, 130), ((), (1,), (2,)), (torch.float32, torch.bfloat16, torch.float16)):
+        positions = places(record, *rows, length)
+        q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
+        wanted = rotate(q, k, record.turn(positions), layout=layout, impl="reference")
+        made = angles(record, positions)
+        for found in (
+            rotate(q, k, made, layout=layout, impl="native"),
+            rotate_(q.clone(), k.clone(), made, layout=layout, impl="native"),
+            rotate(q, k, made, layout=layout, impl="reference"),
+        ):
+            assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
+
+
+@needs_kernel
+def test_gradients_keep_positions_alone() -> None:
+    record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
+    positions, saved = torch.arange(7) + 10_000_000, []
+    by = {"angles": angles(record, positions), "turn": turn(record, positions)}
+    gradients = {}
+    for name, how in by.items():
+        q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))
+        with torch.autograd.graph.saved_tensors_hooks(lambda x, name=name: saved.append((name, x)) or x, lambda x: x):
+            turned = rotate(q, k, how, layout="bthd", impl="native")
+        (turned[0] * torch.linspace(-1, 1, 18)).sum().backward(retain_graph=True)
+        turned[1].sum().backward()
+        gradients[name] = q.grad, k.grad
+    assert all(torch.equal(a, b) for a, b in zip(*gradients.values(), strict=True))
+    kept = [x for name, x in saved if name == "angles"]
+    assert sorted(tuple(x.shape) for x in kept) == [
+        (1, 7, 1),
+        (6, 6),
+    ]  # places, and the frequencies that all steps share
+
+
+@needs_kernel
+def test_the_operators_keep_their_promises() -> None:
+    """PyTorch's own checks of schema, shapes, autograd and compilation."""
+    far = angles(RoPE(dim=8), torch.arange(5) + 2**31)
+    q, k = (heads(count, 5, 8, torch.float32, "bhtd") for count in (3, 2))
+    how = far.places, far.rates, 1.0, 0, 1, True, False
+    torch.library.opcheck(torch.ops.posenc.waves.default, how[:3])
+    torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles.default, (q.requires_grad_(), k.requires_grad_(), *how))
+    torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles_.default, (q.detach(), k.detach(), *how))
+
+
+@needs_kernel
+def test_tracers_see_through() -> None:
+    """Angles made inside and outside of a compiled, exported or mapped function."""
+    record, positions = RoPE(dim=8, pairing="halves"), torch.arange(5) + 100_000
+    q, k = heads(4, 5, 8, torch.float32, "bhtd"), heads(2, 5, 8, torch.float32, "bhtd")
+    outside = angles(record, positions)
+    wanted = rotate(q, k, record.turn(positions), layout="bhtd", impl="reference")
+
+    def by_angles(q: Any, k: Any, positions: Any) -> Any:
+        return rotate(q, k, angles(record, positions), layout="bhtd", impl="native")
+
+    def by_turn(q: Any, k: Any, positions: Any) -> Any:
+        return rotate(q, k, turn(record, positions, impl="native"), layout="bhtd", impl="native")
+
+    def in_place(q: Any, k: Any, positions: Any) -> Any:
+        return rotate_(q.clone(), k.clone(), outside, layout="bhtd", impl="native")
+
+    class Model(torch.nn.Module):
+        def forward(self, q: Any, k: Any, positions: Any) -> Any:
+            return by_angles(q, k, positions)
+
+    for function in (by_angles, by_turn, in_place):
+        compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+        assert all(torch.equal(a, b) for a, b in zip(compiled(q, k, positions), wanted, strict=True))
+    exported = torch.export.export(Model(), (q, k, positions)).module()
+    assert all(torch.equal(a, b) for a, b in zip(exported(q, k, positions), wanted, strict=True))
+    mapped = torch.func.vmap(by_angles)(torch.stack([q, 2 * q]), torch.stack([k, 2 * k]), torch.stack([positions] * 2))
+    assert all(torch.equal(a[1], 2 * b) for a, b in zip(mapped, wanted, strict=True))
+    mapped = torch.func.vmap(by_angles, in_dims=(0, 0, None))(torch.stack([q, q]), torch.stack([k, k]), positions)
+    assert all(torch.equal(a[1], b) for a, b in zip(mapped, wanted, strict=True))
+
+
+@needs_kernel
+def test_threads_change_nothing() -> None:
+    record = RoPE(dim=64)
+    q, k = heads(8, 700, 64, torch.bfloat16, "bthd"), heads(2, 700, 64, torch.bfloat16, "bthd")
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            made = turn(record, torch.arange(20_000) + 2**24, impl="native")
+            found.append((*rotate(q, k, angles(record, torch.arange(700)), layout="bthd"), made.cos, made.sin))
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_what_the_kernel_does_not_make_is_the_reference() -> None:
+    """Places between whole ones, other dtypes, records that turn in another way; and without a kernel angles turn as well."""
+    record, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
+    assert torch.equal(turn(record, between).cos, record.turn(between).cos)
+    assert turn(record, whole, dtype=torch.float64).cos.dtype == torch.float64
+    far = XPos(dim=8)
+    assert torch.equal(turn(far, whole, role="key").sin, far.turn(whole, role="key").sin)
+    q, k = torch.ones(1, 2, 3, 8, dtype=torch.float64), torch.ones(1, 1, 3, 8, dtype=torch.float64)
+    assert chosen(q, k, angles(record, whole), layout="bhtd").impl == "reference"
+    wanted = record.turn(whole, dtype=torch.float64)(q, layout="bhtd")
+    assert torch.equal(rotate(q, k, angles(record, whole), layout="bhtd")[0], wanted)
+
+
+class Reversed(RoPE):
+    """Turns the other way, and inherits what RoPE says its turns are made of."""
+
+    def turn(self, positions: Any, *arguments: Any, **named: Any) -> Any:
+        return super().turn(-positions, *arguments, **named)
+
+
+def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
+    assert steady_of(RoPE(dim=8)) is not None
+    for record in (Reversed(dim=8), Partial(Reversed(dim=8), dim=10), RoPE(dim=8, numerics="float32"), XPos(dim=8)):
+        assert steady_of(record) is None
+        with pytest.raises(ValueError, match=r"^record must turn each pair by a coordinate times an exact frequency"):
+            angles(record, torch.arange(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((RoPE(dim=8, numerics="float32"), torch.arange(3)), "RoPE turns in another way"),
+        ((RoPE(dim=8), torch.tensor([0.5])), "positions are float32, not whole"),
+        ((RoPE(dim=8), torch.arange(3), torch.float64), "the turn is to be float64"),
+        ((RoPE(dim=8), torch.arange(3, device="meta")), "positions are on meta"),
+    ],
+)
+@needs_kernel
+def test_a_named_kernel_does_not_fall_back(arguments: Any, reason: str) -> None:
+    record, positions, *dtype = arguments
+    with pytest.raises(ValueError, match=f"^impl must be one that can make this turn; got 'native', but {reason}"):
+        turn(record, positions, dtype=dtype[0] if dtype else None, impl="native")
+
+
+@pytest.mark.parametrize("function", [angles, turn])
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("record", "rope", TypeError),
+        ("positions", [0, 1, 2], TypeError),
+        ("positions", torch.tensor(3), ValueError),
+        ("positions", torch.tensor([2**53 + 1]), ValueError),
+        ("positions", torch.tensor([True]), TypeError),
+        ("positions", torch.zeros(3, dtype=torch.bfloat16), TypeError),
+    ],
+)
+def test_bad_arguments(function: Any, name: str, value: Any, error: type) -> None:
+    with pytest.raises(error, match=f"^{name} must"):
+        function(**{"record": RoPE(dim=8), "positions": torch.arange(3), name: value})
+
+
+def test_bad_arguments_of_their_own() -> None:
+    grid = AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)
+    for function in (angles, turn):
+        with pytest.raises(ValueError, match=r"^positions must have a last axis of 2 coordinates"):
+            function(grid, torch.zeros(3, 3, dtype=torch.int64))
+    with pytest.raises(TypeError, match=r"^positions must be whole numbers; got float32"):
+        angles(RoPE(dim=8), torch.tensor([0.5]))
+    with pytest.raises(ValueError, match=r"^impl must be"):
+        turn(RoPE(dim=8), torch.arange(3), impl="triton")
+    with pytest.raises(ValueError, match=r"^role must be"):
+        turn(RoPE(dim=8), torch.arange(3), role="keys")
+    with pytest.raises(ValueError, match=r"^params must hold exactly"):
+        turn(RoPE(dim=8), torch.arange(3), {"base": torch.ones(1)})
+    q, k = torch.zeros(2, 4, 5, 8), torch.zeros(2, 2, 5, 8)
+    for wrong in (torch.arange(3), torch.arange(15).reshape(3, 5)):
+        with pytest.raises(ValueError, match=r"^q must have the places of the turn"):
+            rotate(q, k, angles(RoPE(dim=8), wrong), layout="bhtd")
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [
+        (0, torch.zeros(1, 5, 1, dtype=torch.int32), "places and rates must be int64"),
+        (0, torch.zeros(5, 1, dtype=torch.int64), "places must be"),
+        (0, torch.zeros(1, 10, 1, dtype=torch.int64)[:, ::2], "contiguous"),
+        (0, torch.zeros(3, 5, 1, dtype=torch.int64), "places must fit x"),
+        (0, torch.zeros(1, 4, 1, dtype=torch.int64), "places must fit x"),
+        (1, torch.zeros(5, 4, dtype=torch.int64), "rates must be"),
+        (1, torch.full((6, 4), 2**32), "rates must hold limbs"),
+        (1, torch.ones(6, 4, dtype=torch.int64), "and, last, axes of places"),
+        (1, torch.zeros(6, 5, dtype=torch.int64), "pairs must lie within"),
+        (3, 1, "pairs must lie within"),
+        (4, 3, "pairs must lie within"),
+    ],
+)
+def test_the_operator_itself_reads_no_memory_that_is_not_its(place: int, value: Any, why: str) -> None:
+    how = [torch.zeros(1, 5, 1, dtype=torch.int64), torch.zeros(6, 4, dtype=torch.int64), 1.0, 0, 1, True, False]
+    how[place] = value
+    with pytest.raises(RuntimeError, match=why):
+        torch.ops.posenc.turn_pair_by_angles_(torch.zeros(2, 3, 5, 8), torch.zeros(2, 1, 5, 8), *how)
