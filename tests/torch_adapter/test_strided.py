@@ -13,14 +13,16 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
+from posenc.testing.one_coordinate import placed
 from posenc.torch import decode_row, slopes, strided, strided_attention
 
-RECORDS = [
+EVERY = [
     pytest.param(record, id=f"{row.name}-{number}")
     for row in CATALOG
     for number, record in enumerate(row.samples)
-    if isinstance(record, Biases) and getattr(record, "axes", 1) == 1
+    if isinstance(record, Biases)
 ]
+RECORDS = [case for case in EVERY if case.values[0].axes == 1]
 RELATIVE = [case for case in RECORDS if "relative" in case.values[0].claims]
 #: First and last position of queries and of keys: queries among, after and before their keys, one query, one key.
 RANGES = [
@@ -107,16 +109,26 @@ def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
     assert torch.allclose(found[0], found[1], rtol=0, atol=280 * 5 * 2.0**-23)
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", EVERY)
 def test_a_decode_row_is_the_last_row_of_the_matrix(record: Biases) -> None:
-    params, places = learned(record), torch.arange(50, 70)
+    """With its gradients; one query for all sequences, and one for each."""
+    params, places = learned(record), placed(record, torch.arange(50, 70))
     dense = record.matrix(places, places, params, dtype=torch.float64)
     row = decode_row(record, places[-1], places, params, dtype=torch.float64)
     assert row.shape == (1, record.heads, 1, 20)
     assert torch.allclose(row[0, :, 0], dense[:, -1], rtol=0, atol=budget(dense))
-    each = decode_row(record, torch.tensor([60, 69]), places, params, dtype=torch.float64)
+    each = decode_row(record, places[[10, 19]], places, params, dtype=torch.float64)
     assert each.shape == (2, record.heads, 1, 20)
     assert torch.allclose(each[0, :, 0], dense[:, 10], rtol=0, atol=budget(dense))
+    weight = torch.randn(2, record.heads, 1, 20, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    sources = tuple((params or {}).values())
+    found = [
+        torch.autograd.grad((form * weight).sum(), sources, allow_unused=True, retain_graph=True) if sources else ()
+        for form in (each, dense[:, [10, 19]].transpose(0, 1)[:, :, None])
+    ]
+    for left, right in zip(*found, strict=True):
+        # Forty terms for every head, each times a weight below 4, in another order.
+        assert torch.allclose(left, right, rtol=40 * 4 * 2.0**-52, atol=40 * 4 * budget(dense))
 
 
 def test_a_decode_row_of_sequences_with_keys_of_their_own() -> None:
