@@ -93,7 +93,7 @@ ITEMS: tuple[Item, ...] = (
     Item("C11", "PoPE, polar", ("PoPE", "PoPE.phase")),
     Item("C12", "LieRE", ("LieRE",)),
     Item("C13", "STRING, ComRoPE: rotations that commute", ("CayleySTRING", "ComRoPE", "ComRoPE.commuting")),
-    Item("C14", "multiplicative GRAPE", ("MultiplicativeGRAPE", "LearnedRoPE"), "Commuting planes along the channels, as released, are learned frequencies."),
+    Item("C14", "multiplicative GRAPE", ("MultiplicativeGRAPE", "LearnedRoPE", "ContextualGRAPE"), "Commuting planes along the channels, as released, are learned frequencies."),
     Item("C10", "hyperbolic HoPE", (), "Lorentz rotations grow without bound with position; no released code was found to check against."),
     Item("C15", "Selective RoPE", ("SelectiveRoPE",), "A score: what the turned product adds to the plain one."),
     Item("C16", "CARoPE", (), "Frequencies that tokens choose; no released code was found to check against."),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from posenc.encodings.bounded_alibi import BoundedALiBi
     from posenc.encodings.cayley_string import CayleySTRING
     from posenc.encodings.comrope import ComRoPE
+    from posenc.encodings.contextual_grape import ContextualGRAPE
     from posenc.encodings.cope import CoPE
     from posenc.encodings.count import Count, NormalisedCount
     from posenc.encodings.dape import DAPE
@@ -101,6 +102,7 @@ __all__ = [
     "CoPE",
     "ComRoPE",
     "Concatenated",
+    "ContextualGRAPE",
     "Count",
     "DAPEv2",
     "DeBERTa",
@@ -199,6 +201,7 @@ _HOMES = {
     "CoPE": "posenc.encodings.cope",
     "ComRoPE": "posenc.encodings.comrope",
     "Concatenated": "posenc.compose",
+    "ContextualGRAPE": "posenc.encodings.contextual_grape",
     "Count": "posenc.encodings.count",
     "DAPE": "posenc.encodings.dape",
     "DAPEv2": "posenc.encodings.dape_v2",

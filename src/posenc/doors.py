@@ -71,6 +71,7 @@ class Encoding(abc.ABC):
                 f"params must hold exactly {sorted(shapes)} for {name}; got {sorted(params)}. Give what init returns."
             )
         for key, shape in shapes.items():
+            _array.floats(f"params[{key!r}]", params[key])
             if tuple(params[key].shape) != shape:
                 raise ValueError(
                     f"params[{key!r}] must have shape {shape} for {name}; got {tuple(params[key].shape)}. Give what init returns."

@@ -8,6 +8,7 @@ from types import SimpleNamespace as Fields
 import pytest
 
 from oracles import (
+    contextual_grape,
     cope,
     deberta,
     distance_bank,
@@ -141,6 +142,19 @@ def test_selective_rope_adds_the_angles_of_keys() -> None:
         1.5708,
         2.3562,
     ]
+
+
+def test_contextual_grape_counts_the_time_before() -> None:
+    # By hand: softplus(c) = π/2 a token; the place 2 has two tokens before it, the key at 1 one: cos(π/2) - 1.
+    record = Fields(dim=2, own_clocks=False, own_frequencies=False)
+    params = {"W": [[0.0]], "c": [math.log(math.expm1(math.pi / 2))], "log_frequencies": [[0.0]]}
+    given = ([[1.0]] * 3, params)
+    assert printed([contextual_grape.gone(record, 0, 2, [0, 1, 2], given[1], given[0])]) == [round(math.pi, 4)]
+    score = contextual_grape.score_among(record, 0, [1.0, 0.0], [[1.0, 0.0]] * 3, 2, [0, 1, 2], 1, given[1], given[0])
+    assert printed([score]) == [round(-1 / math.sqrt(2), 4)]
+    # A quarter turn takes channel 1 to channel 0, not the other way about: q = (0, 1) becomes k = (1, 0).
+    score = contextual_grape.score_among(record, 0, [0.0, 1.0], [[1.0, 0.0]] * 3, 1, [0, 1, 2], 0, given[1], given[0])
+    assert printed([score]) == [round(1 / math.sqrt(2), 4)]
 
 
 def test_headwise_rope_reads_one_coordinate_a_head() -> None:

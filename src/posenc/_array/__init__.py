@@ -16,7 +16,7 @@ from posenc._array.dtypes import (
     widest,
     widest_dtype,
 )
-from posenc._array.given import arange, as_array, as_arrays, as_mask, constant, floats
+from posenc._array.given import arange, as_array, as_arrays, as_mask, constant, floats, of_content
 from posenc._array.indexing import contracted, picked, product, sum_along, take_along, times_power_of_two
 from posenc._array.libraries import (
     Array,
@@ -55,6 +55,7 @@ __all__ = [
     "library",
     "module",
     "namespace",
+    "of_content",
     "picked",
     "product",
     "result_dtype",

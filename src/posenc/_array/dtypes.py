@@ -9,6 +9,9 @@ import numpy as np
 from posenc import _check
 from posenc._array.libraries import Array, has_float64, library, namespace
 
+#: What results may be rounded to, where the library has it: NumPy has no bfloat16.
+RESULTS = ("float16", "bfloat16", "float32", "float64")
+
 
 def astype(array: Array, dtype: Any) -> Array:
     """The array in another dtype."""
@@ -51,7 +54,7 @@ def result_dtype(dtype: Any, like: Array) -> Any:
         name = dtype_name(dtype)
     except TypeError:
         name = str(dtype)
-    if "float" not in name:
+    if name not in RESULTS or not hasattr(namespace(like), name):
         raise TypeError(f"dtype must be a floating dtype; got {_check.shown(dtype)}. Give float32 or float64, say.")
     if name == "float64" and not has_float64(like):
         raise TypeError("dtype must be one that the device has; got float64. Enable 64-bit floats, or ask for float32.")

@@ -71,6 +71,11 @@ def floats(name: str, value: Any) -> Array:
     return value
 
 
+def of_content(q: Array, k: Array, *learned: Array) -> Any:
+    """The module whose functions act on queries, keys and parameters: floats all, and of one library."""
+    return namespace(floats("q", q), floats("k", k), *learned)
+
+
 def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
     """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
     for value in values.values():

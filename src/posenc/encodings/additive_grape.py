@@ -76,7 +76,7 @@ class AdditiveGRAPE(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         behind = xp.clip(-steps(query[..., :, None], key[..., None, :], q.dtype), 0.0, None)[..., None, :, :]

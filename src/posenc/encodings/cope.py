@@ -60,7 +60,7 @@ class CoPE(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         table = self.checked(params)["table"]
-        xp = _array.namespace(q, k, table)
+        xp = _array.of_content(q, k, table)
         q, k = content("q", q, self.dim), content("k", k, self.dim)
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         counted = self._counted(q, k, query, key)

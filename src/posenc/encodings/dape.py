@@ -97,7 +97,7 @@ def pairs(
 ) -> tuple[dict[str, Array], Array, Array]:
     """The network, as wide as content; B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
     learned = record.checked(params)
-    xp = _array.namespace(q, k, *learned.values())
+    xp = _array.of_content(q, k, *learned.values())
     q, k = (own_heads(name, x, record.dim, record.heads) for name, x in (("q", q), ("k", k)))
     query, key = placed("query", query, q, -2), placed("key", key, k, -2)
     logits = (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)

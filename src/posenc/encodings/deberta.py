@@ -90,7 +90,7 @@ class DeBERTa(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
         row = xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))

@@ -66,7 +66,7 @@ class Decomposed(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         q, k = content("q", q, self.dim), content("k", k, self.dim)
         asked, seen = coordinates("query", query, self.axes, like=q), coordinates("key", key, self.axes, like=k)
         total = 0.0

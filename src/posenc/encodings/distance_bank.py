@@ -70,7 +70,7 @@ class DistanceBank(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
         query, query_guard = whole("query", placed("query", query, q, -2))
         key, key_guard = whole("key", placed("key", key, k, -2))

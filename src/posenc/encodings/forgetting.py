@@ -65,7 +65,7 @@ class ForgettingGate(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        _array.namespace(q, k, *learned.values())
+        _array.of_content(q, k, *learned.values())
         q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         x = inputs(hidden, k, self.model_dim)

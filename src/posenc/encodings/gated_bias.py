@@ -78,7 +78,7 @@ class GatedBias(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        _array.namespace(q, k, *learned.values())
+        _array.of_content(q, k, *learned.values())
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         x = inputs(hidden, q, self.model_dim)

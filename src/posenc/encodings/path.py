@@ -86,7 +86,7 @@ class PaTH(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         x = inputs(hidden, k, self.model_dim)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -12,6 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
+from posenc.encodings._turned import added
 from posenc.frequencies import Geometric
 from posenc.phase import guard
 from posenc.positions.between import over_keys, reached, sigmoid, spoiled
@@ -102,18 +102,17 @@ class SelectiveRoPE(Scores):
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
-        _array.namespace(q, k, *learned.values())
+        _array.of_content(q, k, *learned.values())
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
         query, key = placed("query", query, q, -2), placed("key", key, k, -2)
         x = inputs(hidden, k, self.model_dim)
         angles = self._angles(x, key, {name: _array.astype(value, k.dtype) for name, value in learned.items()})
-        turned = [
-            _turned(x, _array.astype(reached(places, key), x.dtype)[..., None, :, :] @ angles)
+        there, here = (
+            _array.astype(reached(places, key), x.dtype)[..., None, :, :] @ angles
             for x, places in ((q, query), (k, key))
-        ]
-        logits = turned[0] @ turned[1].swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)
+        )
         guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
-        return guarded + logits / math.sqrt(self.dim)
+        return guarded + added(q, k, there, here)
 
     def _angles(self, x: Array, key: Array, learned: Params) -> Array:
         """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
@@ -132,10 +131,3 @@ class SelectiveRoPE(Scores):
 @_array.host
 def _rates(record: SelectiveRoPE) -> np.ndarray:
     return record.frequencies.radians()
-
-
-def _turned(x: Array, angle: Array) -> Array:
-    """Halves of x, (*batch, heads, n, dim), turned by (*batch, heads, n, dim/2)."""
-    xp, half = _array.namespace(x), x.shape[-1] // 2
-    cos, sin, first, second = xp.cos(angle), xp.sin(angle), x[..., :half], x[..., half:]
-    return xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)

@@ -61,7 +61,7 @@ class Shaw(Scores):
     ) -> Array:
         table = self.checked(params)["relative_keys"]
         q, k = content("q", q, self.dim), content("k", k, self.dim)
-        _array.namespace(q, k, table)
+        _array.of_content(q, k, table)
         row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
         products = q @ _array.astype(table, q.dtype).swapaxes(0, 1)
         row = _array.namespace(q).broadcast_to(row, (*q.shape[:-1], k.shape[-2]))

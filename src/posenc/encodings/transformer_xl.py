@@ -77,7 +77,7 @@ class TransformerXL(Scores):
     ) -> Array:
         learned = self.checked(params)
         q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        xp = _array.namespace(q, k, *learned.values())
+        xp = _array.of_content(q, k, *learned.values())
         projection, u, v = (_array.astype(learned[name], q.dtype) for name in ("W_R", "u", "v"))
         asked = (q + v[:, None, :]) @ projection.swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., : self.model_dim // 2], asked[..., self.model_dim // 2 :]

@@ -82,9 +82,7 @@ def _read(hidden: Array | None, x: Array, places: int, width: int) -> Array:
         raise ValueError(
             f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. Give the vectors that q and k are made of."
         )
-    _array.namespace(x, hidden)
-    if _array.kind(hidden) not in ("float", "narrow"):
-        raise TypeError(f"hidden must hold floats; got {_array.dtype_name(hidden.dtype)}. Convert it.")
+    _array.namespace(x, _array.floats("hidden", hidden))
     if tuple(hidden.shape) != tuple(wanted):
         raise ValueError(
             f"hidden must have shape {tuple(wanted)}, a vector for each place; got {tuple(hidden.shape)}. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posenc.encodings.additive_grape import AdditiveGRAPE
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.contextual_grape import ContextualGRAPE
 from posenc.encodings.cope import CoPE
 from posenc.encodings.dape import DAPE
 from posenc.encodings.dape_v2 import DAPEv2
@@ -85,6 +86,18 @@ SCORED: tuple[Row, ...] = (
         "Movahedi et al. 2025, arXiv:2511.17388",
         ("SelectiveRoPE (selective-rope)",),
         "For decoders whose tokens should decide how far apart they are, as gates do, by angles in place of decay.",
+    ),
+    Row(
+        ContextualGRAPE,
+        (
+            ContextualGRAPE(dim=4, heads=2, model_dim=6, initial=1.0),
+            ContextualGRAPE(
+                dim=2, heads=3, model_dim=4, base=100.0, own_clocks=True, own_frequencies=True, initial=0.5
+            ),
+        ),
+        "Zhang et al. 2025, arXiv:2512.07805",
+        ("GRAPE-M contextual", "MSGRAPEContextType1 (GRAPE)"),
+        "For decoders whose tokens should decide how far apart they are by one clock for all planes, not an angle for each.",
     ),
     Row(
         PaTH,

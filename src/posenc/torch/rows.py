@@ -30,7 +30,7 @@ def decode_row(record: Biases, query: Array, key: Array, params: Params | None =
     last = () if record.axes == 1 else (record.axes,)
     if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:
         raise ValueError(
-            f"query must have shape {last} or {('batch', *last)}; got {tuple(query.shape)}. Give one position a sequence."
+            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. Give one position a sequence."
         )
     query, key = query.unsqueeze(-1 - len(last)), row_of_places("key", key, record.axes)
     check_together(query, key, record.axes)

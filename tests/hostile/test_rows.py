@@ -1,0 +1,89 @@
+"""What every row of the catalog is called with: bad positions, parameters, content and dtypes are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, name_of, refusal
+from posenc.catalog import CATALOG
+from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.testing.one_coordinate import placed
+from posenc.turn import Operator
+
+PLACES = ("positions", "query", "key")
+#: In place of an array of floats.
+NOT_FLOATS: tuple[Any, ...] = (None, "x", 1.5, [[1.0]], object(), np.ones((1, 2, 3, 4), int), np.ones(3, complex))
+Asked = tuple[Callable[..., Any], dict[str, Any]]
+
+
+def asked(record: Any) -> Asked:
+    """The method of the record's door, and a good call of it."""
+    params, places = record.init(np.random.default_rng(1)) or None, placed(record, np.arange(3))
+    if isinstance(record, Adds):
+        return record.embed, {"positions": places, "params": params, "dtype": None}
+    if isinstance(record, Rotates):
+        return record.turn, {"positions": places, "params": params, "role": record.roles[0], "dtype": None}
+    if isinstance(record, Biases):
+        return record.matrix, {"query": places, "key": places, "params": params, "dtype": None}
+    x = np.random.default_rng(2).standard_normal((1, getattr(record, "heads", 2), 3, getattr(record, "dim", 8)))
+    hidden = None if record.reads is None else np.ones((1, record.places_read(3, 3), record.model_dim))
+    return record.score, {"q": x, "k": x, "query": places, "key": places, "params": params, "hidden": hidden}
+
+
+def not_params(params: Any) -> Iterator[Any]:
+    """Parameters in which one is no array of floats, or that are none."""
+    yield from ([1], {"no_such_name": np.ones(3)})
+    for bad in NOT_FLOATS if params else ():
+        yield {**params, next(iter(params)): bad}
+
+
+def bad_calls(record: Encoding) -> Iterator[tuple[str, Any]]:
+    _, good = asked(record)
+    for name in good:
+        if name in PLACES:
+            yield from ((name, bad) for bad in NOT_POSITIONS)
+            if record.axes > 1:
+                yield name, np.zeros((3, record.axes + 1), int)
+        elif name in ("q", "k") or (name == "hidden" and good[name] is not None):
+            yield from ((name, bad) for bad in NOT_FLOATS)
+        else:
+            given = {
+                "params": tuple(not_params(good.get("params"))),
+                "dtype": (*NOT_DTYPE, "bfloat16"),
+                "role": NOT_A_WORD,
+            }
+            yield from ((name, bad) for bad in given.get(name, ()))
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
+    record = row.samples[0]
+    function, good = asked(record)
+    function(**good)
+    for name, bad in bad_calls(record):
+        error = refusal(lambda name=name, bad=bad: function(**{**good, name: bad}))  # type: ignore[misc]
+        assert str(error).startswith(PLACES if name in PLACES else name), (name, name_of(bad), error)
+
+
+@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"], ids=lambda row: row.name)
+def test_what_is_turned_must_be_floats_of_the_head(row: Any) -> None:
+    function, good = asked(row.samples[0])
+    operator: Operator = function(**good)
+    x = np.ones((1, operator.heads or 2, 3, operator.dim))
+    operator(x, layout="bhtd")
+    for bad in (*NOT_FLOATS, x[..., :-1], x[..., :-1, :], np.stack([x, x])):
+        assert str(refusal(lambda bad=bad: operator(bad, layout="bhtd"))).startswith("x")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "biases"], ids=lambda row: row.name)
+def test_a_head_must_be_one_of_the_record(row: Any) -> None:
+    record = row.samples[0]
+    _, good = asked(record)
+    query, params = good["query"], good["params"]
+    for bad in (-1, record.heads, 1.5, "0", None, [0, record.heads]):
+        error = refusal(lambda bad=bad: record.bias(bad, query[0], query[1], params))  # type: ignore[misc]
+        assert str(error).startswith("head")

@@ -1,0 +1,53 @@
+"""Contextual GRAPE (Zhang et al. 2025, the authors' code): the steps of the keys before a place added up, times each frequency."""
+
+import mpmath
+
+
+def _dot(left, right):
+    return sum((mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(left, right, strict=True)), mpmath.mpf(0))
+
+
+def step(record, head, params, x):
+    """softplus(W·x + c) of one key: by how much time goes on."""
+    clock = head if record.own_clocks else 0
+    return mpmath.log1p(mpmath.exp(_dot(params["W"][clock], x) + mpmath.mpf(params["c"][clock])))
+
+
+def gone(record, head, place, keys, params, x):
+    """The time that has gone when a place is reached."""
+    return sum((step(record, head, params, x[i]) for i in range(len(keys)) if keys[i] < place), mpmath.mpf(0))
+
+
+def rates(record, head, params):
+    return [mpmath.exp(rate) for rate in params["log_frequencies"][head if record.own_frequencies else 0]]
+
+
+def turned(x, angles):
+    half = len(angles)
+    numbers = [mpmath.mpc(x[i], x[half + i]) * mpmath.expj(-angles[i]) for i in range(half)]
+    return [number.real for number in numbers] + [number.imag for number in numbers]
+
+
+def score_among(record, head, q, ks, query, keys, index, params, x):
+    with mpmath.workprec(240):
+        there, here = (
+            [gone(record, head, place, keys, params, x) * rate for rate in rates(record, head, params)]
+            for place in (query, keys[index])
+        )
+        return (_dot(turned(q, there), turned(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+
+
+def magnitude(record, head, q, ks, query, keys, index, params, x):
+    """Roundings times size: the products of q and k, and the angles, off by the roundings of the sums they are made of."""
+    length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
+    clock = head if record.own_clocks else 0
+    made = sum(
+        1 + abs(params["c"][clock]) + sum(abs(w * v) for w, v in zip(params["W"][clock], one, strict=True)) for one in x
+    )
+    angles = 2 * made * sum(rates(record, head, params))
+    return length * (record.dim + 16 + angles * (record.model_dim + len(keys) + 16))
+
+
+def value(record, weights, query, keys, params):
+    """Nothing is added to the output."""
+    return
