@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from posenc.encodings.selective_rope import SelectiveRoPE
     from posenc.encodings.shaw import Shaw
     from posenc.encodings.sinusoidal import Sinusoidal
+    from posenc.encodings.spherical_rope import SphericalRoPE
     from posenc.encodings.t5 import T5Bias
     from posenc.encodings.temperature import LogNTemperature, StepTemperature
     from posenc.encodings.time2vec import Time2Vec
@@ -164,6 +165,7 @@ __all__ = [
     "SelectiveRoPE",
     "Shaw",
     "Sinusoidal",
+    "SphericalRoPE",
     "StepTemperature",
     "Sum",
     "T5Bias",
@@ -263,6 +265,7 @@ _HOMES = {
     "Sum": "posenc.compose",
     "T5Bias": "posenc.encodings.t5",
     "LogNTemperature": "posenc.encodings.temperature",
+    "SphericalRoPE": "posenc.encodings.spherical_rope",
     "StepTemperature": "posenc.encodings.temperature",
     "Time2Vec": "posenc.encodings.time2vec",
     "TimestepEmbedding": "posenc.encodings.timestep_embedding",

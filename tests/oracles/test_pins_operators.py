@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace as Fields
 
-from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp, xd_rope
+from oracles import cayley_string, comrope, fope, liere, multiplicative_grape, pope, rope_pp, spherical_rope, xd_rope
 
 COS, SIN = math.cos(1), math.sin(1)
 
@@ -115,3 +115,10 @@ def test_the_two_channels_of_a_pair_read_two_coordinates() -> None:
     assert rounded(xd_rope.rotated(record, [1.0, 0.0, 2.0, 0.0], (0, 1), "both", {})) == near(
         [1.0, 0.0, 2 * COS + SIN, 0.0]
     )
+
+
+def test_a_triple_yaws_and_then_rolls() -> None:
+    """Quarter turns by hand: yaw takes the first channel to the third, and roll that one to minus the second."""
+    record, quarter = Fields(dim=3, base=100.0), math.pi / 2
+    assert rounded(spherical_rope.rotated(record, [1.0, 0.0, 0.0], (0, quarter), "both", {})) == [0.0, 0.0, 1.0]
+    assert rounded(spherical_rope.rotated(record, [1.0, 0.0, 0.0], (quarter, quarter), "both", {})) == [0.0, -1.0, 0.0]

@@ -9,6 +9,7 @@ from posenc.encodings.liere import LieRE
 from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
 from posenc.encodings.pope import PoPE
 from posenc.encodings.rope_pp import RoPEPlusPlus
+from posenc.encodings.spherical_rope import SphericalRoPE
 from posenc.encodings.xd_rope import XDRoPE
 from posenc.frequencies import NTKAware
 from posenc.rows.row import Row
@@ -65,6 +66,13 @@ OPERATED: tuple[Row, ...] = (
         "Yu et al. 2025, arXiv:2506.03737",
         ("ComRoPELDAttention", "ComRoPEAPAttention"),
         "For images, as LieRE, where shifting the whole image must change nothing.",
+    ),
+    Row(
+        SphericalRoPE,
+        (SphericalRoPE(dim=9), SphericalRoPE(dim=6, base=10_000.0)),
+        "van de Geijn et al. 2025, arXiv:2511.08368",
+        ("Spherical_RoPE (CARE)",),
+        "For images, to see whether slanting directions matter more than that scores depend on differences alone.",
     ),
     Row(
         XDRoPE,
