@@ -22,7 +22,7 @@ KEYS = re.compile(
     r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_|sliding|window"
     r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
     r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
-    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention"
+    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$"
 )
 GEOMETRY = {"hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads"}
 
@@ -50,6 +50,12 @@ def plain(value: Any) -> bool:
     return True
 
 
+def called(part: Any) -> str | None:
+    """The model type of a config inside; the name of its class where it has none; None where any may stand there."""
+    own = getattr(part, "model_type", None)
+    return part.__name__ if own == "" else own
+
+
 def row(kind: type) -> dict[str, Any] | None:
     """One class; None where it cannot be made without arguments."""
     try:
@@ -69,7 +75,7 @@ def row(kind: type) -> dict[str, Any] | None:
     }
     if names:
         found["names"] = names
-    parts = {key: getattr(part, "model_type", None) for key, part in kind.sub_configs.items()}
+    parts = {key: called(part) for key, part in kind.sub_configs.items()}
     if parts:
         found["parts"] = parts
     if "rope_parameters" in declared:

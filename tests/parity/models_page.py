@@ -15,6 +15,7 @@ from posenc.doors import Encoding  # noqa: E402
 from posenc.models import from_config  # noqa: E402
 from posenc.models.absolute import PATCHES, TABLES  # noqa: E402
 from posenc.models.axes import RULES  # noqa: E402
+from posenc.models.beside import TABLES as BESIDE  # noqa: E402
 from posenc.models.biased import READERS  # noqa: E402
 from posenc.models.families import Family, families  # noqa: E402
 
@@ -63,8 +64,9 @@ def rotary(name: str, family: Family) -> str:
     if family.axes:
         words.append(f"several axes ({first(RULES[family.axes].__doc__)})")
     words += ["part of the head by partial_rotary_factor"] * family.partial
-    words += ["latent attention: qk_rope_head_dim channels"] * (family.head == "latent")
+    words += ["latent attention: qk_rope_head_dim channels"] * (family.head in ("latent", "shared"))
     words += [f"on {' and '.join(family.rotated or ())} layers alone"] * (family.rotated is not None)
+    words += ["a learned table beside"] * (name in BESIDE)
     words += ["logits times m(mscale_all_dim)²"] * family.sharpens
     return f"| `{name}` | {family.part}: {'; '.join(words)} | {by(name)} |"
 

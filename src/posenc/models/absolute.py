@@ -150,7 +150,7 @@ def _offset(fields: Fields, start: Start) -> int:
 
 
 def _patches(fields: Fields, besides: int) -> LayerGroup:
-    image, patch = (_side(fields, key) for key in ("image_size", "patch_size"))
+    image, patch = (side(fields, key) for key in ("image_size", "patch_size"))
     if patch > image:
         raise ValueError(f"patch_size must be at most image_size, {image}; got {patch}. Look at the file.")
     record = Learned(fields.integer("hidden_size"), (image // patch) ** 2 + besides)
@@ -158,7 +158,8 @@ def _patches(fields: Fields, besides: int) -> LayerGroup:
     return LayerGroup("vision", "embedding", (), (record,), offset=besides, values=values)
 
 
-def _side(fields: Fields, key: str) -> int:
+def side(fields: Fields, key: str) -> int:
+    """A length that may stand there twice, for height and width."""
     value = fields.need(key)
     if isinstance(value.value, tuple) and len(set(value.value)) == 1:
         return _check.integer(value.key, value.value[0], 1)

@@ -36,6 +36,7 @@ def mpt(fields: Fields, model_type: str, numerics: Numerics) -> Groups:
         fields.stated,
         f"{fields.where}attn_config.",
     )
+    fields.use(("learned_pos_emb",))
     if own.truth("alibi"):
         steepest = own.need("alibi_bias_max")
         record = ALiBi(fields.integer("num_attention_heads"), _check.real(steepest.key, steepest.value, 0.0, 64.0))
@@ -99,6 +100,7 @@ def deberta(fields: Fields, model_type: str, numerics: Numerics) -> Groups:
     made: list[LayerGroup] = []
     rows = fields.integer("max_position_embeddings", 1, 1 << 24)
     fields.use(("norm_rel_ebd", "share_att_key", "position_biased_input", "pos_att_type", "position_buckets"))
+    fields.use(("max_relative_positions",))
     if fields.truth("position_biased_input"):
         made.append(
             LayerGroup(

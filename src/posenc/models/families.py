@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-HeadRule = Literal["head", "divided", "latent", "global", "doubled", "memory", "embedded"]
+HeadRule = Literal["head", "divided", "latent", "shared", "global", "doubled", "memory", "embedded"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Family:
     pairing: which channels turn together; "interleave" asks the key rope_interleave.   part: of the model.
     partial: whether partial_rotary_factor counts at rope_type "default".
     head: where the width comes from: "head", head_dim or hidden_size over heads; "divided", always the latter; "latent",
-    qk_rope_head_dim channels behind qk_nope_head_dim others (multi-head latent attention); "global", global_head_dim on
+    qk_rope_head_dim channels behind qk_nope_head_dim others (multi-head latent attention); "shared", the same, stated once more as
+    partial_rotary_factor; "global", global_head_dim on
     full layers; "doubled", twice hidden_size over heads; "memory" and "embedded", by keys of SAM 2 and of Qwen2-VL.   last: whether the last channels of a head turn, not the first.
     rotated: the layer types that rotate; None for all with attention.   sharpens: whether logits are multiplied by
     m(mscale_all_dim)².   axes: how pairs are allotted to several axes, by its name in `axes.py`; empty for one axis.
@@ -47,6 +48,7 @@ HALVES = [
     "bitnet",
     "chameleon",
     "csm",
+    "csm_depth_decoder_model",
     "cwm",
     "dbrx",
     "deepseek_ocr2_text",
@@ -175,7 +177,7 @@ LATENT_ADJACENT = [
     "mistral_large4_text",
 ]
 LATENT_HALVES = ["hy_v4", "minicpm3"]
-LATENT_STATED = ["axk1", "deepseek_v3", "glm4_moe_lite", "mistral4", "youtu"]
+LATENT_STATED = ["axk1", "deepseek_v3", "glm4_moe_lite", "youtu"]
 #: Positions of text, images and videos in three coordinates: by runs of pairs, or by strides.
 SECTIONED = ["paddleocr_vl_text", "qwen2_5_omni_talker", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"]
 SECTIONED_PARTIAL = ["glm4v_moe_text", "glm_image_text"]
@@ -293,5 +295,6 @@ ALONE = {
     "minimax_m3_vl_text": Family(partial=True),
     "voxtral_realtime_encoder": Family(part="audio"),
     "beam": Family(),
+    "mistral4": Family(pairing="interleave", head="shared", sharpens=True),
     "mistral_large4_text": Family(pairing="adjacent", head="latent", sharpens=True),
 }

@@ -90,6 +90,7 @@ def unrotated(fields: Fields, count: int) -> tuple[str, ...]:
 def rotating(fields: Fields, count: int) -> tuple[bool, ...]:
     """no_rope_layers, in spite of its name 1 for a layer that does rotate; else all but every no_rope_layer_interval-th."""
     given = fields.get("no_rope_layers")
+    fields.use(("no_rope_layer_interval",))  # which counts where the layers are not listed
     if given is None or given.value == ():
         period = fields.integer("no_rope_layer_interval") if fields.get("no_rope_layer_interval") else 4
         return tuple((i + 1) % period != 0 for i in range(count))

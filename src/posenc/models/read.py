@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.models.absolute import PATCHES, TABLES, tables
 from posenc.models.biased import READERS, falcon_alibi
 from posenc.models.families import Family, families
-from posenc.models.fields import Fields
+from posenc.models.fields import CONCERNS, Fields
 from posenc.models.load import loaded
 from posenc.models.records import LayerGroup, ModelPositions
 from posenc.models.rotary import Options, groups, refusal
@@ -137,6 +137,9 @@ def _inside(
             raise ValueError(
                 f"{where}{key}.model_type must be known; got {_check.shown(kind)}. State it in the config, or give waive=({key!r},)."
             )
+        if not _readable(kind, stated) and _silent(kind, own):
+            notes.append(f"{where}{key}, of the type {kind}, has no key that concerns positions")
+            continue
         if not _readable(kind, stated):
             raise ValueError(
                 f"{where}{key} must be of a type that is read here; got {_check.shown(kind)}. Give waive=({key!r},) to read the rest."
@@ -145,6 +148,16 @@ def _inside(
         found.extend(more)
         notes.extend(said)
     return tuple(found), tuple(notes)
+
+
+def _silent(kind: str, own: Mapping[str, Any]) -> bool:
+    """Whether neither a config nor the class that it is of has a key that concerns positions."""
+    known = classes().get(kind)
+    if (
+        known is None or known.parts or known.theta is not None or kind.startswith("timm")
+    ):  # which have models of all kinds
+        return False
+    return not any(CONCERNS.search(key) for key in (*own, *known.defaults))
 
 
 def _readable(kind: str, stated: Mapping[str, Any]) -> bool:

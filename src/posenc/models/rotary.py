@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from posenc import _check
 from posenc.encodings.temperature import StepTemperature
+from posenc.encodings.transformer_xl import TransformerXL
 from posenc.frequencies import YaRN
 from posenc.models import rope
 from posenc.models.axes import SECTIONS, Allotment, allotted, turned_width
+from posenc.models.beside import beside
 from posenc.models.families import Family
 from posenc.models.fields import Fields
 from posenc.models.layers import layer_types
@@ -31,6 +33,13 @@ EXTRA: dict[str, frozenset[str]] = {
 }
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = frozenset({"mrope_section", "mrope_interleaved"})
+#: Speech models that rotate or see the distance, and keys of theirs that only size their tables.
+CONFORMERS = ("wav2vec2-bert", "wav2vec2-conformer")
+SIZES = (
+    "max_source_positions", "num_conv_pos_embeddings", "num_conv_pos_embedding_groups", "left_max_position_embeddings",
+    "right_max_position_embeddings",
+)  # fmt: skip
+CONVOLVED = "a convolution over neighbouring places is added before the first layer, which no record holds"
 #: Keys that an error names.
 MOST_NAMED = 5
 #: Notes on classes whose name or habit misleads.
@@ -64,9 +73,11 @@ def groups(
     fields: Fields, model_type: str, known: ModelClass, family: Family, options: Options
 ) -> tuple[LayerGroup, ...]:
     """A group for each type of layer and rotation."""
-    kinds = layer_types(fields, model_type)
+    if model_type in CONFORMERS:
+        fields.use(SIZES)
+    kinds, before = layer_types(fields, model_type), beside(fields, model_type)
     made, labels = ropes(fields, model_type, known, family, kinds)
-    found = []
+    found = list(before)
     for kind, label in dict.fromkeys(zip(kinds, labels, strict=True)):
         layers = tuple(i for i, both in enumerate(zip(kinds, labels, strict=True)) if both == (kind, label))
         values = made[label] if label is not None else None
@@ -83,7 +94,20 @@ def still(fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], f
     if model_type == "llama4_text" and fields.truth("attn_temperature_tuning"):
         dim, scale = _head_dim(fields, family, kind, layers), number(fields, "attn_scale")
         heat = StepTemperature(dim, scale, fields.integer("floor_scale", 1, 2**30), start=1)
+    if model_type in CONFORMERS:
+        return _conformer(fields, model_type, kind, layers, family)
     return LayerGroup(family.part, kind, layers, (), query_temperature=heat)
+
+
+def _conformer(fields: Fields, model_type: str, kind: str, layers: tuple[int, ...], family: Family) -> LayerGroup:
+    """Speech models whose scores see the distance, unless position_embeddings_type is null."""
+    chosen, notes = fields.get("position_embeddings_type"), (CONVOLVED,) * (model_type == "wav2vec2-conformer")
+    if chosen is None:
+        return LayerGroup(family.part, kind, layers, (), notes=notes)
+    width, heads = fields.integer("hidden_size"), fields.integer("num_attention_heads")
+    record = TransformerXL(width // heads, heads, width)
+    turns = "linear_pos reads sine and cosine of a frequency side by side, where W_R has all sines first"
+    return LayerGroup(family.part, kind, layers, (record,), values=(chosen, *_widths(fields)), notes=(turns, *notes))
 
 
 def group(
@@ -110,7 +134,11 @@ def group(
         logit_factor=_sharpened(values, name, family),
         query_temperature=_temperature(values, head.dim),
         values=(*sources(values, name), *sections, *_widths(fields)),
-        notes=(*rope.ignored(name, values, extra), *((NOTES[model_type],) if model_type in NOTES else ())),
+        notes=(
+            *rope.ignored(name, values, extra),
+            *((NOTES[model_type],) if model_type in NOTES else ()),
+            *((CONVOLVED,) if model_type == "wav2vec2-conformer" else ()),
+        ),
     )
 
 
@@ -158,9 +186,11 @@ def pairing_of(fields: Fields, family: Family) -> Literal["adjacent", "halves"]:
 
 def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, layers: tuple[int, ...]) -> rope.Head:
     """The width of a head, and how much of it turns."""
-    if family.head == "latent":
+    if family.head in ("latent", "shared"):
         turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
         share = values.get("partial_rotary_factor")
+        if family.head == "shared" and share:  # of the whole head, and what turns is that share of it
+            share = replace(share, value=real(values, "partial_rotary_factor") * (turning + unturned) / turning)
         if share and share.source != "class default" and name not in ("default", "proportional") and share.value != 1:
             raise ValueError(
                 f"{share.key} must be left out where qk_rope_head_dim says which channels turn; got {_check.shown(share.value)}. "

@@ -61,6 +61,7 @@ def _turns(family: Family, kind: str, fields: Fields) -> bool:
 
 def _rotary_dim(fields: Fields, values: dict[str, Value]) -> None:
     """MiniMax-M2: a count of channels in place of a fraction."""
+    fields.use(("rotary_dim",))
     if (
         fields.given("rotary_dim")
         and values["partial_rotary_factor" if "partial_rotary_factor" in values else "rope_type"].source != "file"
@@ -135,11 +136,9 @@ def _compressed(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tu
     """DeepSeek-V4: one rotation for layers with a window, another for those on compressed keys, which alone is scaled."""
     labels = tuple("main" if kind == "sliding_attention" else "compress" for kind in kinds)
     given = fields.table("rope_parameters")
-    if (
-        fields.table("rope_scaling") is None
-        and (given is None or rope.nested(given[0]))
-        and not fields.given("rope_theta")
-    ):
+    nested = given is not None and rope.nested(given[0])
+    if fields.table("rope_scaling") is None and (nested or (given is None and not fields.given("rope_theta"))):
+        fields.use(("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim"))
         return rope.by_label(fields, known, {}), labels
     values = rope.flat(fields, ModelClass(known.config), {"rope_theta": "rope_theta"})
     part = fields.get("partial_rotary_factor")
@@ -236,14 +235,20 @@ def _labelled(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tupl
     return made, tuple(kind if made[kind] is not None else None for kind in kinds)
 
 
-def _if_rotary(key: str, word: str) -> Special:
-    """Models that rotate where a key says so, and then by the class's own base."""
+def _if_rotary(key: str, word: str, *others: str) -> Special:
+    """Models that rotate where a key says so, and then by the class's own base. others: what else it may say."""
+    others = (word, *others)
 
     def special(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
         chosen, base = (
             fields.get(key),
             "rotary_embedding_base" if "rotary_embedding_base" in known.defaults else "rope_theta",
         )
+        if chosen is not None and chosen.value not in others:
+            raise ValueError(
+                f"{chosen.key} must be one of {', '.join(map(repr, others))} to be read; got {_check.shown(chosen.value)}, which no "
+                "record holds yet. Compare its scores by hand."
+            )
         turns = chosen is not None and chosen.value == word
         values: dict[str, Rope | None] = {"all": {"rope_theta": replace(fields.need(base), name="rope_theta")}}
         return values, ("all" if turns else None,) * len(kinds)
@@ -253,10 +258,10 @@ def _if_rotary(key: str, word: str) -> Special:
 
 SPECIAL: dict[str, Special] = {
     "cohere_compass_text": _labelled,
-    "esm": _if_rotary("position_embedding_type", "rotary"),
-    "SaProtConfig": _if_rotary("position_embedding_type", "rotary"),
-    "wav2vec2-bert": _if_rotary("position_embeddings_type", "rotary"),
-    "wav2vec2-conformer": _if_rotary("position_embeddings_type", "rotary"),
+    "esm": _if_rotary("position_embedding_type", "rotary", "absolute"),
+    "SaProtConfig": _if_rotary("position_embedding_type", "rotary", "absolute"),
+    "wav2vec2-bert": _if_rotary("position_embeddings_type", "rotary", "relative"),
+    "wav2vec2-conformer": _if_rotary("position_embeddings_type", "rotary", "relative"),
     "cohere2_moe": _dense_too,
     "deepseek_v4": _compressed,
     "granite_swa": _by_theta,
