@@ -11,6 +11,7 @@ import torch
 from problem import DIM
 
 import posenc
+import posenc.torch
 from posenc.torch import rotate_
 
 POSITIONS, FARTHEST = 160, 10_000_000
@@ -47,7 +48,15 @@ def solutions(record: posenc.RoPE) -> dict[str, Turned]:
 
         return turned
 
-    return {"posenc reference": from_turn("reference"), "posenc, from a turn": from_turn("native")}
+    def from_angles(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        angles = posenc.torch.angles(record, where)
+        return rotate_(q, q.clone(), angles, layout="bhtd", impl="native")[0]
+
+    return {
+        "posenc reference": from_turn("reference"),
+        "posenc, from a turn": from_turn("native"),
+        "posenc, angles in the kernel": from_angles,
+    }
 
 
 def measured(case: str, make: Callable[[Turned], float], record: posenc.RoPE) -> dict[str, Any]:

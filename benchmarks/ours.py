@@ -9,10 +9,12 @@ import torch
 from measure import Maker, Variant, floor, timed
 from problem import Problem
 
+import posenc.torch
 from posenc.torch import rotate, rotate_
 
 COPY, MULTIPLY, CLONE = "copy_ of q and k", "mul_ in place", "clone of q and k"
 IN_PLACE, NEW = "posenc, in place", "posenc, new memory"
+MADE, MADE_NEW = "posenc, angles in the kernel, in place", "posenc, angles in the kernel, new memory"
 REFERENCE, COMPILED = "posenc reference", "posenc reference compiled"
 
 
@@ -44,11 +46,30 @@ def _turned(given: Problem, turned: Callable[[torch.Tensor, torch.Tensor], Any])
 
 
 def kernels(given: Problem) -> dict[str, Maker]:
-    """The compiled kernel, from a turn that is ready."""
-    layout, turn = given.layout, given.turn
+    """The compiled kernel, from a turn that is ready, and from angles, whose cosines and sines it makes itself."""
+
+    def turned_by(made: Callable[[], Any]) -> Maker:
+        def make() -> Variant:
+            by = made()
+            return in_place(given, lambda q, k: rotate_(q, k, by, layout=given.layout, impl="native"))
+
+        return make
+
+    def into_new_by(made: Callable[[], Any]) -> Maker:
+        def make() -> Variant:
+            by = made()
+            return timed(lambda: rotate(*given.pair, by, layout=given.layout, impl="native"))
+
+        return make
+
+    def angles() -> Any:
+        return posenc.torch.angles(given.record, given.places)
+
     return {
-        IN_PLACE: lambda: in_place(given, lambda q, k: rotate_(q, k, turn, layout=layout, impl="native")),
-        NEW: lambda: timed(lambda: rotate(*given.pair, turn, layout=layout, impl="native")),
+        IN_PLACE: turned_by(lambda: given.turn),
+        NEW: into_new_by(lambda: given.turn),
+        MADE: turned_by(angles),
+        MADE_NEW: into_new_by(angles),
     }
 
 

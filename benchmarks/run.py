@@ -27,6 +27,8 @@ BENCHMARKS: dict[str, Allocator] = {
     "imports": "hot",
     "rotate": "hot",
     "memory": "default",
+    "angles": "hot",
+    "fallback": "hot",
     "decode": "hot",
     "train": "hot",
     "scale": "default",

@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 from measure import cpu_seconds
+from ours import IN_PLACE, MADE
 
 import posenc
+import posenc.torch
 from posenc.torch import rotate_
 
 DIM, QUERIES, KEYS = 64, 3, 1
@@ -52,7 +54,8 @@ def variants(length: int) -> Runs:
     places, record = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
     drawn = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, length, heads, DIM, generator=drawn, dtype=torch.bfloat16) for heads in (QUERIES, KEYS))
-    turn, out = record.turn(places), (torch.empty_like(q), torch.empty_like(k))
+    turn, angles = posenc.torch.turn(record, places), posenc.torch.angles(record, places)
+    out = torch.empty_like(q), torch.empty_like(k)
 
     def copy() -> None:
         for to, x in zip(out, (q, k), strict=True):
@@ -60,8 +63,10 @@ def variants(length: int) -> Runs:
 
     return {
         "copy_ of q and k": copy,
-        "posenc, in place": lambda: rotate_(q, k, turn, layout="bthd"),
-        "posenc, turn made": lambda: record.turn(places),
+        IN_PLACE: lambda: rotate_(q, k, turn, layout="bthd"),
+        MADE: lambda: rotate_(q, k, angles, layout="bthd"),
+        "posenc, table made": lambda: posenc.torch.turn(record, places),
+        "posenc reference, table made": lambda: record.turn(places),
     }
 
 

@@ -9,6 +9,7 @@ import torch
 from measure import Maker, compared, floor, timed
 
 import posenc
+import posenc.torch
 
 FILL = "fill_ of the same bytes"
 
@@ -23,7 +24,8 @@ def bound(count: int) -> float:
 
 
 def rotation(count: int, dim: int) -> dict[str, Any]:
-    frequencies = posenc.RoPE(dim=dim).frequencies
+    record = posenc.RoPE(dim=dim)
+    frequencies = record.frequencies
     places, inverse = torch.arange(count), torch.as_tensor(frequencies.radians())
     host, out = np.arange(count), torch.empty(2, count, dim // 2)
 
@@ -35,8 +37,13 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
         cos, sin = posenc.cosine_sine(host, frequencies, dtype=np.float32)
         return torch.from_numpy(cos), torch.from_numpy(sin)
 
+    def by_kernel() -> tuple[torch.Tensor, torch.Tensor]:
+        turn = posenc.torch.turn(record, places, impl="native")
+        return turn.cos, turn.sin
+
     variants: dict[str, Maker] = {
         FILL: floor(lambda: out.fill_(1.0)),
+        "posenc, kernel": lambda: timed(by_kernel),
         "posenc, exact": lambda: timed(lambda: posenc.cosine_sine(places, frequencies)),
         "posenc, exact, NumPy": lambda: timed(on_the_host),
         'posenc, numerics="float32"': lambda: timed(

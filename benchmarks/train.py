@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from measure import Maker, Variant, compared, floor
-from ours import NEW, REFERENCE, kernels, references
+from ours import MADE_NEW, NEW, kernels, references
 from peers import peers
 from problem import Pair, Problem, name_of, problem
 
@@ -28,7 +28,8 @@ def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
     back = given.copies()
     turn = given.turn.inverse()
     expected = tuple(turn(x.float(), layout=layout) for x in back)
-    forward = {NEW: kernels(leaves)[NEW], REFERENCE: references(leaves, compiled=False)[REFERENCE]} | peers(leaves)
+    ready = kernels(leaves)
+    forward = {NEW: ready[NEW], MADE_NEW: ready[MADE_NEW]} | references(leaves, compiled=False) | peers(leaves)
     variants = {FLOOR: two_copies(given), **{name: both_ways(make, leaves, back) for name, make in forward.items()}}
     return compared(f"{layout} {name_of(dtype)} halves", FLOOR, variants, expected, given.bound, rounds=5)
 
