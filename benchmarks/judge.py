@@ -39,6 +39,8 @@ def _row(goal: Goal, results: Results) -> dict[str, Any]:
 
 def _found(goal: Goal, results: Results) -> tuple[float | None, str]:
     """The figure that decides a goal, or why there is none."""
+    if goal.not_measured:
+        return None, goal.not_measured
     result = results.get(goal.benchmark)
     if result is None:
         return None, f"{goal.benchmark} was not run"

@@ -1,4 +1,4 @@
-"""What long sequences need: right angles at ten million, no memory beyond the result, nothing kept for gradients but tables."""
+"""What long sequences need: right angles at ten million, no memory beyond the result, nothing kept but tables or positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from posenc import RoPE
 from posenc.kernels import native
-from posenc.torch import rotate, rotate_
+from posenc.torch import angles, rotate, rotate_
 
 kernel = pytest.mark.skipif(native.MISSING is not None, reason=f"no compiled kernel: {native.MISSING}")
 IMPLS = [pytest.param("reference", id="reference"), pytest.param("native", id="native", marks=kernel)]
@@ -29,14 +29,16 @@ def test_angles_are_right_at_ten_million(impl: Any, pairing: Any) -> None:
     unit = torch.zeros(1, 1, len(places), 16)
     first = slice(0, 8) if pairing == "halves" else slice(0, 16, 2)
     unit[..., first] = 1.0
-    turned, _ = rotate(unit, unit.clone(), record.turn(torch.tensor(places)), layout="bhtd", impl=impl)
-    cosine, sine = record.turn(torch.tensor(places)).pairing.split(turned[0, 0])
     with mpmath.workdps(40):
-        for row, place in enumerate(places):
-            for pair in range(8):
-                angle = place * mpmath.mpf(10_000) ** (-mpmath.mpf(2 * pair) / 16)
-                assert abs(mpmath.mpf(cosine[row, pair].item()) - mpmath.cos(angle)) <= 2.0**-25
-                assert abs(mpmath.mpf(sine[row, pair].item()) - mpmath.sin(angle)) <= 2.0**-25
+        far = [[place * mpmath.mpf(10_000) ** (-mpmath.mpf(2 * pair) / 16) for pair in range(8)] for place in places]
+    for turn in (record.turn(torch.tensor(places)), angles(record, torch.tensor(places))):
+        turned, _ = rotate(unit, unit.clone(), turn, layout="bhtd", impl=impl)
+        cosine, sine = record.turn(torch.tensor(places)).pairing.split(turned[0, 0])
+        with mpmath.workdps(40):
+            for row, angle in enumerate(far):
+                for pair in range(8):
+                    assert abs(mpmath.mpf(cosine[row, pair].item()) - mpmath.cos(angle[pair])) <= 2.0**-25
+                    assert abs(mpmath.mpf(sine[row, pair].item()) - mpmath.sin(angle[pair])) <= 2.0**-25
 
 
 def allocated(run: Any) -> list[int]:
@@ -55,22 +57,26 @@ def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any)
     q, k = (heads(count, 300).to(dtype) for count in (4, 2))
     if layout == "bthd":
         q, k = (x.transpose(1, 2).contiguous() for x in (q, k))
-    turn = RoPE(dim=64, pairing="halves").turn(torch.arange(300))
-    assert allocated(lambda: rotate_(q, k, turn, layout=layout, impl="native")) == []
-    given = allocated(lambda: rotate(q, k, turn, layout=layout, impl="native"))
-    assert sorted(given) == sorted(x.numel() * x.element_size() for x in (q, k))
+    record, places = RoPE(dim=64, pairing="halves"), torch.arange(300)
+    for turn in (record.turn(places), angles(record, places)):
+        assert allocated(lambda: rotate_(q, k, turn, layout=layout, impl="native")) == []  # noqa: B023
+        given = allocated(lambda: rotate(q, k, turn, layout=layout, impl="native"))  # noqa: B023
+        assert sorted(given) == sorted(x.numel() * x.element_size() for x in (q, k))
 
 
 @kernel
-def test_nothing_is_kept_for_the_gradient_but_tables() -> None:
+def test_nothing_is_kept_for_the_gradient_but_tables_or_positions() -> None:
     q, k = (heads(count, 300).requires_grad_() for count in (4, 2))
-    turn, kept = RoPE(dim=64).turn(torch.arange(300)), []
+    record, places = RoPE(dim=64), torch.arange(300)
+    table, far = record.turn(places), angles(record, places)
+    for turn, parts in ((table, (table.cos, table.sin)), (far, (far.places, far.rates))):
+        kept: list[torch.Tensor] = []
 
-    def pack(x: torch.Tensor) -> torch.Tensor:
-        kept.append(x.untyped_storage().data_ptr())
-        return x
+        def pack(x: torch.Tensor, kept: list[torch.Tensor] = kept) -> torch.Tensor:
+            kept.append(x)
+            return x
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        rotate(q, k, turn, layout="bhtd", impl="native")
-    assert kept
-    assert set(kept) <= {part.untyped_storage().data_ptr() for part in (turn.cos, turn.sin)}
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+            rotate(q, k, turn, layout="bhtd", impl="native")
+        assert kept
+        assert {x.untyped_storage().data_ptr() for x in kept} <= {x.untyped_storage().data_ptr() for x in parts}
