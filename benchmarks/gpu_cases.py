@@ -12,8 +12,9 @@ import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
-import posenc
+import posenc.torch
 from posenc.torch import rotate, rotate_, rotate_normed, rotate_normed_
+from posenc.torch.rotate import triton_waves
 
 Run = Callable[[], tuple[torch.Tensor, ...]]
 
@@ -74,6 +75,9 @@ class Problem:
     def turn(self, dtype: torch.dtype = torch.float32) -> Any:
         return self.record.turn(self.positions, dtype=dtype)
 
+    def angles(self) -> Any:
+        return posenc.torch.angles(self.record, self.positions)
+
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of full width in the model's dtype, as transformers has them."""
         turn = self.turn()
@@ -96,8 +100,7 @@ def cases(device: str, *, small: bool) -> Iterator[Case]:
 
 def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
     q, k, _ = problem.tensors()
-    turn, waves, tables = problem.turn(), exact(problem), problem.tables()
-    gpu = import_module("posenc.kernels.gpu")
+    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
 
     def in_place(run: Callable[[Any, Any], Any]) -> Variant:
         def make() -> Run:
@@ -118,8 +121,8 @@ def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
         "copy of q and k": copies(q, k),
         "posenc, table, in place": in_place(lambda q, k: rotate_(q, k, turn, layout="bhtd", impl="triton")),
         "posenc, table, new memory": new(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton")),
-        "posenc, exact angles, in place": in_place(lambda q, k: gpu.in_place(q, k, *waves)),
-        "posenc, exact angles, new memory": new(lambda q, k: gpu.into_new(q, k, *waves)),
+        "posenc, exact angles, in place": in_place(lambda q, k: rotate_(q, k, far, layout="bhtd", impl="triton")),
+        "posenc, exact angles, new memory": new(lambda q, k: rotate(q, k, far, layout="bhtd", impl="triton")),
     } | others(device, lambda rotary: new(lambda q, k: rotary(q, k, *tables)), apply_rotary_pos_emb)
     if device == "cuda" and find_spec("flash_attn") is not None:
         flash = import_module("flash_attn.layers.rotary").apply_rotary_emb
@@ -137,16 +140,16 @@ def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
 def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
     q, k, _ = problem.tensors()
-    turn, tables = problem.turn(), problem.tables()
+    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
     norms = [Qwen3RMSNorm(problem.dim, eps=1e-6).to(device, problem.dtype) for _ in range(2)]
     for seed, norm in enumerate(norms):
         with torch.no_grad():
             norm.weight += 0.1 * torch.randn(problem.dim, generator=torch.Generator().manual_seed(seed)).to(norm.weight)
     weights: Any = {"q_weight": norms[0].weight.detach(), "k_weight": norms[1].weight.detach(), "epsilon": 1e-6}
 
-    def in_place() -> Run:
+    def in_place(source: Any) -> Run:
         mine, keys, _ = problem.tensors()
-        return lambda: rotate_normed_(mine, keys, turn, **weights, layout="bhtd", impl="triton")
+        return lambda: rotate_normed_(mine, keys, source, **weights, layout="bhtd", impl="triton")
 
     @torch.no_grad()
     def eager(q: Any, k: Any, cos: Any, sin: Any) -> Any:
@@ -154,8 +157,9 @@ def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q and k": copies(q, k),
-        "posenc, norm and turn, in place": Variant(in_place),
-        "posenc, norm and turn, new memory": Variant(
+        "posenc, norm and table, in place": Variant(lambda: in_place(turn)),
+        "posenc, norm and exact angles, in place": Variant(lambda: in_place(far)),
+        "posenc, norm and table, new memory": Variant(
             lambda: lambda: rotate_normed(q, k, turn, **weights, layout="bhtd", impl="triton")
         ),
     } | others(device, lambda rotary: Variant(lambda: lambda: rotary(q, k, *tables)), eager)
@@ -168,7 +172,7 @@ def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
 def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
     """Into rows of a cache at the places 4000 and on; what is compared are q and the part of the caches that was written."""
     q, k, v = problem.tensors()
-    turn, waves, tables, places = problem.turn(), exact(problem), problem.tables(), problem.positions
+    turn, far, tables, places = problem.turn(), problem.angles(), problem.tables(), problem.positions
     length, gpu = 4000 + problem.length, import_module("posenc.kernels.gpu")
     slots = places[None]
 
@@ -204,8 +208,8 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q, k and v": copies(q, k, v),
-        "posenc, table, into the cache": ours(gpu.of_table(turn)),
-        "posenc, exact angles, into the cache": ours(waves),
+        "posenc, table, into the cache": ours(triton_waves(turn)),
+        "posenc, exact angles, into the cache": ours(triton_waves(far)),
     } | others(device, theirs, apply_rotary_pos_emb)
     true = problem.turn(torch.float64)
     expected = (*(true(x.double(), layout="bhtd") for x in (q, k)), v.double())
@@ -215,8 +219,7 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 def learnt(problem: Problem, device: str) -> Case:
     """Forward and backward: the gradients of q and k for given ones of what they were turned into."""
     q, k, _ = problem.tensors()
-    turn, waves, tables = problem.turn(), exact(problem), problem.tables()
-    gpu = import_module("posenc.kernels.gpu")
+    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
 
     def both(run: Callable[[Any, Any], Any]) -> Variant:
         def make() -> Run:
@@ -228,7 +231,7 @@ def learnt(problem: Problem, device: str) -> Case:
     variants = {
         "copy of q and k, twice": copies(q, k, q, k),
         "posenc, table": both(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton")),
-        "posenc, exact angles": both(lambda q, k: gpu.into_new(q, k, *waves)),
+        "posenc, exact angles": both(lambda q, k: rotate(q, k, far, layout="bhtd", impl="triton")),
     } | others(device, lambda rotary: both(lambda q, k: rotary(q, k, *tables)), apply_rotary_pos_emb)
     back = problem.turn(torch.float64).inverse()
     expected = tuple(back(x.double(), layout="bhtd") for x in (q, k))
@@ -241,13 +244,6 @@ def others(device: str, variant: Callable[[Any], Variant], function: Any) -> dic
     if device == "cuda":
         found["transformers, compiled"] = variant(torch.compile(function, dynamic=False))
     return found
-
-
-def exact(problem: Problem) -> tuple[Any, Any]:
-    """What the kernel needs to make the waves itself."""
-    gpu, phase = import_module("posenc.kernels.gpu"), import_module("posenc.phase")
-    words = torch.from_numpy(phase.turn_words(problem.record.frequencies))[None].to(problem.device)
-    return gpu.Waves(places=problem.positions[None, :, None], words=words), gpu.Channels(0, 1, False)
 
 
 def copies(*tensors: torch.Tensor) -> Variant:

@@ -10,7 +10,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm, apply_rotary_pos_emb
 
 from posenc import Partial, RoPE
-from posenc.torch import rotate_normed, rotate_normed_
+from posenc.torch import angles, rotate_normed, rotate_normed_
 
 TURN = RoPE(dim=16, pairing="halves").turn(torch.arange(5) + 90)
 
@@ -47,6 +47,8 @@ def test_layouts_and_channels_that_stay_and_memory() -> None:
     assert torch.allclose(
         one[0].float().square().mean(-1), torch.ones(2, 4, 5), rtol=2**-7
     )  # turned, as long as before
+    far = angles(Partial(RoPE(dim=6), dim=16, start=4), torch.arange(5))
+    assert torch.equal(rotate_normed(q, k, far, **norm, layout="bhtd")[0], one[0])
     same = rotate_normed_(q, k, turn, **norm, layout="bhtd")
     assert same[0] is q
     assert torch.equal(q, one[0])

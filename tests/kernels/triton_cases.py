@@ -136,6 +136,30 @@ def gradients() -> None:
             raise SystemExit(f"gradients are {(mine - theirs).abs().max()} apart")
 
 
+def tracers() -> None:
+    """PyTorch's own checks of schemas, shapes, autograd and compilation; vmap, and compilation without a break."""
+    turn = RoPE(dim=4).turn(torch.arange(2))
+    q, k = content(2, 2, 4, "bhtd")[:1], content(1, 2, 4, "bhtd")[:1]
+    how = (*gpu.of_table(turn)[0], *gpu.of_table(turn)[1])
+    weights = (q[0, 0, 0].clone().requires_grad_(), k[0, 0, 0].clone().requires_grad_())
+    operators, caches = torch.ops.posenc, (torch.zeros(1, 1, 4, 4), torch.zeros(1, 1, 4, 4))
+    leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
+    torch.library.opcheck(operators.turn_pair_triton.default, (*leaves, False, *how, *weights, 1e-6, False))
+    torch.library.opcheck(operators.turn_pair_triton_.default, (q.clone(), k.clone(), False, *how, *gpu.PLAIN))
+    torch.library.opcheck(
+        operators.turn_into_cache_triton_.default,
+        (q.clone(), k, k.clone(), *caches, torch.tensor([[1, 3]]), False, *how, *gpu.PLAIN),
+    )
+    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    for call in (
+        lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"),
+        lambda q, k: rotate_(q.clone(), k.clone(), turn, layout="bhtd", impl="triton"),
+    ):
+        same(torch.compile(call, fullgraph=True, backend="aot_eager")(q, k), wanted)
+    mapped = torch.func.vmap(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"), in_dims=(0, 1))
+    same([part[1] for part in mapped(torch.stack([q, 2 * q]), torch.stack([k, 2 * k], 1))], [2 * x for x in wanted])
+
+
 def refusals() -> None:
     q, k = content(2, 3, 8, "bhtd").double(), content(2, 3, 8, "bhtd").double()
     turn = RoPE(dim=8).turn(torch.arange(3))
@@ -169,6 +193,8 @@ def norms() -> None:
         close(grown[0], grown[1])
         q, k = rotate_normed_(q, k, turn, q_weight=weights[0], k_weight=weights[1], **given, impl="triton")
         close((q, k), found[1])
+        far = angles(record, torch.arange(2) + 100)
+        close(rotate_normed(*leaves[:2], far, **named, **given, impl="triton"), found[1])
 
 
 def caches() -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.rotate import Impl, _heads_first, _writable, chosen
+from posenc.torch.rotate import Impl, _heads_first, _made_for, _writable, chosen, made, triton_waves
+from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
 
 
 def rotate_normed(
     q: Array,
     k: Array,
-    turn: Turn,
+    turn: Turn | Angles,
     *,
     q_weight: Array,
     k_weight: Array,
@@ -27,7 +27,7 @@ def rotate_normed(
 ) -> tuple[Array, Array]:
     """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight) and Gemma 3 (w = 1 + weight).
 
-    q, k, turn, layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the two w is. All is
+    q, k, turn (or angles), layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the two w is. All is
     formed in float32 at least and rounded once, where released models round after the norm as well. With gradients for
     q, k and the weights.
     impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" has no norm and is refused.
@@ -42,18 +42,20 @@ def rotate_normed(
     """
     norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
     if _choice(q, k, turn, layout, impl) == "reference":
+        turn = made(turn, q)
         return _normed(q, q_weight, turn, *norm, layout), _normed(k, k_weight, turn, *norm, layout)
-    gpu = import_module("posenc.kernels.gpu")
-    first, second = gpu.into_new(
-        _heads_first(q, layout), _heads_first(k, layout), *gpu.of_table(turn), gpu.Norm(q_weight, k_weight, *norm)
-    )
+    from posenc.kernels import gpu
+
+    waves, channels = triton_waves(turn)
+    weights = gpu.Norm(q_weight, k_weight, *norm)
+    first, second = gpu.into_new(_heads_first(q, layout), _heads_first(k, layout), waves, channels, weights)
     return _heads_first(first, layout), _heads_first(second, layout)
 
 
 def rotate_normed_(
     q: Array,
     k: Array,
-    turn: Turn,
+    turn: Turn | Angles,
     *,
     q_weight: Array,
     k_weight: Array,
@@ -83,12 +85,15 @@ def rotate_normed_(
                 f"{name} must need no gradient in place; got one that does. Use rotate_normed, or torch.no_grad()."
             )
     if choice == "reference":
+        turn = made(turn, q)
         q.copy_(_normed(q, q_weight, turn, *norm, layout))
         k.copy_(_normed(k, k_weight, turn, *norm, layout))
     else:
-        gpu = import_module("posenc.kernels.gpu")
+        from posenc.kernels import gpu
+
+        waves, channels = triton_waves(turn)
         weights = gpu.Norm(q_weight, k_weight, *norm)
-        gpu.in_place(_heads_first(q, layout), _heads_first(k, layout), *gpu.of_table(turn), weights)
+        gpu.in_place(_heads_first(q, layout), _heads_first(k, layout), waves, channels, weights)
     return q, k
 
 
@@ -100,7 +105,7 @@ def _normed(x: Array, weight: Array, turn: Turn, epsilon: float, plus_one: bool,
     return turn(y, layout=layout).to(x.dtype)
 
 
-def _choice(q: Array, k: Array, turn: Turn, layout: Layout, impl: Impl) -> str:
+def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -> str:
     if impl == "native":
         raise ValueError(
             "impl must be 'auto', 'reference' or 'triton' here; got 'native', which has no norm. Use 'auto'."
@@ -110,12 +115,14 @@ def _choice(q: Array, k: Array, turn: Turn, layout: Layout, impl: Impl) -> str:
 
 
 def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
-    _check.instance("turn", turn, Turn, "a Turn, record.turn(positions)")
+    if not isinstance(turn, Turn | Angles):
+        raise TypeError(f"turn must be a Turn, record.turn(positions), or angles; got {_check.shown(turn)}. Make one.")
+    device = _made_for(turn)[2]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
         _check.instance(name, weight, torch.Tensor, "a PyTorch tensor")
-        if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != turn.cos.device:
+        if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != device:
             raise ValueError(
-                f"{name} must be {turn.dim} floats on {turn.cos.device}, one a channel; got {weight.dtype} of shape "
+                f"{name} must be {turn.dim} floats on {device}, one a channel; got {weight.dtype} of shape "
                 f"{tuple(weight.shape)} on {weight.device}. Give the weight of the norm."
             )
     return _check.real("epsilon", epsilon, 0.0, 1.0), _check.truth("plus_one", plus_one)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from posenc.torch.turns import Angles
 from posenc.turn import LAYOUTS, Layout, Turn
 
 Impl = Literal["auto", "reference", "native", "triton"]
+HAS_TRITON = find_spec("triton") is not None
 IMPLS = ("auto", "reference", "native", "triton")
 
 
@@ -36,8 +36,8 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     a step; or `angles(record, positions)`, of which the kernel makes its cosines and sines by itself. Each product is
     formed in float32 at least and rounded once.
     impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU, to the bits of
-    the reference; "triton" that for accelerators, good to a unit of float32 before the rounding; ValueError where the one
-    that is named cannot. "auto" is the kernel of the device where it can, else the reference: `chosen` says which and why.
+    the reference; "triton" that for accelerators, to the same bits of a turn, and of angles within 1.2e-7 below 2^34 (NaN
+    beyond); ValueError where the one that is named cannot. "auto" is the kernel of the device where it can, else the reference: `chosen` says which and why.
     Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
@@ -48,10 +48,13 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     """
     choice = chosen(q, k, turn, layout=layout, impl=impl).impl
     if choice == "reference":
-        return _referred(q, k, turn, layout)
+        turn = made(turn, q)
+        return turn(q, layout=layout), turn(k, layout=layout)
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice == "triton":
-        first, second = _triton().into_new(first, second, *_triton_waves(turn))
+        from posenc.kernels import gpu
+
+        first, second = gpu.into_new(first, second, *triton_waves(turn))
     elif isinstance(turn, Angles):
         first, second = kernel.into_new(first, second, turn.places, turn.rates, turn.steady)
     else:
@@ -78,11 +81,13 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
             "k must be another tensor than q; got the same memory, which would be turned twice. Clone one."
         )
     if choice.impl == "reference":
-        turned = _referred(q, k, turn, layout)
-        return q.copy_(turned[0]), k.copy_(turned[1])
+        turn = made(turn, q)
+        return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
     first, second = _heads_first(q, layout), _heads_first(k, layout)
     if choice.impl == "triton":
-        _triton().in_place(first, second, *_triton_waves(turn))
+        from posenc.kernels import gpu
+
+        gpu.in_place(first, second, *triton_waves(turn))
     elif isinstance(turn, Angles):
         kernel.in_place(first, second, turn.places, turn.rates, turn.steady)
     else:
@@ -117,24 +122,23 @@ def chosen(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     return Choice(named, "asked for" if impl == named else f"the {named} kernel can turn these tensors")
 
 
-def _referred(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> tuple[Array, Array]:
-    """By the reference; of angles it makes a turn, as precise as what it turns."""
-    if isinstance(turn, Angles):
-        turn = turn.turn(dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
-    return turn(q, layout=layout), turn(k, layout=layout)
+def made(turn: Turn | Angles, x: Array) -> Turn:
+    """The turn of angles, as precise as what it turns."""
+    return (
+        turn
+        if isinstance(turn, Turn)
+        else turn.turn(dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
+    )
 
 
 def _native_refusal(turn: Turn | Angles, *tensors: Array) -> str | None:
     return kernel.refusal(turn.places, *tensors) if isinstance(turn, Angles) else native.refusal(turn, *tensors)
 
 
-def _triton() -> Any:
-    return import_module("posenc.kernels.gpu")
-
-
-def _triton_waves(turn: Turn | Angles) -> Any:
+def triton_waves(turn: Turn | Angles) -> Any:
     """Waves and channels, as the Triton kernel takes them."""
-    gpu = _triton()
+    from posenc.kernels import gpu
+
     if isinstance(turn, Turn):
         return gpu.of_table(turn)
     how = native.channels(turn.steady)
@@ -142,11 +146,11 @@ def _triton_waves(turn: Turn | Angles) -> Any:
 
 
 def _triton_refusal(turn: Turn | Angles, *tensors: Array) -> str | None:
-    if find_spec("triton") is None:
+    if not HAS_TRITON:
         return "Triton is not installed"
-    gpu = _triton()
-    why: str | None = gpu.refused(turn.places, *tensors) if isinstance(turn, Angles) else gpu.refusal(turn, *tensors)
-    return why
+    from posenc.kernels import gpu  # when it is first wanted: it takes Triton with it
+
+    return gpu.refused(turn.places, *tensors) if isinstance(turn, Angles) else gpu.refusal(turn, *tensors)
 
 
 def _heads_first(x: Array, layout: Layout) -> Array:

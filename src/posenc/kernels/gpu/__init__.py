@@ -2,8 +2,8 @@
 
 It applies a `Turn`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
 (`waves`); its reference is `Turn.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
-what is the same for them is had once. Products are formed in float32 and rounded once; a GPU may fuse a product and a
-sum, so results are good to a unit in the last place of float32 before that rounding.
+what is the same for them is had once. Products and sums are rounded one by one in float32, never
+fused, so a turn gives the bits of its reference.
 
 Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been measured.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import triton
 
-from posenc.kernels.gpu import cache, operators  # noqa: F401  PyTorch is told of them
+from posenc.kernels.gpu import operators  # noqa: F401  PyTorch is told of them
 from posenc.kernels.gpu.launch import Norm
 from posenc.kernels.gpu.waves import Channels, Waves, of_table
 from posenc.kernels.native import KINDS
@@ -25,6 +25,8 @@ __all__ = ["Channels", "Norm", "Waves", "in_place", "into_cache", "into_new", "o
 
 #: The widest head that one program holds.
 WIDEST = 4096
+#: Where Triton runs; its interpreter is chosen before it is imported.
+WHERE = "cpu" if triton.knobs.runtime.interpret else "cuda"
 PLAIN = Norm()
 
 
@@ -37,10 +39,9 @@ def refusal(turn: Turn, *tensors: Any) -> str | None:
 
 def refused(table: Any, *tensors: Any) -> str | None:
     """Why the kernel cannot take these tensors beside this table, or these places."""
-    where = "cuda" if not triton.knobs.runtime.interpret else "cpu"
     for x in (table, *tensors):
-        if x.device.type != where:
-            return f"a tensor is on {x.device.type}, and Triton runs on {where}"
+        if x.device.type != WHERE:
+            return f"a tensor is on {x.device.type}, and Triton runs on {WHERE}"
     for x in tensors:
         if x.dtype not in KINDS:
             return f"a tensor is {x.dtype}".replace("torch.", "")
@@ -53,13 +54,13 @@ def refused(table: Any, *tensors: Any) -> str | None:
 
 def into_new(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
-    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, *waves, *channels, False, *norm)
+    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *waves, *channels, *norm)
     return turned
 
 
 def in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
     """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
-    torch.ops.posenc.turn_pair_triton_(q, k, *waves, *channels, False, *norm)
+    torch.ops.posenc.turn_pair_triton_(q, k, False, *waves, *channels, *norm)
 
 
 def into_cache(

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
 
 from posenc.kernels.gpu.heads import turn_heads
-from posenc.kernels.gpu.launch import Norm, geometry, read, steps, tile, warps
-from posenc.kernels.gpu.waves import Channels, Waves
+from posenc.kernels.gpu.launch import How, geometry, on_device_of, read, steps, tile, warps
 
 
 @triton.jit
@@ -30,12 +28,12 @@ def copy_heads(
 
 @triton.jit(do_not_specialize=["first"])
 def turn_into_cache(
-    q, k, v, to_k, to_v, slots, q_weight, k_weight, epsilon, cosine, sine, places, words, first, factor,
+    q, k, v, to_k, to_v, slots, cosine, sine, places, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time, v_batch, v_head, v_time,
     to_k_batch, to_k_head, to_k_time, to_v_batch, to_v_head, to_v_time,
     of_batch, of_head, of_time, of_axis, slot_batch, slot_time, time, q_heads, k_heads, capacity, page,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
-    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
     normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
     v_width: tl.constexpr, v_wide: tl.constexpr, paged: tl.constexpr,
@@ -56,14 +54,14 @@ def turn_into_cache(
         turn_heads(
             queries, queries, q_heads, q_head, q_head,
             number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, guard,
-            q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes and normed, axes, counted, own,
+            q_weight, epsilon, width, start, half, pairs, adjacent, False, passes and normed, axes, counted, own,
             normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     elif of_values < 0:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + outer * to_k_batch + inner * to_k_time, heads, k_head, to_k_head,
             of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            k_weight, epsilon, width, start, half, pairs, adjacent, False, passes, axes, counted, own,
             normed, plus_one, k_tile, block, wide,
         )  # fmt: skip
     else:
@@ -73,58 +71,22 @@ def turn_into_cache(
         )  # fmt: skip
 
 
-def launch_into_cache(
-    q: Any,
-    k: Any,
-    v: Any,
-    to_k: Any,
-    to_v: Any,
-    slots: Any,
-    paged: bool,
-    norm: Norm,
-    waves: Waves,
-    channels: Channels,
-) -> None:
+def launch_into_cache(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: How) -> None:
     """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
+    waves, channels, norm = how
     if 0 in (batch, time):
         return
-    compiled, page = geometry(norm, waves, channels, width, False), to_k.shape[2]
+    compiled, page = geometry(waves, channels, norm, width), to_k.shape[2]
     q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
     grid = (batch * time, triton.cdiv(q_heads, q_tile) + 2 * triton.cdiv(k_heads, k_tile))
-    torch.library.wrap_triton(turn_into_cache)[grid](
-        q, k, v, to_k, to_v, slots, *read(norm, waves, q),
-        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
-        *steps(waves), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
-        time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
-        passes=2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
-        v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged,
-        num_warps=warps((q_tile, k_tile), compiled["block"]), **compiled,
-    )  # fmt: skip
-
-
-@torch.library.triton_op("posenc::turn_into_cache_triton_", mutates_args={"q", "to_k", "to_v"})
-def turn_into_cache_(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    to_k: torch.Tensor,
-    to_v: torch.Tensor,
-    slots: torch.Tensor,
-    paged: bool,
-    cosine: torch.Tensor | None,
-    sine: torch.Tensor | None,
-    places: torch.Tensor | None,
-    words: torch.Tensor | None,
-    first: int,
-    factor: float,
-    start: int,
-    blocks: int,
-    adjacent: bool,
-    q_weight: torch.Tensor | None = None,
-    k_weight: torch.Tensor | None = None,
-    epsilon: float = 0.0,
-    plus_one: bool = False,
-) -> None:
-    norm, waves = Norm(q_weight, k_weight, epsilon, plus_one), Waves(cosine, sine, places, words, first, factor)
-    launch_into_cache(q, k, v, to_k, to_v, slots, paged, norm, waves, Channels(start, blocks, adjacent))
+    with on_device_of(q):
+        turn_into_cache[grid](
+            q, k, v, to_k, to_v, slots, *read(waves, norm, q),
+            *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
+            *steps(waves), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
+            time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
+            passes=2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
+            v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged,
+            num_warps=warps((q_tile, k_tile), compiled["block"]), enable_fp_fusion=False, **compiled,
+        )  # fmt: skip

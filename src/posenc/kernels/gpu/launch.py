@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +30,14 @@ class Norm(NamedTuple):
     plus_one: bool = False
 
 
+class How(NamedTuple):
+    """All that is done to queries and keys."""
+
+    waves: Waves
+    channels: Channels
+    norm: Norm = Norm()
+
+
 def tile(heads: int, block: int) -> int:
     """How many heads one program holds, a power of two: as many as fit, fewer where over a quarter would be idle."""
     size = min(triton.next_power_of_2(max(heads, 1)), max(1, PAIRS_A_PROGRAM // block))
@@ -44,7 +53,7 @@ def warps(tiles: tuple[int, ...], block: int) -> int:
 
 @triton.jit(do_not_specialize=["first"])
 def turn_token(
-    q, k, to_q, to_k, q_weight, k_weight, epsilon, cosine, sine, places, words, first, factor,
+    q, k, to_q, to_k, cosine, sine, places, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time,
     to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
     of_batch, of_head, of_time, of_axis, time, q_heads, k_heads,
@@ -85,14 +94,19 @@ def steps(waves: Waves) -> tuple[int, int, int, int]:
     return 0 if waves.places.shape[0] == 1 else batch, 0, time, axis
 
 
-def read(norm: Norm, waves: Waves, instead: Any) -> tuple[Any, ...]:
-    """What the kernel takes of the norm and of the waves; for a tensor that there is not, another that will not be read."""
-    weights, parts = ([instead if part is None else part for part in some] for some in (norm[:2], waves[:4]))
-    return *weights, norm.epsilon, *parts, waves.first, waves.factor
+def read(waves: Waves, norm: Norm, instead: Any) -> tuple[Any, ...]:
+    """What the kernel takes of the waves and of the norm; for a tensor that there is not, another that will not be read."""
+    tensors = [instead if part is None else part for part in (*waves[:4], *norm[:2])]
+    return *tensors[:4], waves.first, waves.factor, *tensors[4:], norm.epsilon
 
 
-def geometry(norm: Norm, waves: Waves, channels: Channels, width: int, inverse: bool) -> dict[str, Any]:
-    """What a kernel is compiled for, tiles aside."""
+def on_device_of(x: Any) -> Any:
+    """Triton launches on the current device, which need not be that of the tensors."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+
+
+def geometry(waves: Waves, channels: Channels, norm: Norm, width: int) -> dict[str, Any]:
+    """What a kernel is compiled for, tiles and direction aside."""
     pairs = waves.pairs
     return {
         "width": width,
@@ -100,7 +114,6 @@ def geometry(norm: Norm, waves: Waves, channels: Channels, width: int, inverse: 
         "half": pairs // channels.blocks,
         "pairs": pairs,
         "adjacent": channels.adjacent,
-        "inverse": inverse,
         "axes": 0 if waves.words is None else waves.words.shape[0],
         "counted": waves.places is None,
         "own": waves.cosine is not None and waves.cosine.shape[1] > 1,
@@ -111,18 +124,20 @@ def geometry(norm: Norm, waves: Waves, channels: Channels, width: int, inverse: 
     }
 
 
-def launch(q: Any, k: Any, to_q: Any, to_k: Any, norm: Norm, waves: Waves, channels: Channels, inverse: bool) -> None:
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: How) -> None:
     """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
+    waves, channels, norm = how
     if 0 in (batch, time):
         return
-    compiled = geometry(norm, waves, channels, width, inverse)
+    compiled = geometry(waves, channels, norm, width)
     q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
     grid = (batch * time, triton.cdiv(q_heads, q_tile) + triton.cdiv(k_heads, k_tile))
-    torch.library.wrap_triton(turn_token)[grid](
-        q, k, to_q, to_k, *read(norm, waves, q),
-        *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
-        *steps(waves), time, q_heads, k_heads,
-        passes=(to_q is not q or compiled["normed"]) and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
-        num_warps=warps((q_tile, k_tile), compiled["block"]), **compiled,
-    )  # fmt: skip
+    with on_device_of(q):
+        turn_token[grid](
+            q, k, to_q, to_k, *read(waves, norm, q),
+            *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
+            *steps(waves), time, q_heads, k_heads,
+            inverse=inverse, passes=(to_q is not q or compiled["normed"]) and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
+            num_warps=warps((q_tile, k_tile), compiled["block"]), enable_fp_fusion=False, **compiled,
+        )  # fmt: skip
