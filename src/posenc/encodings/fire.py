@@ -17,7 +17,7 @@ from posenc.positions.distance import steps
 class FIRE(Biases):
     """bias(h, m, n) = f_h(ψ(|m - n|) / (ψ(max(|threshold·multiplier|, m)) + epsilon)), ψ(x) = ln(1 + |c·x|).
 
-    Li et al. 2023, arXiv:2310.04418, §3 and the authors' code: f is a network of one hidden layer with ReLU, c and the
+    Li et al. 2023, arXiv:2310.04418, and the authors' code: f is a network of one hidden layer with ReLU, c and the
     multiplier of the threshold are learned. The distance is measured against the query's own position, so that it stays
     within 0 … 1 at any length; the bias of two tokens thus changes as both move, and it is not relative.
 

@@ -19,7 +19,7 @@ from posenc.positions.places import content, inputs, own_heads, placed
 class ForgettingGate(Scores):
     """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l behind n, up to m: n < l ≤ m; 0 where n is not before m.
 
-    Lin et al. 2025, arXiv:2503.02130, §3: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
+    Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
     arXiv:2503.08067) is the same with the other signs of W and c: ln σ(x) = -softplus(-x). It reads neither queries
     nor keys but x, the input of the layer, given as `hidden` with one vector a key. Only the order of positions matters:
     keys are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding

@@ -18,7 +18,7 @@ from posenc.phase import cosine_sine
 class RandomFourierFeatures(Adds):
     """PE(p) = (cos(2π·b_k·p) for every k, then sin(2π·b_k·p)), b_k drawn from N(0, std²) once.
 
-    Tancik et al. 2020, arXiv:2006.10739, §6 (Gaussian). The draws are part of the record: `seed` gives the same ones in
+    Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the record: `seed` gives the same ones in
     every library and on every machine. They are no parameters, since an optimiser trains those and these stay as they are.
 
     features: how many frequencies, two channels each.     std: their standard deviation, in turns for one unit of position.

@@ -43,7 +43,7 @@ class Decays(Frequencies):
 class XPos(Rotates):
     """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
 
-    Sun et al. 2023, arXiv:2212.10554, §3 and algorithm 1: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k
+    Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k
     is multiplied by ζ_i^((m-n)/scale_base), which is relative: the centre cancels. Elsewhere the centre is half the
     length of the moment, and keys cached at one length do not fit queries of another; here it is a field, so they do.
 

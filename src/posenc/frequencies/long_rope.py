@@ -20,7 +20,7 @@ from posenc.phase.frequencies import EXACT
 class LongRoPE(Scaling):
     """ω'_i = ω_i / f_i, with f = long for a length above `original`, else short; the lists are found by search.
 
-    Ding et al. 2024, arXiv:2402.13753, §3; rope_type "longrope" ("su" in old files) of transformers, which switches lists
+    Ding et al. 2024, arXiv:2402.13753; rope_type "longrope" ("su" in old files) of transformers, which switches lists
     in the middle of a conversation. Here the length is stated, and the record never switches.
 
     short, long: a divisor for each pair.   original: the trained length, from 2.   length: the length to serve.

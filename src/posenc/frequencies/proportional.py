@@ -18,7 +18,7 @@ from posenc.phase.frequencies import EXACT
 class Proportional(Scaling):
     """The first ⌊fraction·d/2⌋ pairs turn with the frequencies of the whole width, ω/factor; the others stand still.
 
-    Barbero et al. 2024, arXiv:2410.06205, §6 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
+    Barbero et al. 2024, arXiv:2410.06205 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
     "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the exponents
     are those of the rotated width.
 

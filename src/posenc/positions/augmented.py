@@ -17,7 +17,7 @@ def augmented(
 ) -> Array:
     """λ·(p + Δ + ε_p) for every position p: one shift Δ and one scale λ a row, one jitter ε_p a token.
 
-    Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE), §3.1: Δ uniform in [-shift, shift], ε_p uniform in [-jitter, jitter],
+    Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE): Δ uniform in [-shift, shift], ε_p uniform in [-jitter, jitter],
     ln λ uniform in [-ln scale, ln scale]; in training alone. With jitter at most half a step the order is kept.
 
     Positions (*batch, n) of any library; result the same shape, in the widest float. Raises ValueError or TypeError naming

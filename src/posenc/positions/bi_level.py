@@ -10,7 +10,7 @@ from posenc.positions.sequences import LONGEST
 def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
     """Each token's place within its segment, counted from 0, and the number of its segment, counted from 0.
 
-    He et al. 2024, arXiv:2401.16421 (BiPE), §3: the first is for an absolute encoding that is added, the second for a
+    He et al. 2024, arXiv:2401.16421 (BiPE): the first is for an absolute encoding that is added, the second for a
     relative one. A separator (a full stop, the end of a line) is the last token of its segment.
 
     ends: (*batch, n), true or 1 at the separators, of any library.     longest: places from longest-1 on are that place, as

@@ -22,7 +22,7 @@ def coupled(
 ) -> np.ndarray:
     """Positions of the characters of "a+b=c", digits of the same significance sharing one.
 
-    Cho et al. 2024, arXiv:2405.20671 (position coupling), §4.1, as in its released code: "+" takes the start s, the digits
+    Cho et al. 2024, arXiv:2405.20671 (position coupling), as in its released code: "+" takes the start s, the digits
     of each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
     before an answer written in the usual order.
 

@@ -12,7 +12,7 @@ from posenc.positions.sequences import LONGEST
 def skip_wise(length: int, longest: int, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
     """Positions of a window of `length` tokens in two chunks, the second moved on, all below `longest`.
 
-    Zhu et al. 2023, arXiv:2309.10400 (PoSE), §3.2, as in its released code: the first chunk is 1 … (length+1)÷2 tokens long
+    Zhu et al. 2023, arXiv:2309.10400 (PoSE), as in its released code: the first chunk is 1 … (length+1)÷2 tokens long
     and starts at 0, the second follows after a gap of 0 … longest-length; both are drawn uniformly, for each row anew.
 
     Result (length,) or (rows, length), int64. Raises ValueError or TypeError naming the argument.
