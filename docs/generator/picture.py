@@ -80,6 +80,10 @@ def _value(record: Any, ax: Any) -> None:
 
 def _table(record: Any, ax: Any) -> None:
     _first_accepted(_lengths(record), lambda places: plot.heatmap(record, places, ax=ax))
+    if "bounded" not in record.claims:  # one channel that grows would leave the others without a colour
+        shown = ax.images[0]
+        most = float(np.quantile(np.abs(np.ma.getdata(shown.get_array())), 0.95))
+        shown.set_clim(-most, most)
 
 
 def _frequencies(record: Any, ax: Any) -> None:

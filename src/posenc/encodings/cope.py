@@ -20,7 +20,7 @@ from posenc.positions.places import content, placed
 class CoPE(Scores):
     """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from n to m.
 
-    Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of appendix B.
+    Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
     Causal by its definition: a key behind the query has the empty sum, row 0. Only the order of positions matters: keys
     are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding masked
     by a position behind every query. Packed documents need a call each.
@@ -28,7 +28,7 @@ class CoPE(Scores):
     dim: channels of a head.     rows: length of the table; no position is counted beyond rows - 1 (`npos_max`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m); params["table"]
-    (rows, dim), shared by all heads as in appendix B. Result in float32 at least. Raises ValueError or TypeError naming
+    (rows, dim), shared by all heads. Result in float32 at least. Raises ValueError or TypeError naming
     the argument.
 
     >>> q = np.ones((1, 1, 1, 1))
