@@ -56,12 +56,12 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
 
 def choice(name: str, value: Any, options: Sequence[str]) -> str:
     """One of a few words."""
+    if isinstance(value, str) and value in options:
+        return value
     rule = f"{name} must be one of {', '.join(map(repr, options))}"
     if not isinstance(value, str):
         raise TypeError(f"{rule}; got {shown(value)}. Give one of these words.")
-    if value not in options:
-        raise ValueError(f"{rule}; got {value!r}. Give one of these words.")
-    return value
+    raise ValueError(f"{rule}; got {value!r}. Give one of these words.")
 
 
 def truth(name: str, value: Any) -> bool:

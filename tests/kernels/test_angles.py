@@ -239,7 +239,7 @@ def test_what_the_kernel_does_not_make_is_the_reference() -> None:
     far = XPos(dim=8)
     assert torch.equal(turn(far, whole, role="key").sin, far.turn(whole, role="key").sin)
     q, k = torch.ones(1, 2, 3, 8, dtype=torch.float64), torch.ones(1, 1, 3, 8, dtype=torch.float64)
-    assert chosen(q, k, angles(record, whole), layout="bhtd").impl == "reference"
+    assert chosen(q, k, angles(record, whole), layout="bhtd").impl == "torch"
     wanted = record.turn(whole, dtype=torch.float64)(q, layout="bhtd")
     assert torch.equal(rotate(q, k, angles(record, whole), layout="bhtd")[0], wanted)
 

@@ -8,7 +8,8 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.rotate import Impl, _heads_first, _made_for, _writable, chosen, made, triton_waves
+from posenc.torch.heads import heads_first, made_for, writable
+from posenc.torch.rotate import Impl, chosen, made, triton_waves
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
 
@@ -30,7 +31,8 @@ def rotate_normed(
     q, k, turn (or angles), layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the two w is. All is
     formed in float32 at least and rounded once, where released models round after the norm as well. With gradients for
     q, k and the weights.
-    impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" has no norm and is refused.
+    impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" and "torch" have no norm and are
+    refused.
     Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
@@ -48,8 +50,8 @@ def rotate_normed(
 
     waves, channels = triton_waves(turn)
     weights = gpu.Norm(q_weight, k_weight, *norm)
-    first, second = gpu.into_new(_heads_first(q, layout), _heads_first(k, layout), waves, channels, weights)
-    return _heads_first(first, layout), _heads_first(second, layout)
+    first, second = gpu.into_new(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
+    return heads_first(first, layout), heads_first(second, layout)
 
 
 def rotate_normed_(
@@ -76,7 +78,7 @@ def rotate_normed_(
     norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
     choice = _choice(q, k, turn, layout, impl)
     for name, x in (("q", q), ("k", k)):
-        _writable(name, x)
+        writable(name, x)
     if not torch.compiler.is_compiling() and q.numel() and q.data_ptr() == k.data_ptr():
         raise ValueError("k must be another tensor than q; got the same memory. Clone one.")
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
@@ -93,7 +95,7 @@ def rotate_normed_(
 
         waves, channels = triton_waves(turn)
         weights = gpu.Norm(q_weight, k_weight, *norm)
-        gpu.in_place(_heads_first(q, layout), _heads_first(k, layout), waves, channels, weights)
+        gpu.in_place(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
     return q, k
 
 
@@ -106,9 +108,9 @@ def _normed(x: Array, weight: Array, turn: Turn, epsilon: float, plus_one: bool,
 
 
 def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -> str:
-    if impl == "native":
+    if impl in ("native", "torch"):
         raise ValueError(
-            "impl must be 'auto', 'reference' or 'triton' here; got 'native', which has no norm. Use 'auto'."
+            f"impl must be 'auto', 'reference' or 'triton' here; got {impl!r}, which has no norm. Use 'auto'."
         )
     choice = chosen(q, k, turn, layout=layout, impl=impl).impl
     return "triton" if choice == "triton" else "reference"
@@ -117,7 +119,7 @@ def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl)
 def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
     if not isinstance(turn, Turn | Angles):
         raise TypeError(f"turn must be a Turn, record.turn(positions), or angles; got {_check.shown(turn)}. Make one.")
-    device = _made_for(turn)[2]
+    device = made_for(turn)[-1]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
         _check.instance(name, weight, torch.Tensor, "a PyTorch tensor")
         if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != device:

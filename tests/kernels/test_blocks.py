@@ -1,0 +1,175 @@
+"""Plain PyTorch in blocks against the reference, to the bit: dtypes, pairings, layouts, blocks, threads, gradients, refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+
+import posenc
+from posenc import AxialRoPE, Partial, RoPE, XPos, YaRN
+from posenc.kernels import blocks
+from posenc.torch import chosen, rotate, rotate_
+
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+RECORDS = (
+    RoPE(dim=128, pairing="halves"),
+    RoPE(dim=64),
+    RoPE(dim=6),
+    RoPE(dim=70, pairing="halves", scaling=YaRN(factor=8.0, original=128)),
+    XPos(dim=32, scale_base=16384.0),
+    Partial(RoPE(dim=20, pairing="halves"), dim=50, start=7),
+    Partial(RoPE(dim=32), dim=40, start=1),
+    Partial(RoPE(dim=32), dim=40),
+    AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2),
+    AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4),
+)
+
+
+def turn_of(record: Any, dtype: torch.dtype, *shape: int) -> Any:
+    axes = () if record.axes == 1 else (record.axes,)
+    places = torch.randint(0, 100_000, (*shape, *axes), generator=torch.Generator().manual_seed(3))
+    return record.turn(places, role="key", dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+
+
+def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, batch: int = 3) -> torch.Tensor:
+    shape = (batch, count, length, dim) if layout == "bhtd" else (batch, length, count, dim)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(count)).to(dtype)
+
+
+def same(found: Any, wanted: Any) -> bool:
+    return all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for length, rows, block in product((1, 67), ((), (3,)), (blocks.COMPLEX, 3000)):
+        monkeypatch.setattr(blocks, "BLOCK", block)
+        monkeypatch.setattr(blocks, "COMPLEX", block)
+        turn = turn_of(record, dtype, *rows, length)
+        q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
+        wanted = rotate(q, k, turn, layout=layout, impl="reference")
+        assert same(rotate(q, k, turn, layout=layout, impl="torch"), wanted)
+        assert same(rotate_(q.clone(), k.clone(), turn, layout=layout, impl="torch"), wanted)
+
+
+@pytest.mark.parametrize("pairing", ["halves", "adjacent"])
+def test_large_tensors_and_threads(pairing: Any) -> None:
+    """Blocks of their real size, with a last one that is smaller, whatever the number of threads."""
+    turn = RoPE(dim=96, pairing=pairing).turn(torch.arange(4, 4 + 1003))
+    before = torch.get_num_threads()
+    for dtype, layout in product((torch.float32, torch.bfloat16), ("bhtd", "bthd")):
+        q, k = (heads(count, 1003, 96, dtype, layout, 1) for count in (9, 3))
+        wanted = rotate(q, k, turn, layout=layout, impl="reference")  # type: ignore[arg-type]
+        try:
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                assert same(rotate(q, k, turn, layout=layout, impl="torch"), wanted)  # type: ignore[arg-type]
+        finally:
+            torch.set_num_threads(before)
+
+
+def test_nothing_is_turned_to_nothing() -> None:
+    turn = RoPE(dim=8, pairing="halves").turn(torch.arange(0))
+    q, k = torch.zeros(2, 4, 0, 8), torch.zeros(2, 2, 0, 8)
+    assert rotate(q, k, turn, layout="bhtd", impl="torch")[0].shape == q.shape
+    assert rotate_(q, k, turn, layout="bhtd", impl="torch")[1].shape == k.shape
+
+
+def test_many_rows_of_a_batch() -> None:
+    """Decoding: one token of each row, and blocks of several rows."""
+    turn = RoPE(dim=64, pairing="halves").turn(torch.randint(0, 1000, (130, 1)))
+    q, k = heads(16, 1, 64, torch.bfloat16, "bhtd", 130), heads(2, 1, 64, torch.bfloat16, "bhtd", 130)
+    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    assert same(rotate(q, k, turn, layout="bhtd", impl="torch"), wanted)
+
+
+@pytest.mark.parametrize("pairing", ["halves", "adjacent"])
+def test_tensors_inside_others_and_heads_of_their_own(pairing: Any) -> None:
+    fused = torch.randn(2, 9, 3, 4, 33, generator=torch.Generator().manual_seed(2))
+    turn = RoPE(dim=32, pairing=pairing).turn(torch.arange(5))
+    for start in (0, 1):  # channels that begin at an odd place are no complex numbers
+        q, k = (fused.clone()[:, 2:7, part, :, start : start + 32] for part in range(2))
+        wanted = rotate(q, k, turn, layout="bthd", impl="reference")
+        assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
+        assert same(rotate_(q, k, turn, layout="bthd", impl="torch"), wanted)
+    every = RoPE(dim=32, pairing=pairing).turn(torch.arange(4 * 5).reshape(4, 5))
+    own = posenc.Turn(every.cos, every.sin, every.pairing, 1.0, heads=4)
+    q, k = fused[:, :5, 0, :, 1:].transpose(1, 2), fused[:, :5, 1, :, 1:].transpose(1, 2)
+    wanted = rotate(q, k, own, layout="bhtd", impl="reference")
+    assert same(rotate(q, k, own, layout="bhtd", impl="torch"), wanted)
+    shared = q[:, :1].expand(2, 4, 5, 32), q.mT.contiguous().mT
+    wanted = rotate(*shared, own, layout="bhtd", impl="reference")
+    assert same(rotate(*shared, own, layout="bhtd", impl="torch"), wanted)
+
+
+def test_without_complex_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that rounds complex products otherwise gets the same bits by another way."""
+    turn = RoPE(dim=64).turn(torch.arange(67))
+    q, k = heads(12, 67, 64, torch.bfloat16, "bthd"), heads(4, 67, 64, torch.bfloat16, "bthd")
+    monkeypatch.setattr(blocks, "EXACT", False)
+    monkeypatch.setattr(blocks, "_multiplied", None)
+    wanted = rotate(q, k, turn, layout="bthd", impl="reference")
+    assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("pairing", ["halves", "adjacent"])
+def test_gradients_are_those_of_the_reference(pairing: Any, dtype: torch.dtype) -> None:
+    turn = Partial(RoPE(dim=12, pairing=pairing, scaling=YaRN(factor=4.0, original=64)), dim=18, start=2).turn(
+        torch.arange(7)
+    )
+    gradients = []
+    for impl in ("torch", "reference"):
+        q, k = (heads(count, 7, 18, dtype, "bthd").requires_grad_() for count in (6, 2))
+        turned = rotate(q, k, turn, layout="bthd", impl=impl)  # type: ignore[arg-type]
+        (turned[0].square().sum() + turned[1].sum()).backward()  # a sum's gradient has no strides
+        gradients.append((q.grad, k.grad))
+    assert same(*gradients)
+
+
+def test_second_derivatives() -> None:
+    turn = RoPE(dim=4).turn(torch.arange(3), dtype=torch.float64)
+    q = torch.randn(1, 1, 3, 4, dtype=torch.float64, requires_grad=True)
+    k = q.detach().clone()
+
+    def call(q: Any) -> Any:
+        return rotate(q, k, turn, layout="bhtd", impl="torch")[0]
+
+    assert torch.autograd.gradcheck(call, (q,))
+    assert torch.autograd.gradgradcheck(lambda q: call(q) ** 2, (q,))
+
+
+def test_tracers_and_transforms_get_the_reference() -> None:
+    turn = RoPE(dim=8).turn(torch.arange(3), dtype=torch.float64)  # no kernel is for float64
+    q, k = (torch.randn(1, count, 3, 8, dtype=torch.float64) for count in (4, 2))
+    assert chosen(q, k, turn, layout="bhtd").impl == "torch"
+
+    def call(q: Any, impl: Any = "auto") -> Any:
+        return rotate(q, k, turn, layout="bhtd", impl=impl)[0]
+
+    wanted = call(q)
+    assert torch.equal(torch.compile(call, fullgraph=True, backend="aot_eager")(q), wanted)
+    assert torch.equal(torch.func.vmap(call)(q[None])[0], wanted)
+    assert torch.equal(torch.func.jvp(call, (q,), (q,))[1], wanted)  # a turn is linear
+    with torch.autograd.forward_ad.dual_level():
+        dual = call(torch.autograd.forward_ad.make_dual(q, q))
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(dual).tangent, wanted)
+    with pytest.raises(ValueError, match=r"^impl must .* got 'torch', but"):
+        torch.func.vmap(lambda q: call(q, "torch"))(q[None])
+
+
+def test_what_blocks_do_not_turn() -> None:
+    q, k = torch.zeros(1, 4, 3, 8), torch.zeros(1, 2, 3, 8)
+    learned = posenc.LearnedRoPE(dim=8).turn(torch.arange(3), {"frequencies": torch.ones(4, requires_grad=True)})
+    plain = RoPE(dim=8).turn(torch.arange(3))
+    for turn, dtype in ((learned, torch.float32), (plain, torch.float64), (plain, torch.int64)):
+        with pytest.raises(ValueError, match=r"^impl must .* got 'torch', but"):
+            rotate(q.to(dtype), k.to(dtype), turn, layout="bhtd", impl="torch")
+    assert chosen(q, k, learned, layout="bhtd").impl == "reference"
+    with pytest.raises(TypeError, match=r"^x must"):
+        rotate(q.long(), k.long(), plain, layout="bhtd")
