@@ -50,7 +50,7 @@ ITEMS: tuple[Item, ...] = (
     Item("A14", "DroPE", ("NoPE", "posenc.compose.PerLayer"), "A recipe of training: RoPE in every layer, then none."),
     Item("A15", "hybrids", ("Sum", "Scaled", "Concatenated", "Partial", "posenc.compose.PerLayer")),
     Item("B1", "T5 buckets", ("T5Bias", "T5Bias.scale", "GatedBias"), "The last is WavLM's, with its gate."),
-    Item("B2", "Swin's table", ("WindowBias", "WindowBias.window"), "Another window's table: `resize_table`."),
+    Item("B2", "Swin's table", ("WindowBias", "WindowBias.window", "WindowBias.class_token"), "Another window's table: `resize_table`, on even grids; timm's geometric spacing for BEiT's tables is left out."),
     Item("B3", "log-spaced continuous bias (Swin v2)", ("LogCPB", "LogCPB.window")),
     Item("B4", "decomposed relative positions", ("Decomposed", "Decomposed.size"), "Another size's tables: `resize_table`."),
     Item("B5", "ALiBi", ("ALiBi", "ALiBi.rule", "ALiBi.form", "BoundedALiBi")),

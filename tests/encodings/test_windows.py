@@ -136,6 +136,7 @@ def test_gradients_of_decomposed() -> None:
         ),
         (lambda: WindowBias(heads=1, window=(7,)), TypeError, r"^window must be a tuple of two to four sizes"),
         (lambda: WindowBias(heads=1, window=(0, 7)), ValueError, r"^window must be an integer from 1 to 4096; got 0"),
+        (lambda: WindowBias(heads=1, class_token=1), TypeError, r"^class_token must be True or False; got 1"),
         (lambda: WindowBias(heads=1, window=(1, 1)), ValueError, r"^window must have more than one place"),
         (lambda: WindowBias(heads=1 << 16, window=(4096, 4096)), ValueError, r"^window must ask for at most"),
         (

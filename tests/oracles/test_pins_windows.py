@@ -48,3 +48,11 @@ def test_decomposed() -> None:
     params = {"axis_0": [[1.0], [2.0], [3.0]], "axis_1": [[10.0], [20.0], [30.0], [40.0], [50.0]]}
     record = Fields(size=(2, 3), dim=1)
     assert decomposed.score_among(record, 0, [2.0], [None], (1, 0), [(0, 2)], 0, params, None) == 2 * (3 + 10)
+
+
+def test_a_class_token_has_the_last_three_rows() -> None:
+    """By hand for a window of 1 × 2: three rows of distances, then from the token, to it, and from it to itself."""
+    record, table = Fields(window=(1, 2), class_token=True), {"table": [[0], [1], [2], [3], [4], [5]]}
+    token, patch = (-1, 0), (0, 1)
+    pairs = ((token, patch), (patch, token), (token, token), (patch, patch))
+    assert [window_bias.bias(record, 0, m, n, table) for m, n in pairs] == [3, 4, 5, 1]

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from posenc import Decomposed, LogCPB, WindowBias, resize_table
+from posenc.positions import prefixed
 
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -39,15 +40,17 @@ def test_swin() -> None:
     assert torch.equal(found, peer()[0])
 
 
-def test_beit_patches() -> None:
+def test_beit_with_its_class_token() -> None:
     peer = model("beit").BeitRelativePositionBias(
         SimpleNamespace(image_size=(3, 5), patch_size=1, num_attention_heads=2)
     )
     peer.relative_position_bias_table.data.copy_(drawn(48, 2))
-    params = {"table": peer.relative_position_bias_table[:-3]}
-    found = WindowBias(heads=2, window=(3, 5)).matrix(grid(3, 5), grid(3, 5), params)
+    params, places = {"table": peer.relative_position_bias_table}, prefixed(grid(3, 5), 1)
+    found = WindowBias(heads=2, window=(3, 5), class_token=True).matrix(places, places, params)
     same = peer.relative_position_bias_table[peer.generate_relative_position_index((3, 5))].permute(2, 0, 1)
-    assert torch.equal(found, same[:, 1:, 1:])
+    assert torch.equal(found, same)
+    patches = WindowBias(heads=2, window=(3, 5)).matrix(grid(3, 5), grid(3, 5), {"table": params["table"][:-3]})
+    assert torch.equal(patches, same[:, 1:, 1:])
 
 
 def test_beit_resizes_a_square_table() -> None:

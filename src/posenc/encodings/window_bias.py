@@ -23,10 +23,12 @@ class WindowBias(Biases):
     `resize_table(table, (2·M_0 - 1, 2·M_1 - 1), (2·M'_0 - 1, 2·M'_1 - 1), prefix=0, method="bicubic", antialias=False)`.
 
     heads: how many heads the layer has.     window: places along each axis.
+    class_token: whether a token before the patches, at (-1, …), as `positions.prefixed` places it, has three rows of its
+    own behind the others, as in BEiT: from it to any patch, from a patch to it, and from it to itself.
 
-    Positions are whole coordinates, (*batch, n, axes), and broadcast; params["table"] (Π (2M - 1), heads), as in Swin
-    checkpoints; the result has no unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen
-    gives NaN.
+    Positions are whole coordinates, (*batch, n, axes), and broadcast; params["table"] (Π (2M - 1), heads), 3 rows longer
+    with a class token, as in Swin and BEiT checkpoints; the result has no unit. Raises ValueError or TypeError naming the
+    argument; a fraction that cannot be seen gives NaN.
 
     >>> import numpy as np
     >>> table = np.arange(15.0)[:, None]  # rows of 5
@@ -35,6 +37,7 @@ class WindowBias(Biases):
     """
 
     window: tuple[int, ...] = (7, 7)
+    class_token: bool = False
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
@@ -43,6 +46,9 @@ class WindowBias(Biases):
         if max(self.window) == 1:
             raise ValueError(f"window must have more than one place; got {self.window}. Give (7, 7), say.")
         _check.size("window", math.prod(self.shapes["table"]))
+        _check.settle(self, class_token=_check.truth("class_token", self.class_token))
+        if self.class_token:
+            _check.settle(self, claims=type(self).claims - {"relative"})
 
     @property
     def axes(self) -> int:
@@ -51,7 +57,7 @@ class WindowBias(Biases):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         rows = [2 * size - 1 for size in self.window]  # a list: torch.compile takes no generator here
-        return {"table": (math.prod(rows), self.heads)}
+        return {"table": (math.prod(rows) + 3 * self.class_token, self.heads)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
@@ -64,6 +70,15 @@ class WindowBias(Biases):
         steps, guard = _window.distances(query, key, self.axes, table)
         _array.namespace(guard, table)
         dtype = _array.result_dtype(dtype, guard)
-        number = table[_window.rows(steps, self.window), self.head_index(head, guard)]
+        row = _window.rows(steps, self.window)
+        if self.class_token:
+            row = self._with_token(row, query, key)
+        number = table[row, self.head_index(head, guard)]
         number = _array.astype(number, _array.wide_dtype(dtype, guard))
         return _array.astype(number + _array.astype(guard, number.dtype), dtype)
+
+    def _with_token(self, row: Array, query: Array, key: Array) -> Array:
+        """The last three rows where a query, a key or both are the class token."""
+        xp, last = _array.namespace(row), self.shapes["table"][0] - 1
+        asking, asked = query[..., 0] < 0, key[..., 0] < 0
+        return xp.where(asking, xp.where(asked, last, last - 2), xp.where(asked, last - 1, row))

@@ -96,9 +96,13 @@ BIASED: tuple[Row, ...] = (
     ),
     Row(
         WindowBias,
-        (WindowBias(heads=3, window=(3, 4)), WindowBias(heads=2, window=(2, 3, 2))),
+        (
+            WindowBias(heads=3, window=(3, 4)),
+            WindowBias(heads=2, window=(2, 3, 2)),
+            WindowBias(heads=2, window=(2, 3), class_token=True),
+        ),
         "Liu et al. 2021, arXiv:2103.14030",
-        ("SwinRelativePositionBias", "RelPosBias (timm)", "BeitRelativePositionBias (its patches)"),
+        ("SwinRelativePositionBias", "RelPosBias (timm)", "BeitRelativePositionBias"),
         "For windows of an image, with enough data at every distance.",
     ),
     Row(

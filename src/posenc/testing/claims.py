@@ -17,7 +17,7 @@ from posenc.turn import at_every_head
 
 QUERY = fixed(0, 1, 2, 5, 3)
 KEY = fixed(0, 1, 3, 4, 2, 5)
-SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40)
+SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
 #: Where released arithmetic has lost more of an angle than this, it is of no use to compare.
 USEFUL_ANGLE = 0.02
 
@@ -42,7 +42,7 @@ def _shifted(encoding: Encoding) -> Iterator[str]:
     largest = 1.0 + float(np.abs(own).max())
     for shift in SHIFTS:
         lost = budgets.angle(encoding, shift + 5)
-        if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE:
+        if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
         found = logits(encoding, QUERY + shift, KEY + shift)
         if apart(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
