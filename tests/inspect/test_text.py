@@ -3,7 +3,7 @@
 import pytest
 
 import posenc
-from posenc import CATALOG
+from posenc import CATALOG, frequencies
 from posenc.compose import Partial, Sum
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -46,8 +46,9 @@ def test_a_record_says_what_is_not_its_default_and_inside_too():
 
 @pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
 def test_a_short_record_rebuilds_the_record(row):
+    names = {name: getattr(home, name) for home in (frequencies, posenc) for name in home.__all__}
     for sample in row.samples:
-        assert eval(_text.short(sample), {name: getattr(posenc, name) for name in posenc.__all__}) == sample
+        assert eval(_text.short(sample), names) == sample
 
 
 def test_one_and_many():

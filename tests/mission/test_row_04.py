@@ -1,5 +1,6 @@
 """Row 4: the worked example, one line a dimension, for any encoding, position and dimension."""
 
+import numpy as np
 import pytest
 
 from posenc import CATALOG, Partial
@@ -8,6 +9,7 @@ from posenc.encodings.divisor_pairs import DivisorPairs
 from posenc.encodings.one_sine import OneSine
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.inspect import worked
+from posenc.turn import Turn
 
 
 def test_the_lectures_example_with_its_numbers_substituted():
@@ -53,6 +55,16 @@ def test_it_says_where_a_source_prints_another_number(record, position, dimensio
     assert worked(record, position + 10, dims=[dimension]).errata == ()
 
 
+def steps(record):
+    """One a pair that turns; one a channel of what comes out where no pair turns, or each head's by angles of its own."""
+    if isinstance(record, Partial):
+        return steps(record.encoding)
+    place = np.zeros((1, record.axes) if record.axes > 1 else 1)
+    turn = record.turn(place, record.init(np.random.default_rng(0)), role=record.roles[0])
+    paired = isinstance(turn, Turn) and turn.heads is None
+    return record.head_dim // 2 if paired else turn.width
+
+
 @pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
 def test_every_encoding_of_the_catalog_has_one(row):
     for sample in row.samples:
@@ -63,6 +75,5 @@ def test_every_encoding_of_the_catalog_has_one(row):
         if isinstance(sample, Adds):
             assert len(example.steps) == sample.width
         elif isinstance(sample, Rotates):
-            turning = sample.encoding if isinstance(sample, Partial) else sample
-            assert len(example.steps) == turning.head_dim // 2
+            assert len(example.steps) == steps(sample)
         assert str(example).count("\n") >= len(example.steps)

@@ -163,7 +163,7 @@ def _attended(
         x = encoding.attach(x, positions, params)
     elif encoding is not None:
         inside, given, places = (encoding,), (params if encoding.shapes else None,), positions
-    heads, size = _heads(encoding)
+    heads, size = _heads(encoding, params, positions)
     projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
         x.shape[-1]
     )
@@ -185,10 +185,11 @@ def _attended(
     return output
 
 
-def _heads(encoding: Encoding | None) -> tuple[int, int]:
+def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
     """Heads and channels of a head that the encoding asks for."""
     if isinstance(encoding, Rotates):
-        return HEADS, encoding.head_dim
+        own = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
+        return next((heads for heads in own if heads), HEADS), encoding.head_dim
     if isinstance(encoding, Biases):
         return encoding.heads, HEAD_DIM
     if isinstance(encoding, Scores):

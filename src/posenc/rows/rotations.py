@@ -58,7 +58,7 @@ ROTATED: tuple[Row, ...] = (
             AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, base=100.0),
             AxialRoPE(axis=(0, 1, 2, 0), rung=(0, 1, 2, 3), ladder=8, pairing="halves", scaling=Linear(factor=4.0)),
             AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, pairing="halves", blocks=2, numerics="float32"),
-            AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=InTurns(Geometric(dim=4, base=100.0))),
+            AxialRoPE(axis=(0, 1), rung=(1, 2), ladder=InTurns(Geometric(dim=6, base=100.0))),
         ),
         "Wang et al. 2024, arXiv:2409.12191",
         ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),
