@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from inspect import signature
 from itertools import product
 from typing import Any
@@ -20,6 +21,17 @@ def headed(oracle: Any) -> bool:
     return "head" in signature(oracle.rotated).parameters
 
 
+@lru_cache(maxsize=4096)
+def true_vector(record: Any, place: Any, role: str, *told: int) -> tuple[list, Any]:
+    """What the oracle makes of the vector, and how far a float64 angle may be off: once for all libraries and widths."""
+    oracle, (_, lists) = ORACLES[type(record).__name__], learned(record)
+    return oracle.rotated(record, vector(record).tolist(), place, role, lists, *told), oracle.lost(record, place, lists)
+
+
+def vector(record: Any) -> np.ndarray:
+    return np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32)
+
+
 @pytest.mark.parametrize("library", ways.LIBRARIES)
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 @pytest.mark.parametrize("record", of_door(Rotates, lambda record: not in_pairs(record)))
@@ -27,7 +39,7 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
     """The oracle says how many roundings of the answer's dtype there are, and how far a float64 angle is off."""
     oracle = ORACLES[type(record).__name__]
     params, lists = learned(record)
-    x = np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32).astype(kind)
+    x = vector(record).astype(kind)
     with ways.wide(library):
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
         for at, role in product(places(record), roles(oracle)):
@@ -41,7 +53,7 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
             rows = got.reshape(len(heads), len(at), operator.width)
             for (number, head), (index, place) in product(enumerate(heads), enumerate(at)):
                 row, told = rows[number, index], (0 if head is None else head,) if headed(oracle) else ()
-                expected = oracle.rotated(record, x.tolist(), place, role, lists, *told)
-                off = oracle.units(record, lists) * np.finfo(kind).eps + oracle.lost(record, place, lists) * 2**-52
+                expected, lost = true_vector(record, place, role, *told)
+                off = oracle.units(record, lists) * np.finfo(kind).eps + lost * 2**-52
                 worst = max(abs(float(true - value)) for value, true in zip(row.tolist(), expected, strict=True))
                 assert worst <= off * (1 + np.abs(x).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -291,43 +291,57 @@ def test_biases(record: Biases, kind: str, library: str) -> None:
             assert abs(value - true) <= size * 2.0**-52 + abs(true) * np.finfo(kind).eps
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("record", of_door(Scores))
-def test_scores(record: Any, kind: str, library: str) -> None:
-    params, lists = learned(record)
+@lru_cache(maxsize=4)
+def content_of(record: Any) -> tuple:
+    """Places, queries, keys and what is read beside them; of the width of float32, so that both widths read the same."""
     rng, heads = np.random.default_rng(7), getattr(record, "heads", 3)
     query = [place for place in ways.whole_places(record) if np.abs(place).max() <= 2**52]
     beside = query[0] + 1 if record.axes == 1 else (query[0][0] + 1, *query[0][1:])
     key = [*query[::2], beside]
-    width, reads = getattr(record, "dim", 4), record.reads
-    q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32).astype(kind) for at in (query, key))
+    width = getattr(record, "dim", 4)
+    q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32) for at in (query, key))
     x = rng.standard_normal((record.places_read(len(query), len(key)), getattr(record, "model_dim", 1)))
-    x = x.astype(np.float32).astype(kind) if reads else None
-    with ways.wide(library):
-        given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
-        content = [ways.array(library, part) for part in (q, k)]
-        places, hidden = (ways.array(library, at) for at in (query, key)), ways.array(library, x) if reads else None
-        got = ways.numbers(record.score(*content, *places, given, hidden=hidden))
-    assert got.shape == (heads, len(query), len(key))
-    assert got.dtype == np.dtype(kind)
+    return query, key, q, k, x.astype(np.float32) if record.reads else None
+
+
+@lru_cache(maxsize=4)
+def true_scores(record: Any) -> list[tuple]:
+    """For each head, query and key: its score, and how many units of the dtype the answer may be off. Once a record."""
+    (params, lists), (query, key, q, k, x) = learned(record), content_of(record)
     oracle = ORACLES[type(record).__name__]
     bound = 0.0 if hasattr(oracle, "magnitude") else _terms(record, params, q, k, x)
-    for head in range(heads):
-        for i, m in enumerate(query):
-            for j, n in enumerate(key):
-                asked, ks = q[head, i].tolist(), k[head].tolist()
-                if hasattr(oracle, "score_heads"):  # one that reads the queries and keys of all heads
-                    given = record, head, q[:, i].tolist(), k.tolist(), m, key, j, lists
-                    expected, bound = oracle.score_heads(*given), oracle.magnitude_heads(*given)
-                elif hasattr(oracle, "score_among"):
-                    told = read_by(record, x, i, len(query))
-                    given = record, head, asked, ks, m, key, j, lists, told
-                    expected = oracle.score_among(*given)
-                    bound = oracle.magnitude(*given) if hasattr(oracle, "magnitude") else bound
-                else:
-                    expected = oracle.score(record, head, asked, ks[j], m, n, lists)
-                assert abs(float(expected - got[head, i, j].item())) <= bound * np.finfo(kind).eps
+    found = []
+    for head, (i, m), (j, n) in product(range(len(q)), enumerate(query), enumerate(key)):
+        asked, ks = q[head, i].tolist(), k[head].tolist()
+        if hasattr(oracle, "score_heads"):  # one that reads the queries and keys of all heads
+            given = record, head, q[:, i].tolist(), k.tolist(), m, key, j, lists
+            expected, bound = oracle.score_heads(*given), oracle.magnitude_heads(*given)
+        elif hasattr(oracle, "score_among"):
+            told = read_by(record, x, i, len(query))
+            given = record, head, asked, ks, m, key, j, lists, told
+            expected = oracle.score_among(*given)
+            bound = oracle.magnitude(*given) if hasattr(oracle, "magnitude") else bound
+        else:
+            expected = oracle.score(record, head, asked, ks[j], m, n, lists)
+        found.append((head, i, j, expected, bound))
+    return found
+
+
+@pytest.mark.parametrize("library", ways.LIBRARIES)
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("record", of_door(Scores))
+def test_scores(record: Any, kind: str, library: str) -> None:
+    (params, _), (query, key, q, k, x) = learned(record), content_of(record)
+    with ways.wide(library):
+        given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
+        content = [ways.array(library, part.astype(kind)) for part in (q, k)]
+        places = (ways.array(library, at) for at in (query, key))
+        hidden = None if x is None else ways.array(library, x.astype(kind))
+        got = ways.numbers(record.score(*content, *places, given, hidden=hidden))
+    assert got.shape == (len(q), len(query), len(key))
+    assert got.dtype == np.dtype(kind)
+    for head, i, j, expected, bound in true_scores(record):
+        assert abs(float(expected - got[head, i, j].item())) <= bound * np.finfo(kind).eps
 
 
 def read_by(record: Any, x: np.ndarray | None, asked: int, queries: int) -> list | None:

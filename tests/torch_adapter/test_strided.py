@@ -290,7 +290,7 @@ def test_places_of_several_coordinates() -> None:
     row = decode_row(record, torch.tensor([[1, 0], [0, 1]]), key)
     assert row[:, :, 0].tolist() == [[[-1, -3, 0], [-2, -6, 0]], [[-2, 0, -3], [-4, 0, -6]]]
     assert torch.equal(decode_row(record, key[2], key), row[:1])
-    with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \('batch', 2\); got \(3,\)"):
+    with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \(batch, 2\); got \(3,\)"):
         decode_row(record, torch.arange(3), key)
     with pytest.raises(ValueError, match="record must take one number a place; got OnAGrid"):
         strided(record, key, key)
