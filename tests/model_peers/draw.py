@@ -26,6 +26,7 @@ ONLY = {
     "embedding_gemma2_text": ("default", "proportional"),
     "gemma4_text": ("default", "proportional"),
     "gemma4_unified_text": ("default", "proportional"),
+    "dots3_note_text": ("default", "linear", "yarn", "llama3"),
     "lfm3": ("default", "linear", "yarn", "llama3", "proportional"),
 }
 #: Types of layers of a class whose own defaults name none.
@@ -94,6 +95,8 @@ def _sections(draw: random.Random, rule: str, pairs: int) -> list[int]:
 def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
     """Widths of a model, small and odd ones among them; the width that turns."""
     known, family = classes()[peer.model_type], families()[peer.model_type]
+    if family.head == "windowed":  # whose two types of layers turn 64 channels by default, and are drawn alike
+        return 64
     if peer.model_type in OWN_WIDTHS:
         config = peer.configured({})
         own = config.__dict__.get("head_dim") or config.hidden_size // config.num_attention_heads

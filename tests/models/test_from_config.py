@@ -181,3 +181,52 @@ def test_a_mixture_of_both_spellings_of_rope_parameters_is_refused():
     mixed = {"full_attention": {"rope_type": "default", "rope_theta": 1e6}, "rope_type": "yarn"}
     with pytest.raises(TypeError, match=r"rope_parameters\.rope_type must be a JSON object; got 'yarn'"):
         from_config({"model_type": "gemma3_text", "rope_parameters": mixed})
+
+
+def test_dots3_widths_by_layer():
+    """In older files layers with a window have keys of their own, in saved ones per_layer_config."""
+    dots = {"model_type": "dots3_note_text", "num_hidden_layers": 4, "qk_rope_head_dim": 32, "qk_nope_head_dim": 96}
+    full, sliding = from_config(
+        {**dots, "swa_head_dim": 128, "swa_qk_nope_head_dim": 112, "swa_rope_theta": 777.0}
+    ).groups
+    assert (full.layers, full.rotation.start, full.rotation.encoding.dim) == ((0, 1), 96, 32)
+    assert (sliding.rotation.start, sliding.rotation.encoding.dim, sliding.rotation.encoding.base) == (112, 16, 777.0)
+    saved = {str(layer): {"qk_nope_head_dim": 48} for layer in (2, 3)}
+    _, sliding = from_config({**dots, "per_layer_config": saved}).groups
+    assert (sliding.rotation.start, sliding.rotation.encoding.dim) == (48, 32)
+    with pytest.raises(ValueError, match="rope_parameters must hold an object for each type of layer"):
+        from_config({**dots, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}})
+    with pytest.raises(ValueError, match="must not be 'proportional'"):
+        from_config(
+            {**dots, "rope_parameters": {"indexed_attention": {"rope_type": "proportional", "rope_theta": 1e4}}}
+        )
+
+
+def test_seamless_says_what_its_speech_encoder_does():
+    base = {
+        "model_type": "seamless_m4t",
+        "hidden_size": 64,
+        "speech_encoder_attention_heads": 4,
+        "speech_encoder_layers": 2,
+    }
+    kinds = [type(group.encodings[0]).__name__ for group in from_config(base).groups]
+    assert kinds == ["Sinusoidal", "Sinusoidal", "Sinusoidal", "TransformerXL"]
+    assert from_config({**base, "position_embeddings_type": "rotary"}).of("speech encoder")[0].rotation.dim == 16
+    with pytest.raises(ValueError, match="position_embeddings_type must be 'relative', 'rotary' or null"):
+        from_config({**base, "position_embeddings_type": "none"})
+
+
+def test_a_config_inside_without_positions_is_a_note():
+    found = from_config({"model_type": "dbrx", "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 4}})
+    assert found.notes == ("ffn_config, of the type DbrxFFNConfig, has no key that concerns positions",)
+    with pytest.raises(ValueError, match="ffn_config must be of a type that is read here"):
+        from_config({"model_type": "dbrx", "ffn_config": {"rope_theta": 1e4}})
+
+
+def test_a_base_of_deepseek_v4_beside_a_dict_for_each_type_does_not_count():
+    nested = {"main": {"rope_type": "default", "rope_theta": 5.0, "partial_rotary_factor": 0.125}}
+    nested["compress"] = {"rope_type": "default", "rope_theta": 7.0, "partial_rotary_factor": 0.125}
+    found = from_config(
+        {"model_type": "deepseek_v4", "rope_parameters": nested, "rope_theta": 1e4, "num_hidden_layers": 4}
+    )
+    assert {group.rotation.encoding.base for group in found.groups} <= {5.0, 7.0}

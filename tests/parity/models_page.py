@@ -18,6 +18,7 @@ from posenc.models.axes import RULES  # noqa: E402
 from posenc.models.beside import TABLES as BESIDE  # noqa: E402
 from posenc.models.biased import READERS  # noqa: E402
 from posenc.models.families import Family, families  # noqa: E402
+from posenc.models.rotary import LATENT  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
@@ -64,7 +65,7 @@ def rotary(name: str, family: Family) -> str:
     if family.axes:
         words.append(f"several axes ({first(RULES[family.axes].__doc__)})")
     words += ["part of the head by partial_rotary_factor"] * family.partial
-    words += ["latent attention: qk_rope_head_dim channels"] * (family.head in ("latent", "shared"))
+    words += ["latent attention: qk_rope_head_dim channels"] * (family.head in LATENT)
     words += [f"on {' and '.join(family.rotated or ())} layers alone"] * (family.rotated is not None)
     words += ["a learned table beside"] * (name in BESIDE)
     words += ["logits times m(mscale_all_dim)²"] * family.sharpens

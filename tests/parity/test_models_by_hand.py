@@ -26,11 +26,21 @@ PROTEINS = ("esm.EsmRotaryEmbedding", "evolla.EvollaSaProtRotaryEmbedding")
 SPEECH = (
     "wav2vec2_bert.Wav2Vec2BertRotaryPositionalEmbedding",
     "wav2vec2_conformer.Wav2Vec2ConformerRotaryPositionalEmbedding",
+    "seamless_m4t.SeamlessM4TConformerRotaryPositionalEmbedding",
 )
+#: Attention layers that have the name, and what makes their tables.
+MEMORIES = {
+    "edgetam_video.EdgeTamVideoRoPECrossAttention": "edgetam_video.EdgeTamVideoVisionRotaryEmbedding",
+    "edgetam_video.EdgeTamVideoRoPESelfAttention": "edgetam_video.EdgeTamVideoVisionRotaryEmbedding",
+    "sam2_video.Sam2VideoRoPEAttention": "sam2_video.Sam2VideoVisionRotaryEmbedding",
+    "sam3.Sam3ViTRoPEAttention": "sam3.Sam3ViTRotaryEmbedding",
+    "sam3_tracker_video.Sam3TrackerVideoRoPEAttention": "sam3_tracker_video.Sam3TrackerVideoVisionRotaryEmbedding",
+}
 
 
 def test_the_list_is_this_file():
-    assert {*DINO, *PROTEINS, *SPEECH, "llama4.Llama4VisionRotaryEmbedding"} == BY_HAND
+    alone = {"clvp.ClvpRotaryPositionalEmbedding", "efficientloftr.EfficientLoFTRRotaryEmbedding"}
+    assert {*DINO, *PROTEINS, *SPEECH, *MEMORIES, *alone, "llama4.Llama4VisionRotaryEmbedding"} == BY_HAND
 
 
 def read(name: str, settings: dict[str, Any]) -> Any:
@@ -88,8 +98,9 @@ def test_esm_rotates_where_its_file_says_rotary(name: str, width: int, heads: in
 @pytest.mark.parametrize(("width", "heads", "base"), [(64, 4, 10_000), (96, 2, 777)])
 def test_conformers_rotate_the_input_of_the_layer(name: str, width: int, heads: int, base: int):
     one = peer(name)
+    of_heads = "speech_encoder_attention_heads" if "seamless" in name else "num_attention_heads"
     settings = {
-        "hidden_size": width, "num_attention_heads": heads, "rotary_embedding_base": base, "position_embeddings_type": "rotary",
+        "hidden_size": width, of_heads: heads, "rotary_embedding_base": base, "position_embeddings_type": "rotary",
     }  # fmt: skip
     module = one.built(one.configured(settings))
     record = read(name, settings).rotation
@@ -120,3 +131,73 @@ def test_llama4_vision_counts_patches_from_one(width: int, heads: int, image: in
     table = one.built(one.configured(settings)).freqs_ci[:-1]
     out = one.module.vision_apply_rotary_emb(x, x, table)[0]
     assert (turn(x, layout="bthd") - out).abs().max() <= 3 * 8 * 2.0**-24
+
+
+def scores(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
+    """Attention of (1, heads, n, d) without a mask, its heads side by side."""
+    weights = torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1)
+    return (weights @ v).transpose(1, 2).reshape(1, q.shape[2], heads * v.shape[-1])
+
+
+@pytest.mark.parametrize("name", sorted(MEMORIES))
+def test_attention_over_pictures(name: str):
+    """Whole layers, their outputs against attention of our own: queries and keys turned by row and column."""
+    one, rows, columns, width, heads = peer(name), 4, 5, 64, 2
+    whole = "memory_attention_" if "sam3.Sam3ViT" not in name else ""
+    settings = {f"{whole}hidden_size": width, f"{whole}num_attention_heads": heads}
+    config = one.configured(settings)
+    cross = "Cross" in name
+    layer = (one.rotary(config, width) if cross else one.built(config)).eval()
+    generator = torch.Generator().manual_seed(0)
+    for weight in layer.parameters():
+        weight.data = torch.randn(weight.shape, generator=generator) * width**-0.5
+    places = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1).reshape(-1, 2)
+    tables = peer(MEMORIES[name]).built(config)(torch.zeros(1, rows * columns, width), position_ids=places.T[None])
+    x = torch.randn(1, rows * columns, width, generator=generator)
+    turn = read(name, settings).rotation.turn(places)
+    q, k, v = (
+        made(x).view(1, -1, heads, width // heads).transpose(1, 2)
+        for made in (layer.q_proj, layer.k_proj, layer.v_proj)
+    )
+    ours = layer.o_proj(scores(turn(q, layout="bhtd"), turn(k, layout="bhtd"), v, heads))
+    with torch.no_grad():
+        if whole:
+            more = {"position_embeddings_k": tables, "rope_k_repeat": 1} if cross else {}
+            theirs = layer(x[None], x[None], x[None], position_embeddings=tables, **more)[0]
+        else:
+            theirs = layer(x.view(1, rows, columns, width), position_embeddings=tables)[0]
+    # A few roundings of each sum of 64 products of numbers about 4.
+    assert (ours.reshape(-1) - theirs.reshape(-1)).abs().max() <= 64 * 4 * 2.0**-24
+
+
+@pytest.mark.parametrize(("width", "heads", "base"), [(256, 8, 10_000.0), (64, 4, 500.0)])
+def test_efficientloftr_turns_all_heads_together(width: int, heads: int, base: float):
+    one = peer("efficientloftr.EfficientLoFTRRotaryEmbedding")
+    settings: dict[str, Any] = {"hidden_size": width, "num_attention_heads": heads}
+    settings["rope_parameters"] = {"rope_type": "default", "rope_theta": base, "partial_rotary_factor": heads / 2}
+    module = one.built(one.configured({**settings, "out_features": [64, 64, 128, width]}))
+    cos, sin = (table.reshape(-1, width) for table in module(torch.zeros(1, width, 24, 16)))
+    places = torch.stack(torch.meshgrid(torch.arange(6), torch.arange(4), indexing="ij"), -1).reshape(-1, 2)
+    turn = read(one.name, settings).rotation.turn(places + 1)
+    for ours, theirs in ((turn.cos, cos), (turn.sin, sin)):
+        assert torch.equal(ours, theirs[:, ::2])
+        assert torch.equal(ours, theirs[:, 1::2])
+    x = torch.randn(1, 24, 1, width, generator=torch.Generator().manual_seed(0))
+    theirs = one.module.apply_rotary_pos_emb(x, x, cos[None], sin[None], unsqueeze_dim=2)[0]
+    assert (turn(x, layout="bthd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    with pytest.raises(ValueError, match="partial_rotary_factor must be half of num_attention_heads"):
+        read(one.name, {**settings, "rope_parameters": {"rope_theta": base, "partial_rotary_factor": 1.0}})
+
+
+@pytest.mark.parametrize(("width", "heads", "projection"), [(768, 12, 768), (256, 2, 512), (128, 4, 64)])
+def test_clvp_turns_the_first_channels_of_a_head(width: int, heads: int, projection: int):
+    one = peer("clvp.ClvpRotaryPositionalEmbedding")
+    settings = {"hidden_size": width, "num_attention_heads": heads, "projection_dim": projection}
+    module = one.built(one.configured(settings))
+    record = read(one.name, settings).rotation
+    inner = getattr(record, "encoding", record)
+    assert torch.equal(inner.frequencies.float32(LIKE), module.inv_freq)
+    angles = module(torch.zeros(1, 9, width))[0]
+    x = torch.randn(1, heads, 9, inner.head_dim, generator=torch.Generator().manual_seed(0))
+    theirs = one.module.apply_rotary_pos_emb(x, x, x, angles.cos(), angles.sin(), torch.arange(9)[None])[0]
+    assert (inner.turn(torch.arange(9))(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24

@@ -96,6 +96,11 @@ def _woven(width: int, sections: tuple[int, ...]) -> Allotment:
     return Allotment(tuple(1 - i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
 
 
+def _woven_rows(width: int, sections: tuple[int, ...]) -> Allotment:
+    """Height and width pair by pair, each with a ladder of its own: EfficientLoFTR."""
+    return Allotment(tuple(i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
+
+
 def _split(width: int, sections: tuple[int, ...]) -> Allotment:
     """Height on the even rungs of one ladder, width on the odd ones: Pixtral."""
     each = width // 4
@@ -125,6 +130,7 @@ RULES: dict[str, Rule] = {
     "turned grid": _turned_grid,
     "volume": _volume,
     "woven": _woven,
+    "woven rows": _woven_rows,
 }
 
 

@@ -16,6 +16,7 @@ from posenc.encodings.t5 import T5Bias
 from posenc.models.fields import Fields
 from posenc.models.layers import MOST_LAYERS
 from posenc.models.records import LayerGroup, Value
+from posenc.models.seamless import seamless
 from posenc.phase import Numerics
 
 Groups = tuple[LayerGroup, ...]
@@ -180,6 +181,7 @@ READERS: Mapping[str, Callable[[Fields, str, Numerics], Groups]] = {
     "mpnet": mpnet,
     "mpt": mpt,
     "mt5": t5,
+    "seamless_m4t": seamless,
     "switch_transformers": t5,
     "t5": t5,
     "umt5": t5,

@@ -11,7 +11,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-HeadRule = Literal["head", "divided", "latent", "shared", "global", "doubled", "memory", "embedded"]
+HeadRule = Literal[
+    "head", "divided", "latent", "shared", "windowed", "global", "doubled", "memory", "embedded", "whole", "projected"
+]
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Family:
     partial: whether partial_rotary_factor counts at rope_type "default".
     head: where the width comes from: "head", head_dim or hidden_size over heads; "divided", always the latter; "latent",
     qk_rope_head_dim channels behind qk_nope_head_dim others (multi-head latent attention); "shared", the same, stated once more as
-    partial_rotary_factor; "global", global_head_dim on
-    full layers; "doubled", twice hidden_size over heads; "memory" and "embedded", by keys of SAM 2 and of Qwen2-VL.   last: whether the last channels of a head turn, not the first.
+    partial_rotary_factor; "windowed", the same, with widths of their own for layers with a window; "global", global_head_dim on
+    full layers; "doubled", twice hidden_size over heads; "memory" and "embedded", by keys of SAM 2 and of Qwen2-VL; "whole", all heads together; "projected", by CLVP's projection_dim.   last: whether the last channels of a head turn, not the first.
     rotated: the layer types that rotate; None for all with attention.   sharpens: whether logits are multiplied by
     m(mscale_all_dim)².   axes: how pairs are allotted to several axes, by its name in `axes.py`; empty for one axis.
     """
@@ -295,6 +297,9 @@ ALONE = {
     "minimax_m3_vl_text": Family(partial=True),
     "voxtral_realtime_encoder": Family(part="audio"),
     "beam": Family(),
+    "clvp_encoder": Family(head="projected"),
+    "dots3_note_text": Family(pairing="adjacent", head="windowed"),
+    "efficientloftr": Family(pairing="adjacent", part="vision", axes="woven rows", head="whole"),
     "mistral4": Family(pairing="interleave", head="shared", sharpens=True),
     "mistral_large4_text": Family(pairing="adjacent", head="latent", sharpens=True),
 }

@@ -152,6 +152,9 @@ RULES: dict[str, Rule] = {
     ),
     "deepseek_v32": uniform("indexed_attention"),
     "diffusion_gemma_text": ends_full(every(6)),
+    "dots3_note_text": lambda fields, count: tuple(
+        "indexed_attention" if i < 2 or i % 4 == 1 else "sliding_attention" for i in range(count)
+    ),
     "embedding_gemma2_text": ends_full(every_by("sliding_window_pattern", 6)),
     "exaone4": windowed,
     "exaone_moe": windowed,

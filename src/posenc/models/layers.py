@@ -30,6 +30,8 @@ def _count(fields: Fields, model_type: str) -> int:
     """How many attentions there are, one after the other."""
     if model_type in MEMORY:
         return fields.integer("memory_attention_num_layers", 1, MOST_LAYERS)
+    if model_type == "efficientloftr":
+        return fields.integer("num_attention_layers", 1, MOST_LAYERS)
     if model_type == "longcat_flash" and not fields.given("num_hidden_layers"):
         return 2 * fields.integer("num_layers", 1, MOST_LAYERS)  # two a layer
     count = fields.integer("num_hidden_layers", 1, MOST_LAYERS)

@@ -40,6 +40,8 @@ SIZES = (
     "right_max_position_embeddings",
 )  # fmt: skip
 CONVOLVED = "a convolution over neighbouring places is added before the first layer, which no record holds"
+#: Where qk_rope_head_dim says how many channels turn.
+LATENT = frozenset({"latent", "shared", "windowed"})
 #: Keys that an error names.
 MOST_NAMED = 5
 #: Notes on classes whose name or habit misleads.
@@ -52,6 +54,9 @@ NOTES = {
         ("wav2vec2-bert", "wav2vec2-conformer"),
         "the layer turns its input, before queries and keys are made of it",
     ),
+    "clvp_encoder": "values are turned as queries and keys are, and the output is not turned back",
+    "efficientloftr": "queries and keys turn before they are cut into heads, in self-attention alone; places of the aggregated map "
+    "count from 1",
     "llama4_vision_model": "positions of patches count from 1; the class token does not turn",
     "mlcd_vision_model": "the class token turns by learned angles",
     "llama4_text": "no_rope_layers holds 1 for a layer that does rotate",
@@ -186,8 +191,8 @@ def pairing_of(fields: Fields, family: Family) -> Literal["adjacent", "halves"]:
 
 def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, layers: tuple[int, ...]) -> rope.Head:
     """The width of a head, and how much of it turns."""
-    if family.head in ("latent", "shared"):
-        turning, unturned = fields.integer("qk_rope_head_dim"), fields.integer("qk_nope_head_dim", 0)
+    if family.head in LATENT:
+        turning, unturned = _latent(fields, family, kind, layers[0])
         share = values.get("partial_rotary_factor")
         if family.head == "shared" and share:  # of the whole head, and what turns is that share of it
             share = replace(share, value=real(values, "partial_rotary_factor") * (turning + unturned) / turning)
@@ -198,6 +203,13 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, 
             )
         return rope.Head(turning + unturned, turning, unturned)
     dim = _head_dim(fields, family, kind, layers)
+    if family.head == "projected":
+        width = max(
+            (fields.integer("projection_dim") if fields.given("projection_dim") else 768)
+            // (2 * fields.integer("num_attention_heads")),
+            32,
+        )
+        return rope.Head(dim, min(width, dim))
     if family.part == "vision" and family.axes:
         return rope.Head(dim, turned_width(family.axes, dim))
     own_rule = name == "proportional" or (name == "dynamic" and has(values, "alpha"))
@@ -212,12 +224,28 @@ def head_of(fields: Fields, values: Rope, name: str, family: Family, kind: str, 
     return rope.Head(dim, width, dim - width if family.last else 0)
 
 
+def _latent(fields: Fields, family: Family, kind: str, layer: int) -> tuple[int, int]:
+    """How many channels turn, and how many lie before them."""
+    if family.head != "windowed" or kind != "sliding_attention" or fields.given("per_layer_config"):
+        own = [_of_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim")]
+        return own[0] or fields.integer("qk_rope_head_dim"), own[1] or fields.integer("qk_nope_head_dim", 0)
+    # Older files of Dots 3 Note have keys of their own for these layers.
+    whole, still = (
+        fields.integer(name) if fields.given(name) else usual
+        for name, usual in (("swa_head_dim", 256), ("swa_qk_nope_head_dim", 192))
+    )
+    name = "swa_qk_rope_head_dim"
+    return fields.integer(name) if fields.given(name) else whole - still, still
+
+
 def _head_dim(fields: Fields, family: Family, kind: str, layers: tuple[int, ...]) -> int:
     own = _of_layer(fields, layers[0], "head_dim")
     if own is not None:
         return own
     if family.head == "doubled":
         return 2 * fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    if family.head == "whole":
+        return _whole(fields)
     if family.head == "global" and kind == "full_attention":
         return fields.integer("global_head_dim") if fields.given("global_head_dim") else 512
     if family.head == "memory":
@@ -229,6 +257,21 @@ def _head_dim(fields: Fields, family: Family, kind: str, layers: tuple[int, ...]
     if family.head != "divided" and fields.get("head_dim") is not None:
         return fields.integer("head_dim")
     return fields.integer("hidden_size") // fields.integer("num_attention_heads")
+
+
+def _whole(fields: Fields) -> int:
+    """EfficientLoFTR: all heads together, half of whose channels the frequencies must be made for."""
+    width, share = fields.integer("hidden_size"), fields.table("rope_parameters")
+    fraction = number(fields, "partial_rotary_factor") if fields.given("partial_rotary_factor") else 4.0
+    if share and share[0].get("partial_rotary_factor") is not None:
+        fraction = real(
+            {"own": Value("own", share[0]["partial_rotary_factor"], "file", "partial_rotary_factor")}, "own"
+        )
+    if 2 * int(width // fields.integer("num_attention_heads") * fraction) != width:
+        raise ValueError(
+            f"partial_rotary_factor must be half of num_attention_heads; got {fraction}. The class can do no other."
+        )
+    return width
 
 
 def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
