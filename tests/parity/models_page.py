@@ -18,7 +18,7 @@ from posenc.models.axes import RULES  # noqa: E402
 from posenc.models.beside import TABLES as BESIDE  # noqa: E402
 from posenc.models.biased import READERS  # noqa: E402
 from posenc.models.families import Family, families  # noqa: E402
-from posenc.models.rotary import LATENT  # noqa: E402
+from posenc.models.head_width import LATENT  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Convert:
 
     Rows of queries and keys move, with every bias, norm, scale and adapter that must move with them; numbers never change. A tensor
     that may have to move and is not known is an error. What is written is proved by converting it back, gets its name when all
-    has succeeded, and comes with a receipt. Nothing is overwritten, and stopping it leaves nothing behind.
+    has succeeded, and comes with a receipt. Nothing is overwritten, and stopping it leaves nothing behind; killed outright (SIGKILL),
+    it leaves a folder .NAME.NUMBER.partial and nothing under the new name.
 
     "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2): transformers'
     Llama, GPT-NeoX, GGUF's NEOX.
@@ -105,7 +107,7 @@ class Convert:
             receipt_of(plan)
             self._tell_plan(plan)
             return 0
-        with _bar() as progress:
+        with _stopped_like_ctrl_c(), _bar() as progress:
             receipt = convert_checkpoint(plan, self.output, progress=progress)
         if self.json:
             print(show.as_json(receipt))
@@ -152,6 +154,16 @@ class Convert:
             "",
             f"{len(plan.moves)} of {len(plan.steps)} tensors in {len(plan.files)} files would move. Nothing was written.",
         )
+
+
+@contextlib.contextmanager
+def _stopped_like_ctrl_c() -> Iterator[None]:
+    """A polite kill takes away what was half written, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

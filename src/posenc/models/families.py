@@ -194,29 +194,12 @@ STRIDED = [
 STRIDED_PARTIAL = ["qwen3_5_moe_text", "qwen3_5_text", "qwen4_exp_text"]
 #: Vision towers: height and width.
 GRID = [
-    "cohere_compass_vision",
-    "dots3_note_vision_encoder",
-    "ernie4_5_vl_moe_vision",
-    "exaone4_5_vision",
-    "glm4v_moe_vision",
-    "glm4v_vision",
-    "glm5_next_vision",
-    "glm_ocr_vision",
-    "lfm3_vl_vision",
-    "mlcd_vision_model",
-    "muse_glimmer_vision",
-    "muse_spark_vision",
-    "paddleocr_vl_vision",
-    "qwen2_5_omni_vision_encoder",
-    "qwen2_5_vl_vision",
-    "qwen3_5_moe_vision",
-    "qwen3_5_vision",
-    "qwen3_omni_moe_vision_encoder",
-    "qwen3_vl_moe_vision",
-    "qwen3_vl_vision",
-    "qwen4_exp_vision",
-    "video_llama_3_vision",
-]
+    "cohere_compass_vision", "dots3_note_vision_encoder", "ernie4_5_vl_moe_vision", "exaone4_5_vision",
+    "glm4v_moe_vision", "glm4v_vision", "glm5_next_vision", "glm_ocr_vision", "lfm3_vl_vision", "mlcd_vision_model",
+    "muse_glimmer_vision", "muse_spark_vision", "paddleocr_vl_vision", "qwen2_5_omni_vision_encoder",
+    "qwen2_5_vl_vision", "qwen3_5_moe_vision", "qwen3_5_vision", "qwen3_omni_moe_vision_encoder",
+    "qwen3_vl_moe_vision", "qwen3_vl_vision", "qwen4_exp_vision", "video_llama_3_vision",
+]  # fmt: skip
 MEMORY = ["edgetam_video", "sam2_video", "sam3_tracker_video"]
 SLIDING = ("sliding_attention",)
 

@@ -12,6 +12,7 @@ from posenc.models.fields import Fields
 from posenc.models.layer_rules import rotating
 from posenc.models.records import Value
 from posenc.models.table import ModelClass
+from posenc.models.turning_where import by_constant, by_width, if_rotary
 
 Rope = Mapping[str, Value]
 #: For every layer the name of its rotation, None where it has none.
@@ -235,62 +236,15 @@ def _labelled(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tupl
     return made, tuple(kind if made[kind] is not None else None for kind in kinds)
 
 
-def _if_rotary(key: str, word: str, *others: str) -> Special:
-    """Models that rotate where a key says so, and then by the class's own base. others: what else it may say."""
-    others = (word, *others)
-
-    def special(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-        chosen, base = (
-            fields.get(key),
-            "rotary_embedding_base" if "rotary_embedding_base" in known.defaults else "rope_theta",
-        )
-        if chosen is not None and chosen.value not in others:
-            raise ValueError(
-                f"{chosen.key} must be one of {', '.join(map(repr, others))} to be read; got {_check.shown(chosen.value)}, which no "
-                "record holds yet. Compare its scores by hand."
-            )
-        turns = chosen is not None and chosen.value == word
-        values: dict[str, Rope | None] = {"all": {"rope_theta": replace(fields.need(base), name="rope_theta")}}
-        return values, ("all" if turns else None,) * len(kinds)
-
-    return special
-
-
-def _by_width(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-    """Dots 3 Note: a rotation for each type of layer; the share of a head follows from their widths, whatever a file says."""
-    given = fields.table("rope_parameters")
-    if (given is not None and not rope.nested(given[0])) or fields.table("rope_scaling"):
-        raise ValueError(
-            f"{fields.where}rope_parameters must hold an object for each type of layer; got one for all. Write one for each."
-        )
-    older = {kind: ("swa_rope_theta" if kind == "sliding_attention" else "rope_theta", False) for kind in kinds}
-    made = rope.by_label(fields, known, older)
-    for values in made.values():
-        if values is not None:
-            values.pop("partial_rotary_factor", None)
-            if rope.type_of(values) == "proportional":
-                raise ValueError(
-                    f"{values['rope_type'].key} must not be 'proportional', which the class makes of another width than turns. "
-                    "Choose another."
-                )
-    return made, tuple(kind if made.get(kind) is not None else None for kind in kinds)
-
-
-def _by_constant(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-    """CLVP: a base of 10000 that no key states, where use_rotary_embedding says so."""
-    base = Value("rope_theta", 10_000.0, "class default", "a constant of the class")
-    return {"all": {"rope_theta": base}}, ("all" if fields.truth("use_rotary_embedding") else None,) * len(kinds)
-
-
 SPECIAL: dict[str, Special] = {
     "cohere_compass_text": _labelled,
-    "esm": _if_rotary("position_embedding_type", "rotary", "absolute"),
-    "SaProtConfig": _if_rotary("position_embedding_type", "rotary", "absolute"),
-    "wav2vec2-bert": _if_rotary("position_embeddings_type", "rotary", "relative"),
-    "wav2vec2-conformer": _if_rotary("position_embeddings_type", "rotary", "relative"),
-    "clvp_encoder": _by_constant,
+    "esm": if_rotary("position_embedding_type", "rotary", "absolute"),
+    "SaProtConfig": if_rotary("position_embedding_type", "rotary", "absolute"),
+    "wav2vec2-bert": if_rotary("position_embeddings_type", "rotary", "relative"),
+    "wav2vec2-conformer": if_rotary("position_embeddings_type", "rotary", "relative"),
+    "clvp_encoder": by_constant,
     "cohere2_moe": _dense_too,
-    "dots3_note_text": _by_width,
+    "dots3_note_text": by_width,
     "deepseek_v4": _compressed,
     "granite_swa": _by_theta,
     "granitemoe_swa": _by_theta,
