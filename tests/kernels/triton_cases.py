@@ -49,12 +49,6 @@ def every_record() -> None:
             same(rotate_(q.clone(), k.clone(), turn, layout=layout, impl="triton"), wanted)
 
 
-def words(record: Any) -> torch.Tensor:
-    """Of a record of one axis or of several, (axes, pairs): nothing where a pair does not turn with an axis."""
-    own = np.array([getattr(record, "axis", (0,) * record.frequencies.pairs)])
-    return torch.from_numpy(np.where(own == np.arange(record.axes)[:, None], turn_words(record.frequencies), 0))
-
-
 def exact_waves() -> None:
     """cos and sin at every kind of place, from a pair (1, 0): within 1.2e-7 of the true value up to 2^31 and beyond."""
     drawn = torch.randint(-(2**31), 2**31, (12,), generator=torch.Generator().manual_seed(1))
@@ -63,33 +57,34 @@ def exact_waves() -> None:
     for base in (10_000.0, 500_000.0):
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        waves = gpu.Waves(places=places[None, :, None], words=words(record))
+        waves = gpu.Waves(places=places[None, :, None], words=torch.from_numpy(turn_words(record.frequencies))[None])
         turned, _ = gpu.into_new(pairs, pairs, waves, gpu.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
     small = RoPE(dim=2)
-    far = gpu.Waves(places=torch.tensor([2**34, -(2**34), 2**53])[None, :, None], words=words(small))
+    far = gpu.Waves(
+        places=torch.tensor([2**34, -(2**34), 2**53])[None, :, None],
+        words=torch.from_numpy(turn_words(small.frequencies))[None],
+    )
     x = torch.ones(1, 1, 3, 2)
     if not gpu.into_new(x, x, far, gpu.Channels(0, 1, True))[0].isnan().all():
         raise SystemExit("a place too far away gave a number")
 
 
 def exact_turns() -> None:
-    """Both pairings, several axes, channels that stay, places of every row, counted places, gradients: against the turn."""
+    """Both pairings, channels that stay, a factor, places of every row, counted places, gradients: against the turn."""
     for record, rows, dtype in (
         (RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)), (2,), torch.float32),
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
-        (RECORDS[-1], (2,), torch.float32),
     ):
         inner = getattr(record, "encoding", record)
-        axes = () if inner.axes == 1 else (inner.axes,)
-        places = torch.randint(0, 2**31, (*rows, 3, *axes), generator=torch.Generator().manual_seed(3))
-        for positions in (places, None) if inner.axes == 1 else (places,):
+        words = torch.from_numpy(turn_words(inner.frequencies))[None]
+        for positions in (torch.randint(0, 2**31, (*rows, 3), generator=torch.Generator().manual_seed(3)), None):
             turn = record.turn(torch.arange(7, 10) if positions is None else positions)
-            given = positions if positions is None else positions.reshape(-1, 3, inner.axes)
-            waves, channels = gpu.Waves(None, None, given, words(inner), 7, turn.factor), gpu.of_table(turn)[1]
+            given = None if positions is None else positions.reshape(-1, 3, 1)
+            waves, channels = gpu.Waves(None, None, given, words, 7, turn.factor), gpu.of_table(turn)[1]
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for turned in (
