@@ -66,16 +66,17 @@ def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.Mo
 
 
 def test_words_wrap_around_to_the_phase() -> None:
-    """Kernels take a frequency as whole 2^-64 turns: a place times that is off by half a unit a step at most."""
+    """Kernels take a frequency as whole 2^-128 turns: a place times that is off by half a unit a step at most."""
     for base, dim in LADDERS:
         words = fixed.turn_words(Geometric(dim, base))
         assert words.dtype == np.int64
-        for place in (1, 3, 2**31 - 1, 2**34):
+        whole = [(int(upper) << 64) + int(lower) % 2**64 for upper, lower in words.T]
+        for place in (1, -3, 2**31 - 1, 2**53):
             for pair in (0, 1, dim // 4, dim // 2 - 1):
                 with mpmath.workprec(truth.BITS):
-                    exact = mpmath.mpf(base) ** (mpmath.mpf(-2 * pair) / dim) * place / (2 * mpmath.pi) * 2**64
-                    off = int(mpmath.nint(exact)) - place * int(words[pair])
-                assert abs((off + 2**63) % 2**64 - 2**63) <= place // 2 + 1
+                    exact = mpmath.mpf(base) ** (mpmath.mpf(-2 * pair) / dim) * place / (2 * mpmath.pi) * 2**128
+                    off = int(mpmath.nint(exact)) - place * whole[pair]
+                assert abs((off + 2**127) % 2**128 - 2**127) <= abs(place) // 2 + 1
 
 
 @pytest.mark.parametrize("backend", WAVES)

@@ -50,14 +50,14 @@ def every_record() -> None:
 
 
 def exact_waves() -> None:
-    """cos and sin at every kind of place, from a pair (1, 0): within 1.2e-7 of the true value up to 2^31 and beyond."""
+    """cos and sin at every kind of place, from a pair (1, 0): within 1.2e-7 of the true value up to 2^53."""
     drawn = torch.randint(-(2**31), 2**31, (12,), generator=torch.Generator().manual_seed(1))
-    edges = torch.tensor([0, 1, -1, 131_071, 10**7, 2**31 - 1, 2**31, -(2**31), 2**34 - 1])
+    edges = torch.tensor([0, 1, -1, 131_071, 10**7, 2**31, -(2**31), 2**40 + 1, 2**53 - 1, 1 - 2**53])
     places = torch.cat([edges, drawn])
     for base in (10_000.0, 500_000.0):
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        waves = gpu.Waves(places=places[None, :, None], words=torch.from_numpy(turn_words(record.frequencies))[None])
+        waves = gpu.Waves(places=places[None, :, None], words=torch.from_numpy(turn_words(record.frequencies))[:, None])
         turned, _ = gpu.into_new(pairs, pairs, waves, gpu.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
@@ -65,8 +65,8 @@ def exact_waves() -> None:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
     small = RoPE(dim=2)
     far = gpu.Waves(
-        places=torch.tensor([2**34, -(2**34), 2**53])[None, :, None],
-        words=torch.from_numpy(turn_words(small.frequencies))[None],
+        places=torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None],
+        words=torch.from_numpy(turn_words(small.frequencies))[:, None],
     )
     x = torch.ones(1, 1, 3, 2)
     if not gpu.into_new(x, x, far, gpu.Channels(0, 1, True))[0].isnan().all():
@@ -80,7 +80,7 @@ def exact_turns() -> None:
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
     ):
         inner = getattr(record, "encoding", record)
-        words = torch.from_numpy(turn_words(inner.frequencies))[None]
+        words = torch.from_numpy(turn_words(inner.frequencies))[:, None]
         for positions in (torch.randint(0, 2**31, (*rows, 3), generator=torch.Generator().manual_seed(3)), None):
             turn = record.turn(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)

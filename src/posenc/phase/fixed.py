@@ -202,11 +202,14 @@ def turn_rates(frequencies: Frequencies) -> np.ndarray:
 
 @_array.host
 def turn_words(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in whole 2^-64 turns a step, as int64; shape (pairs,). Times a whole position, in integers that wrap
-    around, it is the phase, off by 2^-65 turns a step at most: what kernels take."""
-    scale = Decimal(1 << 64)
-    words = [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
-    return np.array([word % (1 << 64) for word in words], np.uint64).view(np.int64)
+    """The frequencies in whole 2^-128 turns a step, as int64 that hold the upper and the lower 64 bits; shape (2, pairs).
+
+    Times a whole position, in integers that wrap around at whole turns, it is the phase: what kernels take.
+    """
+    scale = Decimal(1 << 128)
+    whole = [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
+    words = [[(number >> shift) % (1 << 64) for number in whole] for shift in (64, 0)]
+    return np.array(words, np.uint64).view(np.int64)
 
 
 def _turns(frequencies: Frequencies) -> list[Decimal]:

@@ -57,5 +57,7 @@ def rates(steady: Steady) -> np.ndarray:
 
 @_array.host
 def words(steady: Steady) -> np.ndarray:
-    """Frequencies to the nearest 2^-64 turns, for each coordinate and pair, int64 (axes, pairs); 0 where a pair does not read it."""
-    return np.where(np.arange(steady.axes)[:, None] == np.array(steady.axis), turn_words(steady.frequencies), 0)
+    """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair
+    does not read it."""
+    own = np.arange(steady.axes)[:, None] == np.array(steady.axis)
+    return np.where(own, turn_words(steady.frequencies)[:, None], 0)

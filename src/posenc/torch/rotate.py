@@ -39,7 +39,7 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     formed in float32 at least and rounded once.
     impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and "torch" plain
     PyTorch in blocks that stay in a core's cache, both to the bits of the reference; "triton" the kernel for accelerators, to
-    the same bits of a turn, and of angles within 1.2e-7 below 2^34 (NaN beyond); ValueError where the one that is named
+    the same bits of a turn, and of angles within 1.2e-7; ValueError where the one that is named
     cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the reference: `chosen` says which.
     Raises TypeError or ValueError naming the argument.
 

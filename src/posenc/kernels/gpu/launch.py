@@ -114,7 +114,7 @@ def geometry(waves: Waves, channels: Channels, norm: Norm, width: int) -> dict[s
         "half": pairs // channels.blocks,
         "pairs": pairs,
         "adjacent": channels.adjacent,
-        "axes": 0 if waves.words is None else waves.words.shape[0],
+        "axes": 0 if waves.words is None else waves.words.shape[1],
         "counted": waves.places is None,
         "own": waves.cosine is not None and waves.cosine.shape[1] > 1,
         "normed": norm.q_weight is not None,

@@ -1,13 +1,13 @@
-"""Cosine and sine of whole places, made in the kernel: no table, and right at every place below 2^34.
+"""Cosine and sine of whole places, made in the kernel: no table, and right at every place up to 2^53.
 
-The phase is an integer. A frequency is a whole number of 2^-64 turns; times the place, in 64-bit integers that wrap
-around, it is the fraction of a turn, off by at most 2^-65 turns for each step of the place, whatever came before the
-point. Its upper bits name the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
+The phase is an integer. A frequency is a whole number of 2^-128 turns; times the place, in integers that wrap around, it
+is the fraction of a turn, of which the upper 64 bits are kept: they are off by 2^-63 turns at most. The uppermost two name
+the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
 
-Error: 9.3e-8 of either wave where no product is fused with a sum, 1e-8 more at 2^34 for every axis. The other way that was
-considered adds two angles from tables of 2·√N rows: 1.4e-7 in float32, and for every pair two reads that this one does
-without. One 64-bit product and some thirty instructions a pair are made once for all heads of a token, against 40 heads
-of two loads and two stores: on paper it costs less than reading a table. Not measured on a GPU.
+Error: 9.3e-8 of either wave. The other way that was considered adds two angles from tables of 2·√N rows: 1.4e-7 in
+float32, and for every pair two reads that this one does without. Two 64-bit products and some thirty instructions a pair
+are made once for all heads of a token, against 40 heads of two loads and two stores: on paper it costs less than reading a
+table. Not measured on a GPU.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.native import channels, table
+from posenc.phase import LARGEST_POSITION
 from posenc.turn import Turn
 
-#: Places from here on, either way, give NaN: their phase would no longer be good to 1e-8.
-FARTHEST = tl.constexpr(2**34)
+#: The farthest place; what lies beyond, either way, gives NaN.
+FARTHEST = tl.constexpr(LARGEST_POSITION)
 # π/2 as a float32 and what it lacks; then sin(πz/2)/z - π/2 and (cos(πz/2) - 1)/z² in z², |z| ≤ 1/2, by interpolation in
 # Chebyshev's points: off by less than 3e-9.
 QUARTER = tl.constexpr(1.5707963705062866)
@@ -38,8 +39,8 @@ class Waves(NamedTuple):
     """Where the kernel has its cosines and sines from, as its operators take it.
 
     A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places
-    (batch or 1, time, axes), None for first, first + 1, …; words (axes, pairs), int64, the frequencies in 2^-64 turns;
-    cosine and sine are multiplied by factor.
+    (batch or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128 turns,
+    the upper bits first; cosine and sine are multiplied by factor.
     """
 
     cosine: Any = None
@@ -74,9 +75,11 @@ def exact(places, of_axis, first, words, factor, pair, pairs: tl.constexpr, axes
     outside = 0.0
     for axis in tl.static_range(axes):
         place = first if counted else tl.load(places + axis * of_axis).to(tl.int64)
-        word = tl.load(words + axis * pairs + pair, mask=pair < pairs, other=0)
-        phase += word * place
-        outside += tl.where((place < FARTHEST) & (place > -FARTHEST), 0.0, float("nan"))
+        upper = tl.load(words + axis * pairs + pair, mask=pair < pairs, other=0)
+        lower = tl.load(words + (axes + axis) * pairs + pair, mask=pair < pairs, other=0)
+        # The upper half of lower · place as if both had no sign, less what that makes of a place below zero.
+        phase += upper * place + tl.umulhi(lower, place) - tl.where(place < 0, lower, 0)
+        outside += tl.where((place <= FARTHEST) & (place >= -FARTHEST), 0.0, float("nan"))
     quarter = ((phase >> 61) + 1) >> 1
     z = (phase << 2).to(tl.float32) * 2.0**-64  # of a quarter turn, from -1/2 to 1/2
     square = z * z
