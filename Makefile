@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test nightly bench golden lint types contracts unit doctest docs format clean
+.PHONY: tour test nightly sanitize bench golden lint types contracts unit doctest docs format clean
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -37,6 +37,10 @@ docs: $(VENV)/.test
 # Everything, however long it takes: inductor for every row, every life-cycle event on every row.
 nightly: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+
+# The tests of the compiled kernels, these built with the sanitizers of addresses and of undefined behaviour.
+sanitize: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python native/sanitize.py
 
 bench: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py && $(BIN)/python docs/generate.py
