@@ -81,6 +81,9 @@ def alibi(length: int) -> dict[str, Any]:
     variants: dict[str, Maker] = {
         CAUSAL: lambda: Variant(lambda: scaled_dot_product_attention(q, k, v, is_causal=True)),
         "posenc, view made and used": lambda: timed(
+            lambda: strided_attention(q, k, v, strided(record, places, places, causal=True), causal=True)
+        ),
+        "posenc, view made and used, all queries at once": lambda: timed(
             lambda: strided_attention(q, k, v, strided(record, places, places, causal=True))
         ),
         "posenc, score_mod in compiled FlexAttention": flexible,

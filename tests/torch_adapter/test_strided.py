@@ -93,6 +93,45 @@ def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
         assert torch.allclose(left, right, rtol=1e-9, atol=size * 2 * 9 * 14 * 200)
 
 
+@pytest.mark.parametrize("shape", [(200, 200), (130, 300), (64, 64), (65, 65), (1, 40), (150, 100), (0, 7)], ids=str)
+def test_pieces_of_a_causal_view(shape: tuple[int, int]) -> None:
+    """The keys that a piece leaves out are those that all of its queries are hidden from, also where queries end before keys."""
+    (n, m), record = shape, T5Bias(heads=2)
+    draw = torch.Generator().manual_seed(n)
+    params = {"table": torch.randn(32, 2, generator=draw, dtype=torch.float64).requires_grad_()}
+    q, k, v = (torch.randn(2, 2, rows, 4, generator=draw, dtype=torch.float64).requires_grad_() for rows in (n, m, m))
+    for last in (m, m - 3):
+        view = strided(record, torch.arange(last - n, last), torch.arange(m), params, causal=True, dtype=torch.float64)
+        found, wanted = (strided_attention(q, k, v, view, causal=causal) for causal in (True, False))
+        # The same sums of at most 300 weights of 1, with other zeros between them.
+        bound = 300 * 8 * 2.0**-52
+        assert torch.allclose(found, wanted, rtol=0, atol=bound, equal_nan=True)
+        if n and m >= n:
+            slopes_of = [
+                torch.autograd.grad(out.square().sum(), (q, k, v, *params.values()), retain_graph=True)
+                for out in (found, wanted)
+            ]
+            for left, right in zip(*slopes_of, strict=True):
+                assert torch.allclose(left, right, rtol=1e-9, atol=300 * bound)
+
+
+class Unseen(torch.Tensor):
+    pass
+
+
+def test_pieces_of_a_view_that_shows_later_keys() -> None:
+    q, k, v = torch.randn(3, 1, 2, 200, 4, generator=torch.Generator().manual_seed(0)).unbind()
+    places = torch.arange(200)
+    ahead = strided(ALiBi(heads=2), places + 1, places, causal=True)
+    for view in (strided(ALiBi(heads=2), places, places), ahead):
+        with pytest.raises(ValueError, match=r"^view must hide from each query the keys behind it; got one that shows"):
+            strided_attention(q, k, v, view, causal=True)
+        # Numbers of another class may be of anything; as on an accelerator they are not looked at.
+        assert strided_attention(q, k, v, view.as_subclass(Unseen), causal=True).isnan().all()
+    with pytest.raises(TypeError, match=r"^causal must be True or False; got 1"):
+        strided_attention(q, k, v, ahead, causal=1)
+
+
 def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
     record, query, key = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
     weight = torch.randn(3, 7, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -161,7 +200,7 @@ def test_a_length_left_open_for_export() -> None:
     class Attends(torch.nn.Module):
         def forward(self, q: Any, k: Any, v: Any, query: Any, key: Any, table: Any) -> Any:
             view = strided(T5Bias(heads=2), query, key, {"table": table}, causal=True)
-            return strided_attention(q, k, v, view)
+            return strided_attention(q, k, v, view, causal=True)
 
     def inputs(n: int, m: int) -> tuple[torch.Tensor, ...]:
         draw = torch.Generator().manual_seed(n)

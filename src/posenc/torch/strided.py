@@ -12,6 +12,9 @@ from posenc.doors import Biases, Params
 from posenc.phase import checked
 from posenc.torch.rows import check_together, row_of_places
 
+#: Pieces of the queries behind a causal view: more save little more, and each costs calls. None is smaller than SMALLEST.
+PIECES, SMALLEST = 8, 64
+
 
 def strided(
     record: Biases, query: Array, key: Array, params: Params | None = None, *, causal: bool = False, dtype: Any = None
@@ -56,21 +59,51 @@ def strided(
     return _overlapping(numbers + (_guard(query) + _guard(key)).to(numbers.dtype), query.shape[-1], key.shape[-1])
 
 
-def strided_attention(q: Any, k: Any, v: Any, view: Any, *, scale: float | None = None, grouped: bool = False) -> Any:
+def strided_attention(
+    q: Any, k: Any, v: Any, view: Any, *, scale: float | None = None, grouped: bool = False, causal: bool = False
+) -> Any:
     """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
     q: (batch, heads, n, d), k and v: (batch, key heads, m, d), in the order of their positions; view: what `strided` gives,
     in their dtype.   scale: 1/√d unless given.   grouped: whether k and v have fewer heads than q.
+    causal: for a view made so, of queries that end where the keys end or before: eight pieces of the queries attend each to
+    the keys that it may see, about half the work; compiled, all at once. ValueError where the view shows more; NaN where that
+    cannot be seen (on an accelerator).
 
     >>> import torch
     >>> from posenc import ALiBi
     >>> q, k, v = torch.ones(3, 1, 2, 4, 8).unbind()
     >>> view = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
-    >>> strided_attention(q, k, v, view).shape
+    >>> strided_attention(q, k, v, view, causal=True).shape
     torch.Size([1, 2, 4, 8])
     """
     attended = torch.nn.functional.scaled_dot_product_attention
-    return attended(q.flip(-2), k, v, attn_mask=view, scale=scale, enable_gqa=grouped).flip(-2)
+    _check.truth("causal", causal)
+    if not causal or _array.tracing(view):
+        return attended(q.flip(-2), k, v, attn_mask=view, scale=scale, enable_gqa=grouped).flip(-2)
+    queries, keys = q.shape[-2], k.shape[-2]
+    q, size, parts = q.flip(-2), max(SMALLEST, -(-queries // PIECES)), []
+    for start in range(0, queries, size):
+        rows, seen = slice(start, start + size), slice(0, max(1, keys - start))
+        near = k[..., seen, :], v[..., seen, :]
+        parts.append(attended(q[..., rows, :], *near, attn_mask=view[..., rows, seen], scale=scale, enable_gqa=grouped))
+    return (torch.cat(parts, -2).flip(-2) + _hidden(view).to(q.dtype)) if parts else q
+
+
+def _hidden(view: Any) -> Any:
+    """0.0 for a view that hides the last key from the query before the last, and so from query to query one key more."""
+    zero = torch.zeros((), device=view.device)
+    if view.shape[-2] < 2:
+        return zero
+    hides = torch.isneginf(view[..., 1, -1]).all()
+    if not _array.concrete(hides):
+        return torch.where(hides, zero, torch.full_like(zero, float("nan")))
+    if not hides:
+        raise ValueError(
+            "view must hide from each query the keys behind it; got one that shows them. Make it with causal=True, of queries that "
+            "end where the keys end or before, or leave causal out."
+        )
+    return zero
 
 
 def _ends(query: Any, key: Any) -> tuple[Any, Any]:
