@@ -26,6 +26,7 @@ def seamless(fields: Fields, model_type: str, numerics: Numerics) -> tuple[Layer
         )
     ]
     fields.use(("max_position_embeddings", "t2u_max_position_embeddings", "max_source_positions"))
+    fields.use(("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"))  # which the class does not use
     heads = fields.integer("speech_encoder_attention_heads")
     layers = tuple(range(fields.integer("speech_encoder_layers", 1, MOST_LAYERS)))
     kind, base = fields.get("position_embeddings_type"), fields.need("rotary_embedding_base")
