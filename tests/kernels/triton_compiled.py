@@ -14,7 +14,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 from posenc.kernels.gpu.cache import turn_into_cache
-from posenc.kernels.gpu.launch import Norm, geometry, tile, turn_token, warps
+from posenc.kernels.gpu.launch import How, planned, turn_token
 from posenc.kernels.gpu.waves import Channels, Waves
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -23,8 +23,10 @@ ALIGNED = [["tt.divisibility", 16]]
 WHOLE = ("places", "words", "slots")
 
 
-def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
+def compiled(kernel: Any, given: dict[str, Any]) -> str:
     """The PTX of a kernel of bfloat16, after the assembler has taken it too."""
+    options = {name: given[name] for name in ("num_warps", "enable_fp_fusion")}
+    constants = {name: value for name, value in given.items() if name not in options}
     signature, aligned = {}, {}
     for index, name in enumerate(parameter.name for parameter in kernel.params):
         tensor = name in ("q", "k", "v", "cosine", "sine", "q_weight", "k_weight", *WHOLE) or name.startswith("to_")
@@ -39,35 +41,30 @@ def compiled(kernel: Any, constants: dict[str, Any], count: int) -> str:
             if name.endswith(("_batch", "_head", "_time")):
                 aligned[(index,)] = ALIGNED
     source = triton.compiler.ASTSource(kernel, signature, constants, aligned)
-    return str(
-        triton.compile(source, target=HOPPER, options={"num_warps": count, "enable_fp_fusion": False}).asm["ptx"]
-    )
+    return str(triton.compile(source, target=HOPPER, options=options).asm["ptx"])
 
 
-def heads_of_llama(**changes: Any) -> tuple[dict[str, Any], int]:
+def heads_of_llama(**changes: Any) -> dict[str, Any]:
     """32 heads of queries and 8 of keys, 128 channels each."""
-    table = torch.empty(1, 1, 4, 64)
-    constants = geometry(Waves(table, table), Channels(0, 1, False), Norm(), 128) | {"inverse": False} | changes
-    tiles = tile(32, constants["block"]), tile(8, constants["block"])
-    return {**constants, "passes": False, "q_tile": tiles[0], "k_tile": tiles[1]}, warps(tiles, constants["block"])
+    table, q, k = torch.empty(1, 1, 4, 64), torch.empty(1, 32, 4, 128), torch.empty(1, 8, 4, 128)
+    plan = planned(q, k, How(Waves(table, table), Channels(0, 1, False)))
+    return {**plan.constants, "passes": False, **changes}
 
 
 def turns() -> None:
     for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True, "normed": True}):
-        constants, count = heads_of_llama(**changes)
-        check(compiled(turn_token, constants, count), constants, count)
+        constants = heads_of_llama(inverse=False, **changes)
+        check(compiled(turn_token, constants), constants)
 
 
 def caches() -> None:
-    constants, count = heads_of_llama(axes=1)
-    constants = {name: value for name, value in constants.items() if name != "inverse"}
-    constants |= {"v_width": 128, "v_wide": 128, "paged": True}
-    check(compiled(turn_into_cache, constants, count), constants, count)
+    constants = heads_of_llama(axes=1, v_width=128, v_wide=128, paged=True)
+    check(compiled(turn_into_cache, constants), constants)
 
 
-def check(ptx: str, constants: dict[str, Any], count: int) -> None:
-    """A thread of `count` warps holds its part of both tiles in reads and writes of 16 bytes, and in registers."""
-    wide = 2 * (constants["q_tile"] + constants["k_tile"]) * constants["block"] // (8 * 32 * count)
+def check(ptx: str, constants: dict[str, Any]) -> None:
+    """A thread holds its part of both tiles in reads and writes of 16 bytes, and in registers."""
+    wide = 2 * (constants["q_tile"] + constants["k_tile"]) * constants["block"] // (8 * 32 * constants["num_warps"])
     for way in ("ld", "st"):
         if len(re.findall(rf"{way}\.global[.\w]*\.v4\.b32", ptx)) < wide:
             raise SystemExit(f"fewer than {wide} {way} of 16 bytes for {constants}")

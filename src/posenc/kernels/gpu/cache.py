@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.gpu.heads import turn_heads
-from posenc.kernels.gpu.launch import How, geometry, on_device_of, read, steps, tile, warps
+from posenc.kernels.gpu.launch import How, on_device_of, planned, read, steps
 
 
 @triton.jit
@@ -74,19 +74,17 @@ def turn_into_cache(
 def launch_into_cache(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: How) -> None:
     """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
-    waves, channels, norm = how
     if 0 in (batch, time):
         return
-    compiled, page = geometry(waves, channels, norm, width), to_k.shape[2]
-    q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
-    grid = (batch * time, triton.cdiv(q_heads, q_tile) + 2 * triton.cdiv(k_heads, k_tile))
+    waves, _, norm = how
+    (of_q, of_k), constants = planned(q, k, how)
+    page = to_k.shape[2]
     with on_device_of(q):
-        turn_into_cache[grid](
+        turn_into_cache[(batch * time, of_q + 2 * of_k)](
             q, k, v, to_k, to_v, slots, *read(waves, norm, q),
             *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
             *steps(waves), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
             time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
-            passes=2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
-            v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged,
-            num_warps=warps((q_tile, k_tile), compiled["block"]), enable_fp_fusion=False, **compiled,
+            passes=2 * constants["pairs"] < width,
+            v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged, **constants,
         )  # fmt: skip

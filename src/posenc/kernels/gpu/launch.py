@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -41,7 +42,7 @@ class How(NamedTuple):
 def tile(heads: int, block: int) -> int:
     """How many heads one program holds, a power of two: as many as fit, fewer where over a quarter would be idle."""
     size = min(triton.next_power_of_2(max(heads, 1)), max(1, PAIRS_A_PROGRAM // block))
-    while size > 1 and 4 * (-(-heads // size) * size) > 5 * heads:
+    while size > 1 and 3 * (-(-heads // size) * size) > 4 * heads:
         size //= 2
     return int(size)
 
@@ -105,39 +106,62 @@ def on_device_of(x: Any) -> Any:
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
-def geometry(waves: Waves, channels: Channels, norm: Norm, width: int) -> dict[str, Any]:
-    """What a kernel is compiled for, tiles and direction aside."""
-    pairs = waves.pairs
-    return {
+class Plan(NamedTuple):
+    """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for. Not to be changed."""
+
+    programs: tuple[int, int]
+    constants: dict[str, Any]
+
+
+def planned(q: Any, k: Any, how: How) -> Plan:
+    """The plan for these tensors, remembered by what it depends on: a small call is over sooner than it would be made."""
+    waves, channels, norm = how
+    axes = 0 if waves.words is None else waves.words.shape[1]
+    own = waves.cosine is not None and waves.cosine.shape[1] > 1
+    heads, width, normed = (q.shape[1], k.shape[1]), q.shape[3], norm.q_weight is not None
+    return _plan(heads, width, waves.pairs, channels, axes, waves.places is None, own, normed, norm.plus_one)
+
+
+@lru_cache(maxsize=256)
+def _plan(
+    heads: tuple[int, int], width: int, pairs: int, channels: Channels, axes: int, counted: bool, own: bool, normed: bool,
+    plus_one: bool,
+) -> Plan:  # fmt: skip
+    block = triton.next_power_of_2(pairs)
+    q_tile, k_tile = (tile(count, block) for count in heads)
+    constants = {
         "width": width,
         "start": channels.start,
         "half": pairs // channels.blocks,
         "pairs": pairs,
         "adjacent": channels.adjacent,
-        "axes": 0 if waves.words is None else waves.words.shape[1],
-        "counted": waves.places is None,
-        "own": waves.cosine is not None and waves.cosine.shape[1] > 1,
-        "normed": norm.q_weight is not None,
-        "plus_one": norm.plus_one,
-        "block": triton.next_power_of_2(pairs),
+        "axes": axes,
+        "counted": counted,
+        "own": own,
+        "normed": normed,
+        "plus_one": plus_one,
+        "q_tile": q_tile,
+        "k_tile": k_tile,
+        "block": block,
         "wide": triton.next_power_of_2(width),
+        "num_warps": warps((q_tile, k_tile), block),
+        "enable_fp_fusion": False,
     }
+    return Plan((-(-heads[0] // q_tile), -(-heads[1] // k_tile)), constants)
 
 
 def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: How) -> None:
     """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
-    waves, channels, norm = how
     if 0 in (batch, time):
         return
-    compiled = geometry(waves, channels, norm, width)
-    q_tile, k_tile = (tile(heads, compiled["block"]) for heads in (q_heads, k_heads))
-    grid = (batch * time, triton.cdiv(q_heads, q_tile) + triton.cdiv(k_heads, k_tile))
+    waves, _, norm = how
+    (of_q, of_k), constants = planned(q, k, how)
+    stay = 2 * constants["pairs"] < width
     with on_device_of(q):
-        turn_token[grid](
+        turn_token[(batch * time, of_q + of_k)](
             q, k, to_q, to_k, *read(waves, norm, q),
             *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
             *steps(waves), time, q_heads, k_heads,
-            inverse=inverse, passes=(to_q is not q or compiled["normed"]) and 2 * waves.pairs < width, q_tile=q_tile, k_tile=k_tile,
-            num_warps=warps((q_tile, k_tile), compiled["block"]), enable_fp_fusion=False, **compiled,
+            inverse=inverse, passes=stay and (to_q is not q or constants["normed"]), **constants,
         )  # fmt: skip
