@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,5 +60,12 @@ def rates(steady: Steady) -> np.ndarray:
 def words(steady: Steady) -> np.ndarray:
     """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair
     does not read it."""
+    return _remembered_words(steady).copy()
+
+
+@lru_cache(maxsize=256)
+def _remembered_words(steady: Steady) -> np.ndarray:
     own = np.arange(steady.axes)[:, None] == np.array(steady.axis)
-    return np.where(own, turn_words(steady.frequencies)[:, None], 0)
+    found = np.where(own, turn_words(steady.frequencies)[:, None], 0)
+    found.setflags(write=False)
+    return found
