@@ -18,7 +18,7 @@ KINDS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 #: Operators that a library of another version may lack.
-NEWEST = ("turn_one_at", "turn_pair_by_angles")
+NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_")
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:
@@ -47,6 +47,8 @@ def refused(table: Any, *tensors: Any) -> str | None:
 
 def table(turn: Turn) -> tuple[Any, Any]:
     """Cosines and sines as (batch or 1, heads or 1, time, pairs)."""
+    if turn.cos.ndim == 2 and turn.cos.stride(-1) == turn.sin.stride(-1) == 1:
+        return turn.cos[None, None], turn.sin[None, None]
     parts = []
     for part in (turn.cos, turn.sin):
         if turn.heads is None:
@@ -65,6 +67,15 @@ def in_place(turn: Turn, *tensors: Any) -> None:
     """One or two tensors, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
     turn_ = torch.ops.posenc.turn_pair_ if len(tensors) == 2 else torch.ops.posenc.turn_one_
     turn_(*tensors, *table(turn), *channels(turn), False)
+
+
+def into_cache(turn: Turn, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, paged: bool) -> None:
+    """q turned where it is, k turned into its cache and v copied into its own; no gradient is recorded.
+
+    q, k, v: (batch, heads, time, dim); slots: (batch or 1, time), each token's place in its row of caches (batch, heads,
+    length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it.
+    """
+    torch.ops.posenc.turn_into_cache_(q, k, v, *table(turn), k_cache, v_cache, slots, paged, *channels(turn))
 
 
 def levels() -> tuple[str, ...]:

@@ -6,6 +6,7 @@ no checkpoint can lose it.
 """
 
 from posenc.torch.accelerate import Accelerated, accelerate
+from posenc.torch.cache import rotate_into_cache_
 from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
@@ -34,6 +35,7 @@ __all__ = [
     "module",
     "rotate",
     "rotate_",
+    "rotate_into_cache_",
     "rotate_normed",
     "rotate_normed_",
     "score_mod",

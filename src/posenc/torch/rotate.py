@@ -49,7 +49,7 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     >>> q.shape, k.shape
     (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    name, _ = _taken(q, k, turn, layout, impl)
+    name, _ = taken(q, k, turn, layout, impl)
     if name == "reference":
         turn = made(turn, q)
         return turn(q, layout=layout), turn(k, layout=layout)
@@ -78,7 +78,7 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     >>> turned is q
     True
     """
-    name, _ = _taken(q, k, turn, layout, impl)
+    name, _ = taken(q, k, turn, layout, impl)
     writable("q", q)
     writable("k", k)
     if not torch.compiler.is_compiling() and q.numel() and q.data_ptr() == k.data_ptr():
@@ -112,13 +112,13 @@ def chosen(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     >>> chosen(q, k, turn, layout="bhtd", impl="reference")
     Choice(impl='reference', reason='asked for')
     """
-    name, against = _taken(q, k, turn, layout, impl)
+    name, against = taken(q, k, turn, layout, impl)
     if name == impl:
         return Choice(name, "asked for")
     return Choice(name, "; ".join(against if name == "reference" else [*against, f"{name} can turn these tensors"]))
 
 
-def _taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -> tuple[Taken, list[str]]:
+def taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -> tuple[Taken, list[str]]:
     """Which implementation is taken, and why each that would come before it is not."""
     _check.choice("impl", impl, IMPLS)
     _check.choice("layout", layout, LAYOUTS)
