@@ -47,7 +47,15 @@ class BuildLevels(build_ext):
         return str(Path(*name.split("."))) + ".so"  # no module of Python: torch.ops.load_library opens it
 
 
-names = ["operator.cpp", "angles.cpp", "cache.cpp", "tensors.cpp", "levels.cpp", "baseline.cpp", *(LEVELS if INTEL else ())]
+names = [
+    "operator.cpp",
+    "angles.cpp",
+    "cache.cpp",
+    "tensors.cpp",
+    "levels.cpp",
+    "baseline.cpp",
+    *(LEVELS if INTEL else ()),
+]
 setup(
     ext_modules=[Extension("posenc_kernels.library", [str(SOURCES / name) for name in names])],
     cmdclass={"build_ext": BuildLevels},
