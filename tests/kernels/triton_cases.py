@@ -193,8 +193,8 @@ def norms() -> None:
 
 
 def caches() -> None:
-    """Rows of a cache and pages, both pairings, token-major memory; what is not kept, and what does not exist."""
-    slots = torch.tensor([[5, 2, -1], [0, 11, 7]])
+    """Rows of a cache and pages, both pairings, token-major memory; slots that do not exist."""
+    slots = torch.tensor([[5, 2, 9], [0, 11, 7]])
     for record, paged, shape in (
         (RoPE(dim=6, pairing="halves"), False, (2, 12)),
         (Partial(RoPE(dim=6), dim=8), True, (4, 3)),
@@ -208,12 +208,11 @@ def caches() -> None:
         for row, token in np.ndindex(2, 3):
             slot = int(slots[row, token])
             outer, inner = divmod(slot, shape[1]) if paged else (row, slot)
-            if slot >= 0:
-                wanted[0][outer, :, inner] = turn(k, layout="bhtd")[row, :, token]
-                wanted[1][outer, :, inner] = v[row, :, token]
+            wanted[0][outer, :, inner] = turn(k, layout="bhtd")[row, :, token]
+            wanted[1][outer, :, inner] = v[row, :, token]
         same((turned, *ours), (turn(q, layout="bhtd"), *wanted))
         before = [cache.clone() for cache in ours]
-        gone = torch.tensor([[12, -2, 2**40]])
+        gone = torch.tensor([[12, -1, 2**40]])
         gpu.into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *gpu.of_table(turn))
         same(ours, before)
         if not turned[..., :6].isnan().all():

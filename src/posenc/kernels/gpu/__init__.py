@@ -70,7 +70,7 @@ def into_cache(
     """q turned where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
 
     q, k, v: (batch, heads, time, dim). slots: whole numbers (batch or 1, time), each token's place in its row of caches
-    (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. Slot -1
-    keeps a token out of the cache. Any other that does not exist writes nothing, and gives NaN for the token's query.
+    (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One
+    that does not exist writes nothing, and gives NaN for the token's query.
     """
     torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *waves, *channels, *norm)

@@ -50,7 +50,7 @@ def turn_into_cache(
     of_values = of_keys - tl.cdiv(k_heads, k_tile)
     if of_keys < 0:
         queries = q + row * q_batch + token * q_time
-        guard = tl.where(kept | (slot == -1), 0.0, float("nan"))
+        guard = tl.where(kept, 0.0, float("nan"))
         turn_heads(
             queries, queries, q_heads, q_head, q_head,
             number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, guard,
