@@ -13,8 +13,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 import posenc.torch
-from posenc.torch import rotate, rotate_, rotate_normed, rotate_normed_
-from posenc.torch.rotate import triton_waves
+from posenc.torch import rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
 
 Run = Callable[[], tuple[torch.Tensor, ...]]
 
@@ -173,8 +172,7 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
     """Into rows of a cache at the places 4000 and on; what is compared are q and the part of the caches that was written."""
     q, k, v = problem.tensors()
     turn, far, tables, places = problem.turn(), problem.angles(), problem.tables(), problem.positions
-    length, gpu = 4000 + problem.length, import_module("posenc.kernels.gpu")
-    slots = places[None]
+    length = 4000 + problem.length
 
     def caches() -> tuple[torch.Tensor, torch.Tensor]:
         shape = (problem.batch, length, problem.heads[1], problem.dim)
@@ -185,7 +183,7 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
             (mine, keys, values), own = problem.tensors(), caches()
 
             def call() -> tuple[torch.Tensor, ...]:
-                gpu.into_cache(mine, keys, values, own, slots, False, *source)
+                rotate_into_cache_(mine, keys, values, source, *own, places, layout="bhtd", impl="triton")
                 return mine, own[0][:, :, 4000:], own[1][:, :, 4000:]
 
             return call
@@ -208,8 +206,8 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q, k and v": copies(q, k, v),
-        "posenc, table, into the cache": ours(triton_waves(turn)),
-        "posenc, exact angles, into the cache": ours(triton_waves(far)),
+        "posenc, table, into the cache": ours(turn),
+        "posenc, exact angles, into the cache": ours(far),
     } | others(device, theirs, apply_rotary_pos_emb)
     true = problem.turn(torch.float64)
     expected = (*(true(x.double(), layout="bhtd") for x in (q, k)), v.double())

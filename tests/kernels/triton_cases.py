@@ -12,7 +12,7 @@ import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
 from posenc.kernels import gpu
 from posenc.phase import cosine_sine, turn_words
-from posenc.torch import angles, chosen, rotate, rotate_, rotate_normed, rotate_normed_
+from posenc.torch import angles, chosen, rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
 
 RECORDS = (
     RoPE(dim=16, pairing="halves"),
@@ -203,8 +203,8 @@ def caches() -> None:
         v = content(2, 3, 5, "bhtd") + 1
         turn = record.turn(torch.arange(3) + 100)
         ours = [torch.full((*shape, 2, dim), -9.0).transpose(1, 2) for dim in (record.head_dim, 5)]
-        turned, wanted = q.clone(), [cache.clone() for cache in ours]
-        gpu.into_cache(turned, k, v, (ours[0], ours[1]), slots, paged, *gpu.of_table(turn))
+        wanted = [cache.clone() for cache in ours]
+        turned = rotate_into_cache_(q.clone(), k, v, turn, *ours, slots, layout="bhtd", paged=paged, impl="triton")
         for row, token in np.ndindex(2, 3):
             slot = int(slots[row, token])
             outer, inner = divmod(slot, shape[1]) if paged else (row, slot)
@@ -217,6 +217,14 @@ def caches() -> None:
         same(ours, before)
         if not turned[..., :6].isnan().all():
             raise SystemExit("a token of a slot that is not there got a number")
+        weights = content(2, 1, record.head_dim, "bhtd")[0, :, 0]
+        normed, norm = q.clone(), gpu.Norm(*weights, 1e-2, True)
+        gpu.into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *gpu.of_table(turn), norm)
+        names = dict(zip(norm._fields, norm, strict=True))
+        turned, keys = rotate_normed(q, k, turn, **names, layout="bhtd", impl="reference")
+        pages = ours[0].transpose(1, 2)
+        found = pages.reshape(-1, *pages.shape[2:])[slots] if paged else pages[[[0], [1]], slots]
+        close((normed, found.transpose(1, 2)), (turned, keys))
 
 
 def angles_without_a_table() -> None:

@@ -38,7 +38,8 @@ def rotate_into_cache_(
     times the size of a page plus the place in it. What no slot names is not touched; no gradient is recorded.
 
     Raises TypeError or ValueError naming the argument: slots that do not exist or are named twice, caches of another
-    shape, dtype or device, or that share memory with what they are made from. On an accelerator slots are not looked at.
+    shape, dtype or device, or that share memory with what they are made from. On an accelerator slots are not looked
+    at: one that does not exist writes nothing, and gives NaN for its query.
 
     >>> import torch, posenc
     >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
@@ -56,7 +57,7 @@ def rotate_into_cache_(
     _check_memory(q, k, v, k_cache, v_cache)
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
     if name in ("native", "triton"):
-        why = _unfit(name, *tensors)
+        why = _unfit(*tensors[2:])
         if why is None:
             _into_cache(name, turn, tensors, slots, paged)
             return q
@@ -89,11 +90,8 @@ def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
 
 
-def _unfit(name: str, q: Array, k: Array, v: Array, *caches: Array) -> str | None:
-    for x in (v, *caches):
-        if x.stride(-1) != 1:
-            return "the channels of a tensor are not side by side"
-    return "values are as wide as keys there" if name == "triton" and v.shape[-1] != k.shape[-1] else None
+def _unfit(*tensors: Array) -> str | None:
+    return None if all(x.stride(-1) == 1 for x in tensors) else "the channels of a tensor are not side by side"
 
 
 def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
