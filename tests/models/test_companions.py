@@ -165,6 +165,7 @@ def test_a_vision_tower_stays_when_the_layers_are_named(tmp_path):
             "q_proj.frobnication must be known before the queries and keys beside it",
         ),
         ({"indexer__wq_b__weight": np.zeros((32, 6))}, "under must say which layers rotate"),
+        ({"q_proj__weight.absmax": np.zeros(8)}, "4 bits of bitsandbytes are packed across rows"),
         ({"g_proj__weight": np.zeros((32, 6))}, "g_proj.weight must be known before the queries and keys beside it"),
         (
             {"q_proj__weight_scale": np.zeros((5, 1), np.float32)},

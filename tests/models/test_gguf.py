@@ -156,7 +156,10 @@ def test_every_architecture_of_the_package_is_known_or_named():
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"rope.scaling.yarn_log_multiplier": 0.1}, "llama.rope.scaling.yarn_log_multiplier must be understood"),
+        (
+            {"rope.scaling.yarn_log_multiplier": 0.1},
+            "llama.rope.scaling.yarn_log_multiplier must be understood, since it concerns positions; some converters write",
+        ),
         ({"rope.dimension_sections": [1, 2, 3, 0]}, "llama.rope.dimension_sections must be understood"),
         (
             {"rope.scaling.type": "ntk"},

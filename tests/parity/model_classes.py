@@ -22,7 +22,7 @@ KEYS = re.compile(
     r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_|sliding|window"
     r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
     r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
-    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$"
+    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$|^depths$|absolute_embed"
 )
 GEOMETRY = {"hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads"}
 

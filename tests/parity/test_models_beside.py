@@ -180,3 +180,79 @@ def _asked(
         return
     with torch.no_grad():
         seen.append(attention._apply_relative_embeddings(query=q, key=k, relative_position_embeddings=relative))
+
+
+def meta(model_type: str, settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters of a live model, by their names."""
+    from transformers import AutoModel
+
+    with torch.device("meta"):
+        made = AutoModel.from_config(config_classes()[model_type](**settings))
+    return {name: tuple(weight.shape) for name, weight in (*made.named_parameters(), *made.named_buffers())}
+
+
+STAGED: dict[str, Any] = {
+    "embed_dim": 16,
+    "depths": [1, 2],
+    "num_heads": [2, 4],
+    "window_size": 4,
+    "image_size": 32,
+    "patch_size": 4,
+}
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_swin_has_a_table_for_every_stage(table: bool):
+    settings = {**STAGED, "use_absolute_embeddings": table}
+    live = meta("swin", settings)
+    *before, one, two = from_config({"model_type": "swin", **settings}).groups
+    assert (one.layers, two.layers) == ((0,), (1, 2))
+    shapes = [shape for name, shape in live.items() if name.endswith("relative_position_bias_table")]
+    assert shapes == [group.encodings[0].shapes["table"] for group in (one, two, two)]
+    assert [group.encodings[0].shapes["table"] for group in before] == [
+        shape[1:] for name, shape in live.items() if name.endswith("position_embeddings")
+    ]
+
+
+@pytest.mark.parametrize("trained", [[0, 0], [8, 6]])
+def test_swin_v2_has_a_network_for_every_stage(trained: list[int]):
+    settings = {**STAGED, "window_size": 6, "pretrained_window_sizes": trained}
+    live = meta("swinv2", settings)
+    groups = from_config({"model_type": "swinv2", **settings}).groups
+    widths = [shape for name, shape in live.items() if name.endswith("continuous_position_bias_mlp.2.weight")]
+    records = [group.encodings[0] for group in groups for _ in group.layers]
+    assert widths == [record.shapes["weight_out"] for record in records]
+    # The second stage has a map of 4 by 4, smaller than the window.
+    assert [record.window for record in records] == [(trained[0] or 6,) * 2, *[(trained[1] or 4,) * 2] * 2]
+
+
+def test_wavlm_gates_the_buckets_of_its_first_layer():
+    settings = {
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "num_conv_pos_embedding_groups": 4,
+        "num_buckets": 64,
+        "max_bucket_distance": 100,
+    }
+    live = meta("wavlm", settings)
+    (group,) = from_config({"model_type": "wavlm", **settings}).groups
+    record = group.encodings[0]
+    assert [shape for name, shape in live.items() if "rel_attn_embed" in name] == [record.encoding.shapes["table"]]
+    assert record.encoding.max_distance == 100
+    gates = [shape for name, shape in live.items() if name.endswith("gru_rel_pos_linear.weight")]
+    assert gates == [record.shapes["weight"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"depths": [1, 2, 3]}, "depths must have a number for each of 2 stages"),
+        ({"depths": 3}, "depths must list a number for each stage"),
+        ({"num_heads": [2, -1]}, "num_heads must be an integer from 1"),
+        ({"pretrained_window_sizes": [7]}, "pretrained_window_sizes must have a number for each stage"),
+    ],
+)
+def test_stages_that_make_no_sense(changed: dict[str, Any], message: str):
+    with pytest.raises((ValueError, TypeError), match=message):
+        from_config({"model_type": "swinv2", **STAGED, **changed})

@@ -17,6 +17,7 @@ from posenc.models.fields import Fields
 from posenc.models.layers import MOST_LAYERS
 from posenc.models.records import LayerGroup, Value
 from posenc.models.seamless import seamless
+from posenc.models.windows import swin, wavlm
 from posenc.phase import Numerics
 
 Groups = tuple[LayerGroup, ...]
@@ -182,7 +183,10 @@ READERS: Mapping[str, Callable[[Fields, str, Numerics], Groups]] = {
     "mpt": mpt,
     "mt5": t5,
     "seamless_m4t": seamless,
+    "swin": swin,
+    "swinv2": swin,
     "switch_transformers": t5,
     "t5": t5,
     "umt5": t5,
+    "wavlm": wavlm,
 }

@@ -55,6 +55,11 @@ def companion(
     moves = (
         "rows" if kind in ("query norm", "key norm") and part in ("weight", "bias") else tensor_names.part_moves(part)
     )
+    if ".quant_state." in f".{part}" or part.endswith(("absmax", "quant_map")):
+        raise ValueError(
+            f"{name} must not be there: 4 bits of bitsandbytes are packed across rows, which then cannot be moved. Convert before "
+            "quantising."
+        )
     if kind is None or moves is None:
         raise ValueError(
             f"{name} must be known before the queries and keys beside it are moved, since it may have to move with them. Name it "
@@ -102,7 +107,8 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
     heads = move.heads.count if isinstance(move.heads, Fused) else move.heads
     raise ValueError(
         f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} in shape "
-        f"{list(shape)}. Check heads, kv_heads and head_dim; packed in another way it cannot be converted."
+        f"{list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of bitsandbytes) cannot be "
+        "converted: do it before quantising."
     )
 
 

@@ -21,6 +21,10 @@ from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 CLOSE = 1e-4
+#: Keys that are known and cannot be read.
+UNSAID = {
+    "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of it, and nothing says which"
+}
 
 
 def from_gguf(
@@ -54,7 +58,8 @@ def from_gguf(
     strangers = [key for key in keys.unread() if key not in set(waive)]
     if strangers:
         raise ValueError(
-            f"{keys.arch}.{strangers[0]} must be understood, since it concerns positions; it is not known here. If it is harmless, give "
+            f"{keys.arch}.{strangers[0]} must be understood, since it concerns positions; {UNSAID.get(strangers[0], 'it is not known here')}. "
+            f"If it is harmless, give "
             f"waive={tuple(strangers)!r}."
         )
     return ModelPositions(keys.arch, groups)
