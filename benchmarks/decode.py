@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from measure import compared
-from ours import COPY, floors, kernels, references
+from measure import Variant, compared
+from ours import COPY, floors, in_place, kernels, references
 from peers import peers
-from problem import Pairs, name_of, problem
+from problem import Pairs, Problem, name_of, problem
+
+from posenc.kernels import native
+
+ALONE = "posenc, its operator alone"
 
 
 def run() -> list[dict[str, Any]]:
@@ -18,5 +22,18 @@ def run() -> list[dict[str, Any]]:
 
 def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
     given, compiled = problem("bhtd", dtype, pairing, batch=batch, time=1, each=True), pairing == "halves"
-    variants = floors(given) | kernels(given) | references(given, compiled=compiled) | peers(given, compiled=compiled)
+    variants = (
+        floors(given)
+        | kernels(given)
+        | {ALONE: lambda: alone(given)}
+        | references(given, compiled=compiled)
+        | peers(given, compiled=compiled)
+    )
     return compared(f"batch {batch} {name_of(dtype)} {pairing}", COPY, variants, given.expected, given.bound)
+
+
+def alone(given: Problem) -> Variant:
+    """What is left of a call without the checks of its arguments, made in Python: the operator as PyTorch calls it."""
+    operator = torch.ops.posenc.turn_pair_.default
+    table, channels = native.table(given.turn), native.channels(given.turn)
+    return in_place(given, lambda q, k: operator(q, k, *table, *channels, False))

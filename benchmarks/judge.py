@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from goals import GOALS, Goal
+from goals import GOALS, REASONS, Goal
 from measure import over
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -25,6 +25,8 @@ def verdict(goal: Goal, figure: float | None) -> str:
 
 def _row(goal: Goal, results: Results) -> dict[str, Any]:
     figure, why = _found(goal, results)
+    if verdict(goal, figure) == "not reached":
+        why = next((reason for name, reason in REASONS.items() if goal.what.startswith(name)), "")
     return {
         "what": goal.what,
         "figure": goal.figure,

@@ -31,6 +31,8 @@ BENCHMARKS: dict[str, Allocator] = {
     "fallback": "hot",
     "decode": "hot",
     "train": "hot",
+    "cache": "hot",
+    "embedding": "hot",
     "scale": "default",
     "table": "hot",
     "add": "hot",
