@@ -61,8 +61,20 @@ def page() -> str:
         "from 10 to 20.",
         f"## What was to be reached\n\n{_goals(results)}",
         *(f"## {title}\n\n{_benchmark(results[name])}" for name, title in PARTS.items() if name in results),
+        f"## On a GPU\n\n{_gpu()}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _gpu() -> str:
+    """What is known of the kernel for accelerators."""
+    known = (
+        "The kernel in Triton is tested in Triton's interpreter, bit for bit against the reference, and compiled for a GPU by every run of the tests: "
+        "memory read and written 16 bytes at a time, nothing spilled."
+    )
+    if (RESULTS / "gpu.json").exists():
+        return f"{known} What `python benchmarks/gpu.py` measured is in `benchmarks/results/gpu.json`."
+    return f"{known} How long it takes has not been measured: no GPU was at hand. `python benchmarks/gpu.py` does it where there is one."
 
 
 def _where(results: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What tests/kernels/test_triton.py runs in a process of its own, in Triton's interpreter: each case raises or passes."""
+"""What tests/kernels/test_triton.py runs in a process of its own, in Triton's interpreter or on a GPU: each case raises or passes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,17 @@ RECORDS = (
 
 def content(count: int, time: int, dim: int, layout: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     shape = (2, count, time, dim) if layout == "bhtd" else (2, time, count, dim)
-    return torch.randn(shape, generator=torch.Generator().manual_seed(count)).to(dtype)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(count), device="cpu").to(gpu.WHERE, dtype)
+
+
+def drawn(least: int, most: int, *shape: int) -> torch.Tensor:
+    source = torch.Generator().manual_seed(3)
+    return torch.randint(least, most, shape, generator=source, device="cpu").to(gpu.WHERE)
+
+
+def words(record: Any) -> torch.Tensor:
+    """Of a record of one axis, (2, 1, pairs)."""
+    return torch.from_numpy(turn_words(record.frequencies))[:, None].to(gpu.WHERE)
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -41,7 +51,7 @@ def every_record() -> None:
     for record in RECORDS:
         axes = () if record.axes == 1 else (2,)
         for rows, time, layout, dtype in (((), 3, "bhtd", torch.float32), ((2,), 1, "bthd", torch.bfloat16)):
-            places = torch.randint(0, 100_000, (*rows, time, *axes), generator=torch.Generator().manual_seed(3))
+            places = drawn(0, 100_000, *rows, time, *axes)
             turn = record.turn(places)
             q, k = (content(count, time, record.head_dim, layout, dtype) for count in (6, 2))
             wanted = rotate(q, k, turn, layout=layout, impl="reference")
@@ -51,23 +61,19 @@ def every_record() -> None:
 
 def exact_waves() -> None:
     """cos and sin at every kind of place, from a pair (1, 0): within 1.2e-7 of the true value up to 2^53."""
-    drawn = torch.randint(-(2**31), 2**31, (12,), generator=torch.Generator().manual_seed(1))
     edges = torch.tensor([0, 1, -1, 131_071, 10**7, 2**31, -(2**31), 2**40 + 1, 2**53 - 1, 1 - 2**53])
-    places = torch.cat([edges, drawn])
+    places = torch.cat([edges, drawn(-(2**31), 2**31, 12)])
     for base in (10_000.0, 500_000.0):
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        waves = gpu.Waves(places=places[None, :, None], words=torch.from_numpy(turn_words(record.frequencies))[:, None])
+        waves = gpu.Waves(places=places[None, :, None], words=words(record))
         turned, _ = gpu.into_new(pairs, pairs, waves, gpu.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
-    small = RoPE(dim=2)
-    far = gpu.Waves(
-        places=torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None],
-        words=torch.from_numpy(turn_words(small.frequencies))[:, None],
-    )
+    beyond = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None]
+    far = gpu.Waves(places=beyond, words=words(RoPE(dim=2)))
     x = torch.ones(1, 1, 3, 2)
     if not gpu.into_new(x, x, far, gpu.Channels(0, 1, True))[0].isnan().all():
         raise SystemExit("a place too far away gave a number")
@@ -80,11 +86,10 @@ def exact_turns() -> None:
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
     ):
         inner = getattr(record, "encoding", record)
-        words = torch.from_numpy(turn_words(inner.frequencies))[:, None]
-        for positions in (torch.randint(0, 2**31, (*rows, 3), generator=torch.Generator().manual_seed(3)), None):
+        for positions in (drawn(0, 2**31, *rows, 3), None):
             turn = record.turn(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)
-            waves, channels = gpu.Waves(None, None, given, words, 7, turn.factor), gpu.of_table(turn)[1]
+            waves, channels = gpu.Waves(None, None, given, words(inner), 7, turn.factor), gpu.of_table(turn)[1]
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for turned in (
@@ -229,9 +234,7 @@ def caches() -> None:
 
 def angles_without_a_table() -> None:
     for record in RECORDS:
-        places = torch.randint(
-            0, 2**31, (2, 3) if record.axes == 1 else (2, 3, 2), generator=torch.Generator().manual_seed(5)
-        )
+        places = drawn(0, 2**31, 2, 3, *(() if record.axes == 1 else (2,)))
         far, turn = angles(record, places), record.turn(places)
         q, k = (content(count, 3, record.head_dim, "bthd") for count in (4, 2))
         for found in (
@@ -244,6 +247,27 @@ def angles_without_a_table() -> None:
                     raise SystemExit(f"{record}: {(mine - theirs).abs().max()} apart")
 
 
+def captured() -> None:
+    """On a GPU alone: by inductor, and in a CUDA graph, as models are served."""
+    turn = RoPE(dim=16, pairing="halves").turn(torch.arange(5) + 100)
+    q, k = content(4, 5, 16, "bhtd", torch.bfloat16), content(2, 5, 16, "bhtd", torch.bfloat16)
+    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    for call in (
+        lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"),
+        lambda q, k: rotate_(q.clone(), k.clone(), turn, layout="bhtd", impl="triton"),
+    ):
+        same(torch.compile(call, fullgraph=True)(q, k), wanted)
+    mine, graph = (q.clone(), k.clone()), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        rotate_(*mine, turn, layout="bhtd", impl="triton")
+    for part, content_again in zip(mine, (q, k), strict=True):
+        part.copy_(content_again)
+    graph.replay()
+    same(mine, wanted)
+
+
 if __name__ == "__main__":
+    if gpu.WHERE != "cpu":
+        torch.set_default_device(gpu.WHERE)
     for case in sys.argv[1:]:
         globals()[case]()
