@@ -12,6 +12,7 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.t5 import T5Bias
 from posenc.models import bias_seen, mistakes_bias
 from posenc.models.between import between
+from posenc.models.checkpoint_tables import compared, tables
 from posenc.models.difference import Difference, diff
 from posenc.models.evidence import Evidence, FrequenciesSeen, TableSeen, TurnedSeen
 from posenc.models.live import is_module, of_module
@@ -62,7 +63,7 @@ def diagnose(
     second: what is there: any of these; a live torch module; or arrays, as a dict or in an .npz or .safetensors file (never
     a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with
     `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads
-    (heads, n, m), and the learned `table`.   layer, part: of which layer and part the arrays are, where these differ.
+    (heads, n, m), and the learned `table`. Of a checkpoint: its inv_freq, or the shapes of its learned tables.   layer, part: of which layer and part the arrays are, where these differ.
     layout: "bhtd" or "bthd", for q and k with heads.
 
     The bank of mistakes is tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
@@ -73,7 +74,12 @@ def diagnose(
     >>> print(found.findings[0].sentence)
     The base is 10000 where 500000 is meant.
     """
-    meant, arrays = _stack("first", first), _arrays(second)
+    meant = _stack("first", first)
+    if isinstance(second, str | Path) and Path(second).suffix == ".safetensors" and (held := tables(Path(second))):
+        said = compared(_groups(meant, layer, part), held)
+        if said is not None:
+            return Diagnosis(not said, said, (f"compared by shape: {', '.join(held)}"[:300],))
+    arrays = _arrays(second)
     if arrays is None and not is_module(second):
         return _of_stacks(meant, _stack("second", second))
     groups = _groups(meant, layer, part)
