@@ -110,6 +110,11 @@ void turn_pair_by_angles_(Tensor q, Tensor k, Tensor places, Tensor rates, doubl
   turn_by(q, q, k, k, places, rates, factor, start, blocks, adjacent, inverse);
 }
 
+void turn_pair_by_angles_into(Tensor q, Tensor k, Tensor to_q, Tensor to_k, Tensor places, Tensor rates, double factor,
+                              int64_t start, int64_t blocks, bool adjacent, bool inverse) {
+  turn_by(q, to_q, k, to_k, places, rates, factor, start, blocks, adjacent, inverse);
+}
+
 std::tuple<Tensor, Tensor> turn_pair_by_angles(Tensor q, Tensor k, Tensor places, Tensor rates, double factor, int64_t start,
                                                int64_t blocks, bool adjacent, bool inverse) {
   Tensor to_q = torch::stable::empty_like(q), to_k = torch::stable::empty_like(k);
@@ -123,6 +128,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(posenc, library) {
   library.def("waves(Tensor places, Tensor rates, float factor) -> (Tensor, Tensor)");
   library.def("waves_at(Tensor places, Tensor rates, float factor, str level) -> (Tensor, Tensor)");
   library.def("turn_pair_by_angles(Tensor q, Tensor k, Tensor places, Tensor rates, float factor, int start, int blocks, bool adjacent, bool inverse) -> (Tensor, Tensor)");
+  library.def("turn_pair_by_angles_into(Tensor q, Tensor k, Tensor(a!) to_q, Tensor(b!) to_k, Tensor places, Tensor rates, float factor, int start, int blocks, bool adjacent, bool inverse) -> ()");
   library.def("turn_pair_by_angles_(Tensor(a!) q, Tensor(b!) k, Tensor places, Tensor rates, float factor, int start, int blocks, bool adjacent, bool inverse) -> ()");
 }
 
@@ -130,5 +136,6 @@ STABLE_TORCH_LIBRARY_IMPL(posenc, CPU, library) {
   library.impl("waves", TORCH_BOX(&waves));
   library.impl("waves_at", TORCH_BOX(&waves_at));
   library.impl("turn_pair_by_angles", TORCH_BOX(&turn_pair_by_angles));
+  library.impl("turn_pair_by_angles_into", TORCH_BOX(&turn_pair_by_angles_into));
   library.impl("turn_pair_by_angles_", TORCH_BOX(&turn_pair_by_angles_));
 }

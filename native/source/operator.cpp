@@ -45,6 +45,11 @@ void turn_pair_(Tensor q, Tensor k, Tensor cosine, Tensor sine, int64_t start, i
   turn_into(q, q, &k, &k, cosine, sine, start, blocks, adjacent, inverse);
 }
 
+void turn_pair_into(Tensor q, Tensor k, Tensor to_q, Tensor to_k, Tensor cosine, Tensor sine, int64_t start, int64_t blocks,
+                    bool adjacent, bool inverse) {
+  turn_into(q, to_q, &k, &to_k, cosine, sine, start, blocks, adjacent, inverse);
+}
+
 void turn_one_(Tensor x, Tensor cosine, Tensor sine, int64_t start, int64_t blocks, bool adjacent, bool inverse) {
   turn_into(x, x, nullptr, nullptr, cosine, sine, start, blocks, adjacent, inverse);
 }
@@ -73,6 +78,7 @@ std::vector<std::string> levels() {
 
 STABLE_TORCH_LIBRARY(posenc, library) {
   library.def("turn_pair_(Tensor(a!) q, Tensor(b!) k, Tensor cosine, Tensor sine, int start, int blocks, bool adjacent, bool inverse) -> ()");
+  library.def("turn_pair_into(Tensor q, Tensor k, Tensor(a!) to_q, Tensor(b!) to_k, Tensor cosine, Tensor sine, int start, int blocks, bool adjacent, bool inverse) -> ()");
   library.def("turn_one_(Tensor(a!) x, Tensor cosine, Tensor sine, int start, int blocks, bool adjacent, bool inverse) -> ()");
   library.def("turn_one(Tensor x, Tensor cosine, Tensor sine, int start, int blocks, bool adjacent, bool inverse) -> Tensor");
   library.def("turn_one_at(Tensor x, Tensor cosine, Tensor sine, int start, int blocks, bool adjacent, bool inverse, str level) -> Tensor");
@@ -81,6 +87,7 @@ STABLE_TORCH_LIBRARY(posenc, library) {
 
 STABLE_TORCH_LIBRARY_IMPL(posenc, CPU, library) {
   library.impl("turn_pair_", TORCH_BOX(&turn_pair_));
+  library.impl("turn_pair_into", TORCH_BOX(&turn_pair_into));
   library.impl("turn_one_", TORCH_BOX(&turn_one_));
   library.impl("turn_one", TORCH_BOX(&turn_one));
   library.impl("turn_one_at", TORCH_BOX(&turn_one_at));

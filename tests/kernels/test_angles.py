@@ -182,6 +182,28 @@ def test_the_operators_keep_their_promises() -> None:
     torch.library.opcheck(torch.ops.posenc.waves.default, how[:3])
     torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles.default, (q.requires_grad_(), k.requires_grad_(), *how))
     torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles_.default, (q.detach(), k.detach(), *how))
+    q, k, light = q.detach(), k.detach(), ("test_schema", "test_faketensor")
+    made = torch.empty_like(q), torch.empty_like(k)
+    into = torch.ops.posenc.turn_pair_by_angles_into.default
+    torch.library.opcheck(into, (q, k, *made, *how), test_utils=light)
+    table = native.table(turn(RoPE(dim=8), torch.arange(5)))
+    torch.library.opcheck(
+        torch.ops.posenc.turn_pair_into.default, (q, k, *made, *table, 0, 1, True, False), test_utils=light
+    )
+
+
+@needs_kernel
+@pytest.mark.parametrize("by", [turn, angles])
+def test_derivatives_forward_are_not_lost(by: Any) -> None:
+    """The kernel carries none: it is refused by name, and `auto` takes another way."""
+    made, (q, k) = by(RoPE(dim=8), torch.arange(3)), (heads(count, 3, 8, torch.float32, "bhtd") for count in (2, 1))
+
+    def turned(impl: Any) -> Any:
+        return torch.func.jvp(lambda q: rotate(q, k, made, layout="bhtd", impl=impl)[0], (q,), (torch.ones_like(q),))[1]
+
+    assert torch.allclose(turned("auto"), rotate(torch.ones_like(q), k, made, layout="bhtd")[0])
+    with pytest.raises(ValueError, match=r"^impl must .* got 'native', but a tensor carries a derivative forward"):
+        turned("native")
 
 
 @needs_kernel

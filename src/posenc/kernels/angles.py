@@ -35,6 +35,11 @@ def table_at(level: str, places: Any, rates: Any, factor: float) -> tuple[Any, A
 
 def into_new(q: Any, k: Any, places: Any, rates: Any, steady: Steady) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
+    if not native.watched(q, k, places):
+        made = torch.empty_like(q), torch.empty_like(k)
+        how = steady.factor, *native.channels(steady), False
+        torch.ops.posenc.turn_pair_by_angles_into(q, k, *made, places, rates, *how)
+        return made
     turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_by_angles(
         q, k, places, rates, steady.factor, *native.channels(steady), False
     )

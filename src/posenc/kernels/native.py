@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
+from posenc import _array
 from posenc.phase import Steady
 from posenc.turn import Turn
 
@@ -18,7 +20,7 @@ KINDS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 #: Operators that a library of another version may lack.
-NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_")
+NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_", "turn_pair_into")
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:
@@ -40,6 +42,8 @@ def refused(table: Any, *tensors: Any) -> str | None:
     for x in tensors:
         if x.dtype not in KINDS:
             return f"a tensor is {x.dtype}".replace("torch.", "")
+        if not torch.compiler.is_compiling() and forward_ad.unpack_dual(x).tangent is not None:
+            return "a tensor carries a derivative forward, which the kernel does not"
         if x.stride(-1) != 1:
             return "the channels of a tensor are not side by side"
     return None
@@ -61,6 +65,24 @@ def table(turn: Turn) -> tuple[Any, Any]:
 def into_new(x: Any, turn: Turn) -> Any:
     """x, (batch, heads, time, dim), turned into new memory; with a gradient for x."""
     return torch.ops.posenc.turn_one(x, *table(turn), *channels(turn), False)
+
+
+def pair_into_new(q: Any, k: Any, turn: Turn) -> tuple[Any, Any]:
+    """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
+    if watched(q, k, turn.cos):
+        return into_new(q, turn), into_new(k, turn)
+    made = torch.empty_like(q), torch.empty_like(k)
+    torch.ops.posenc.turn_pair_into(q, k, *made, *table(turn), *channels(turn), False)
+    return made
+
+
+def watched(*tensors: Any) -> bool:
+    """Whether autograd, a tracer or a transform follows these tensors. Where none does, operators write into what they are
+    given: those that return what they made go by way of Python, which costs as much as turning one token."""
+    if torch.compiler.is_compiling():
+        return True
+    recorded = torch.is_grad_enabled()
+    return any(not _array.concrete(x) or (recorded and x.requires_grad) for x in tensors)
 
 
 def in_place(turn: Turn, *tensors: Any) -> None:

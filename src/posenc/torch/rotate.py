@@ -63,7 +63,7 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     elif isinstance(turn, Angles):
         first, second = kernel.into_new(first, second, turn.places, turn.rates, turn.steady)
     else:
-        first, second = (native.into_new(x, turn) for x in (first, second))
+        first, second = native.pair_into_new(first, second, turn)
     return heads_first(first, layout), heads_first(second, layout)
 
 
