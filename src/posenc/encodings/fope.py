@@ -104,5 +104,6 @@ class FoPE(Rotates):
         xp = _array.namespace(wave)
         mixed = _array.product(wave[..., None, :, :], _array.widest(coefficients))
         rest = xp.full_like(mixed[..., :1], fill)
-        whole = xp.concatenate([mixed, *[rest] * (self.dim // 2 - self.kept)], -1)
+        rest = xp.broadcast_to(rest, (*mixed.shape[:-1], self.dim // 2 - self.kept))
+        whole = xp.concatenate([mixed, rest], -1)
         return _array.astype(_array.astype(whole, _array.wide_dtype(dtype, wave)), dtype)

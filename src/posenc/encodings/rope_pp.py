@@ -78,5 +78,6 @@ class RoPEPlusPlus(Rotates):
 
     def _alternating(self, real: Array, imaginary: Array) -> Array:
         """The table of even heads and that of odd ones, (*batch, n, pairs), in turn: (*batch, heads, n, pairs)."""
-        xp = _array.namespace(real)
-        return xp.stack([real, imaginary] * (self.heads // 2), -3)
+        xp, (*batch, n, pairs) = _array.namespace(real), real.shape
+        two = xp.stack([real, imaginary], -3)[..., None, :, :, :]
+        return xp.broadcast_to(two, (*batch, self.heads // 2, 2, n, pairs)).reshape((*batch, self.heads, n, pairs))

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Role, Rotates
@@ -49,7 +51,7 @@ class Temperature(Rotates):
         if role == "key":
             factor = _array.namespace(factor).ones_like(factor) + _array.astype(guard(positions), factor.dtype)
         xp = _array.namespace(factor)
-        cosine = xp.stack([factor] * (self.dim // 2), -1)
+        cosine = factor[..., None] * _array.constant(np.ones(self.dim // 2), factor, factor.dtype)
         return Turn(cosine, xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
 
 
