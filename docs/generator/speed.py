@@ -69,7 +69,7 @@ def page() -> str:
 def _gpu() -> str:
     """What is known of the kernel for accelerators."""
     known = (
-        "The kernel in Triton is tested in Triton's interpreter, bit for bit against the reference, and compiled for a GPU by every run of the tests: "
+        "The kernel in Triton is tested in Triton's interpreter, in float32 to the bits of the reference, and compiled for a GPU by every run of the tests: "
         "memory read and written 16 bytes at a time, nothing spilled."
     )
     if (RESULTS / "gpu.json").exists():

@@ -72,6 +72,14 @@ def exact_waves() -> None:
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
+        x = content(1, len(places), 2048, "bhtd")[:1]
+        exact = record.turn(places, dtype=torch.float64)(x.double(), layout="bhtd")
+        for dtype in (torch.bfloat16, torch.float16):
+            right = (
+                (gpu.into_new(x, x, waves, gpu.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype)).double().mean()
+            )
+            if not right >= 0.999:
+                raise SystemExit(f"{right:.5f} of the numbers in {dtype} are correctly rounded")
     beyond = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None]
     far = gpu.Waves(places=beyond, words=words(RoPE(dim=2)))
     x = torch.ones(1, 1, 3, 2)
