@@ -51,6 +51,7 @@ names = [
     "operator.cpp",
     "angles.cpp",
     "cache.cpp",
+    "embedding.cpp",
     "tensors.cpp",
     "levels.cpp",
     "baseline.cpp",

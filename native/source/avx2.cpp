@@ -1,4 +1,5 @@
 #include "rows.h"
+#include "sums.h"
 #include "waves.h"
 
 namespace posenc {
@@ -9,6 +10,10 @@ void avx2_rows(const Heads& x, const Turn& turn, Kind kind, int64_t batch, int64
 
 void avx2_waves(const Angles& angles, const int64_t* places, int64_t count, float* cosine, float* sine) {
   waves(angles, places, count, cosine, sine);
+}
+
+void avx2_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind) {
+  sums_of_kind(x, y, out, scale, count, kind);
 }
 
 }  // namespace posenc

@@ -42,10 +42,14 @@ using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t fi
 // Cosines and sines, (count, pairs) each, for places (count, axes).
 using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, float* cosine, float* sine);
 
+// x·scale + y, rounded once.
+using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind);
+
 // A source compiled for the vectors that it is named after.
 struct Level {
   Rows rows;
   Waves waves;
+  Sums sums;
   const char* name;
 };
 // Those that this processor has, the best first.
@@ -60,9 +64,12 @@ inline const Level& best_level() { return levels().list[0]; }
 
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void baseline_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void baseline_sums(const void*, const float*, void*, float, int64_t, Kind);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx2_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void avx2_sums(const void*, const float*, void*, float, int64_t, Kind);
 void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx512_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void avx512_sums(const void*, const float*, void*, float, int64_t, Kind);
 
 }  // namespace posenc

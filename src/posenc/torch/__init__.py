@@ -7,6 +7,7 @@ no checkpoint can lose it.
 
 from posenc.torch.accelerate import Accelerated, accelerate
 from posenc.torch.cache import rotate_into_cache_
+from posenc.torch.embed import embed
 from posenc.torch.flex import score_mod
 from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
@@ -32,6 +33,7 @@ __all__ = [
     "angles",
     "chosen",
     "decode_row",
+    "embed",
     "module",
     "rotate",
     "rotate_",

@@ -12,6 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.compose import Concatenated
 from posenc.doors import Adds
+from posenc.torch.embed import embedded
 from posenc.torch.held import beside, fill
 from posenc.torch.modules import Add
 
@@ -68,10 +69,18 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     def forward(self, ids: Array, positions: Array | None = None) -> Array:
         self._check_ids(ids)
         rows = ids if self.batch_first else ids.transpose(0, 1)
-        x = torch.nn.functional.embedding(rows, self.embedding)
-        wide = _array.wide(x) * math.sqrt(self.width)
-        summed = self.encoding(wide, self._places(ids, positions)).to(x.dtype)
+        summed = self._summed(rows, self._places(ids, positions), math.sqrt(self.width))
         return self.dropout(summed if self.batch_first else summed.transpose(0, 1))
+
+    def _summed(self, rows: Array, places: Array, scale: float) -> Array:
+        """In one pass where the encoding is a table that is added, and not one that widens, say."""
+        record, weight = self.encoding.record, self.embedding
+        if type(record).attach is Adds.attach:
+            places = beside("positions", places, weight)
+            table = record.embed(places, self.encoding.params, dtype=_array.wide_dtype(weight.dtype, weight))
+            return embedded(rows, weight, table, scale)
+        x = torch.nn.functional.embedding(rows, weight)
+        return self.encoding(_array.wide(x) * scale, places).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"

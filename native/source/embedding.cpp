@@ -1,0 +1,73 @@
+// The operator posenc::embedded: rows of a weight by token ids, times a scale, plus rows of positions, rounded once.
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/headeronly/util/Exception.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tensors.h"
+
+namespace {
+
+using namespace posenc;
+using Scalar = torch::headeronly::ScalarType;
+
+void check(const Tensor& ids, const Tensor& weight, const Tensor& table) {
+  STD_TORCH_CHECK(weight.dim() == 2 && weight.is_cpu() && weight.stride(1) == 1, "weight must be (vocabulary, width) on the CPU, its channels side by side");
+  STD_TORCH_CHECK(ids.dim() == 2 && ids.is_cpu() && ids.scalar_type() == Scalar::Long, "ids must be int64 (batch, time) on the CPU");
+  STD_TORCH_CHECK(table.dim() == 3 && table.is_cpu() && table.scalar_type() == Scalar::Float && table.stride(2) == 1 &&
+                      (table.size(0) == 1 || table.size(0) == ids.size(0)) && table.size(1) == ids.size(1) &&
+                      table.size(2) == weight.size(1),
+                  "table must be float32 (batch or 1, time, width) on the CPU, its channels side by side");
+  const auto* numbers = static_cast<const int64_t*>(ids.data_ptr());
+  for (int64_t row = 0; row < ids.size(0); ++row)
+    for (int64_t token = 0; token < ids.size(1); ++token) {
+      const int64_t id = numbers[row * ids.stride(0) + token * ids.stride(1)];
+      STD_TORCH_CHECK(id >= 0 && id < weight.size(0), "ids must be rows of the weight");
+    }
+}
+
+Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table, double scale, const Level& level) {
+  const Kind kind = kind_of(weight);
+  check(ids, weight, table);
+  const int64_t batch = ids.size(0), time = ids.size(1), width = weight.size(1), bytes = kind == Kind::float32 ? 4 : 2;
+  const int64_t shape[] = {batch, time, width};
+  Tensor out = torch::stable::new_empty(weight, shape, weight.scalar_type());
+  if (batch == 0 || time == 0 || width == 0) return out;
+  const auto* numbers = static_cast<const int64_t*>(ids.data_ptr());
+  const auto* rows = static_cast<const char*>(weight.data_ptr());
+  const auto* places = static_cast<const float*>(table.data_ptr());
+  auto* to = static_cast<char*>(out.data_ptr());
+  const int64_t of_row = ids.stride(0), of_token = ids.stride(1), of_id = bytes * weight.stride(0);
+  const int64_t of_place = table.stride(1), own = table.size(0) == 1 ? 0 : table.stride(0);
+  // Rows of the batch inside: the row of a position that they share is read once.
+  torch::stable::parallel_for(0, time, std::max<int64_t>(1, kSmallest / (batch * width)), [&](int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token)
+      for (int64_t row = 0; row < batch; ++row)
+        level.sums(rows + of_id * numbers[row * of_row + token * of_token], places + row * own + token * of_place,
+                   to + bytes * width * (row * time + token), static_cast<float>(scale), width, kind);
+  });
+  return out;
+}
+
+Tensor embedded(Tensor ids, Tensor weight, Tensor table, double scale) {
+  return embedded_by(ids, weight, table, scale, best_level());
+}
+
+// For tests: by a level that is named.
+Tensor embedded_at(Tensor ids, Tensor weight, Tensor table, double scale, std::string level) {
+  return embedded_by(ids, weight, table, scale, level_named(level));
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(posenc, library) {
+  library.def("embedded(Tensor ids, Tensor weight, Tensor table, float scale) -> Tensor");
+  library.def("embedded_at(Tensor ids, Tensor weight, Tensor table, float scale, str level) -> Tensor");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(posenc, CPU, library) {
+  library.impl("embedded", TORCH_BOX(&embedded));
+  library.impl("embedded_at", TORCH_BOX(&embedded_at));
+}
