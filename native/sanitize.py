@@ -15,8 +15,11 @@ from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 FLAGS = "-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
-#: Triton compiles nothing of this folder.
-TESTS = ("tests/kernels", "--ignore=tests/kernels/test_triton.py", "--ignore=tests/kernels/test_normed.py")
+#: Those of Triton and of plain PyTorch run nothing of this folder.
+TESTS = (
+    "tests/kernels",
+    *(f"--ignore=tests/kernels/test_{name}.py" for name in ("triton", "gpu_benchmark", "normed", "blocks")),
+)
 
 
 def runtime(name: str) -> str:
