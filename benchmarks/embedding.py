@@ -39,6 +39,7 @@ def case(dtype: torch.dtype) -> dict[str, Any]:
 
     variants: dict[str, Maker] = {
         ROWS: floor(lambda: torch.index_select(weight, 0, flat, out=out)),
+        ONE: lambda: timed(lambda: posenc.torch.embed(ids, weight, exact, scale=scale, impl="native")),
         "posenc, InputLayer": layer,
         THREE: lambda: timed(three),
     }
