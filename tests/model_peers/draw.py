@@ -8,6 +8,7 @@ from typing import Any
 from model_peers.rotary import Peer
 from posenc.models.axes import SECTIONS
 from posenc.models.families import families
+from posenc.models.head_width import LATENT
 from posenc.models.table import classes
 
 KINDS = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
@@ -58,7 +59,7 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     labels = LABELS.get(peer.model_type, known.absent)
     if any(isinstance(own, dict) for own in (labels or {}).values()):
         return made | _nested(peer, labels, draw, kind, width)
-    spelled = one(draw, kind, width, family.partial, not family.axes and family.head != "latent")
+    spelled = one(draw, kind, width, family.partial, not family.axes and family.head not in LATENT)
     if peer.model_type in SECTIONS:
         part = 1.0 if kind == "proportional" else spelled.get("partial_rotary_factor", 1.0)
         spelled["mrope_section"] = _sections(draw, family.axes, int(width * part) // 2)
@@ -101,7 +102,7 @@ def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
         config = peer.configured({})
         own = config.__dict__.get("head_dim") or config.hidden_size // config.num_attention_heads
         return int(own) * (2 if family.head == "doubled" else 1)
-    if family.head == "latent":
+    if family.head in LATENT:
         made |= {"qk_rope_head_dim": draw.choice([16, 32, 64]), "qk_nope_head_dim": draw.choice([16, 48, 128])}
         if peer.model_type == "longcat_flash":
             made["head_dim"] = made["qk_rope_head_dim"]

@@ -24,6 +24,9 @@ from posenc.models.search import Finding, explained, shifted
 from posenc.models.seen import NAMES, evidence, from_file, read
 from posenc.models.use import Use, parts
 
+#: What DeepSeek-V4's module calls its two rotations, and the types of layers that use them.
+LABELS = {"main": ("sliding_attention",), "compress": ("compressed_sparse_attention", "heavily_compressed_attention")}
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -182,6 +185,8 @@ def _of_evidence(
     notes: list[str] = []
     agree = True
     for label, shown in seen:
+        if label in LABELS and not _named(groups, label):
+            continue  # no layer of this model uses it
         record = _turning(groups, label)
         if shown.fits(Use(record)):
             notes += _unseen(record, shown)
@@ -198,10 +203,14 @@ def _of_evidence(
     return Diagnosis(agree, tuple(findings), tuple(dict.fromkeys(notes)))
 
 
+def _named(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
+    """The groups whose layers a module calls so."""
+    return [group for group in groups if label and group.attention in LABELS.get(label, (label,))]
+
+
 def _turning(groups: tuple[LayerGroup, ...], label: str) -> Rotates:
     """The one rotation that the evidence is of."""
-    named = [group for group in groups if label and group.attention == label]
-    records = [record for group in named or groups for record in group.encodings]
+    records = [record for group in _named(groups, label) or groups for record in group.encodings]
     turning = list(dict.fromkeys(record for record in records if isinstance(record, Rotates)))
     if not turning:
         raise ValueError(
