@@ -76,8 +76,8 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "B20",
         "additive GRAPE",
-        ("AdditiveGRAPE", "AdditiveGRAPE.gates"),
-        "The form that sums over the path of a learned rotation (GRAPE-AP), which is released, is not built yet.",
+        ("AdditiveGRAPE", "AdditiveGRAPE.gates", "PathGRAPE"),
+        "The last is GRAPE-AP, with a projection of its own; p may be q, k or v in the authors' code too.",
     ),
     Item("B21", "stick-breaking", (), "It takes the place of softmax, which no door of a logit can."),
     Item("B22", "PaTH", ("PaTH",), "With ForgettingGate beside it, PaTH-FoX."),

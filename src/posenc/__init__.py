@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from posenc.encodings.nope import NoPE
     from posenc.encodings.one_sine import OneSine
     from posenc.encodings.path import PaTH
+    from posenc.encodings.path_grape import PathGRAPE
     from posenc.encodings.pope import PoPE
     from posenc.encodings.random_fourier_features import RandomFourierFeatures
     from posenc.encodings.relative_bias import RelativeBias
@@ -147,6 +148,7 @@ __all__ = [
     "PaTH",
     "Pairing",
     "Partial",
+    "PathGRAPE",
     "PerLayer",
     "PoPE",
     "Proportional",
@@ -248,6 +250,7 @@ _HOMES = {
     "PaTH": "posenc.encodings.path",
     "Partial": "posenc.compose",
     "PerLayer": "posenc.compose",
+    "PathGRAPE": "posenc.encodings.path_grape",
     "PoPE": "posenc.encodings.pope",
     "Proportional": "posenc.frequencies",
     "RandomFourierFeatures": "posenc.encodings.random_fourier_features",

@@ -16,6 +16,7 @@ from oracles import (
     forgetting,
     headwise_rope,
     learned_rope,
+    path_grape,
     selective_rope,
     temperature,
     value_rotation,
@@ -155,6 +156,17 @@ def test_contextual_grape_counts_the_time_before() -> None:
     # A quarter turn takes channel 1 to channel 0, not the other way about: q = (0, 1) becomes k = (1, 0).
     score = contextual_grape.score_among(record, 0, [0.0, 1.0], [[1.0, 0.0]] * 3, 1, [0, 1, 2], 0, given[1], given[0])
     assert printed([score]) == [round(1 / math.sqrt(2), 4)]
+
+
+def test_path_grape_adds_the_gates_after_a_key() -> None:
+    # By hand: the query's p is (0, 0), so every gate is 1/2; ALiBi's one slope is 1/256, and two keys lie after the first.
+    record = Fields(heads=1, width=2, epsilon=0.0)
+    given = ([0, 1, 2], 0, {"W": [[[1.0, 0.0], [0.0, 1.0]]]}, [[0.0, 0.0], *[[1.0, 0.0]] * 3])
+    assert path_grape.score_among(record, 0, [], [], 2, *given) == pytest.approx(-2 * math.log(2) / 256)
+    assert [float(path_grape.slope(3, head)) for head in range(3)] == [2**-4, 2**-8, 2**-2]
+    # p = (1, 0) asks a key at half a turn: p̂ = √2·(-1, 0), a logit of -√2/2.
+    given = ([0.0, math.pi], 0, given[2], [[1.0, 0.0]] * 3)
+    assert [float(z) for z in path_grape.gates(record, 0, 4, *given)] == pytest.approx([-math.sqrt(2) / 2])
 
 
 def test_headwise_rope_reads_one_coordinate_a_head() -> None:

@@ -15,6 +15,7 @@ from posenc.encodings.forgetting import ForgettingGate
 from posenc.encodings.gated_bias import GatedBias
 from posenc.encodings.kerple import KerpleLog
 from posenc.encodings.path import PaTH
+from posenc.encodings.path_grape import PathGRAPE
 from posenc.encodings.row_gate import RowGate
 from posenc.encodings.selective_rope import SelectiveRoPE
 from posenc.encodings.shaw import Shaw
@@ -149,6 +150,16 @@ SCORED: tuple[Row, ...] = (
         "Zhang et al. 2025, arXiv:2512.07805",
         ("QueryKeyGatedAdditiveBias (GRAPE)", "QueryGatedAdditiveBias", "KeyGatedAdditiveBias"),
         "For ALiBi whose slopes the tokens themselves should set.",
+    ),
+    Row(
+        PathGRAPE,
+        (
+            PathGRAPE(heads=3, model_dim=6, width=4),
+            PathGRAPE(heads=2, model_dim=4, width=2, epsilon=0.01),
+        ),
+        "Zhang et al. 2025, arXiv:2512.07805",
+        ("GRAPE-AP", "GRAPE additive, path integral"),
+        "For decoders whose queries should say what of the way to a key counts, as a gate for each row does.",
     ),
     Row(
         RowGate,
