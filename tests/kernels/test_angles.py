@@ -153,6 +153,20 @@ def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> N
 
 
 @needs_kernel
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)], ids=str)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
+    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing beside it."""
+    record, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
+    q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))
+    found = rotate(q, k, angles(record, positions), layout="bhtd", impl="native")[0].double()
+    wanted = record.turn(positions, dtype=torch.float64)(q.double(), layout="bhtd")
+    unit = torch.exp2(torch.floor(torch.log2(wanted.abs())) - (bits - 1))
+    assert unit.numel() >= 500_000
+    assert ((found - wanted).abs() <= unit / 2).double().mean() >= 0.999
+
+
+@needs_kernel
 def test_gradients_keep_positions_alone() -> None:
     record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
     positions, saved = torch.arange(7) + 10_000_000, []
