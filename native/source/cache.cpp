@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "tensors.h"
 
@@ -37,6 +38,70 @@ void check_cache(const Tensor& x, const Tensor& cache, bool paged) {
                   "a cache must have the heads, channels and, unless paged, the batch of what it keeps");
 }
 
+// The places of a tensor in memory, from the first byte to behind the last.
+struct Range {
+  const char *begin, *end;
+
+  explicit Range(const Tensor& x) : begin(static_cast<const char*>(x.data_ptr())), end(begin) {
+    int64_t last = 0;
+    for (int64_t axis = 0; axis < 4; ++axis) last += (x.size(axis) - 1) * x.stride(axis);
+    if (x.numel() != 0) end += (last + 1) * (x.scalar_type() == Scalar::Float ? 4 : 2);
+  }
+  bool meets(Range other) const { return begin < other.end && other.begin < end; }
+};
+
+// Whether two tensors of the same shape and strides, so many numbers apart, share one. Strides, the largest first, must each
+// reach over all that the smaller ones do; else the answer is yes.
+bool share(const Tensor& x, const int (&axes)[4], int64_t apart, int next = 0) {
+  if (next == 4) return apart == 0;
+  const int64_t stride = x.stride(axes[next]), size = x.size(axes[next]);
+  if (size == 1) return share(x, axes, apart, next + 1);
+  int64_t rest = 0;
+  for (int inner = next + 1; inner < 4; ++inner) rest += (x.size(axes[inner]) - 1) * x.stride(axes[inner]);
+  if (rest >= stride) return true;
+  const int64_t below = apart / stride - (apart % stride < 0);
+  for (int64_t steps : {below, below + 1})
+    if (-size < steps && steps < size && share(x, axes, apart - steps * stride, next + 1)) return true;
+  return false;
+}
+
+bool alike(const Tensor& one, const Tensor& other) {
+  bool same = true;
+  for (int64_t axis = 0; axis < 4; ++axis) same &= one.size(axis) == other.size(axis) && one.stride(axis) == other.stride(axis);
+  return same;
+}
+
+// Nothing may be written where another tensor is read or written, or twice.
+void check_memory(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& k_cache, const Tensor& v_cache) {
+  for (const Tensor* x : {&q, &k_cache, &v_cache})
+    for (int64_t axis = 0; axis < 4; ++axis)
+      STD_TORCH_CHECK(x->stride(axis) > 0 || x->size(axis) <= 1, "what is written must not overlap itself");
+  STD_TORCH_CHECK(q.numel() == 0 || (q.data_ptr() != k.data_ptr() && q.data_ptr() != v.data_ptr()), "q must have memory of its own");
+  for (const Tensor* cache : {&k_cache, &v_cache})
+    for (const Tensor* x : {&q, &k, &v})
+      STD_TORCH_CHECK(!Range(*cache).meets(Range(*x)), "a cache must have memory of its own");
+  if (!Range(k_cache).meets(Range(v_cache))) return;
+  int axes[4] = {0, 1, 2, 3};
+  std::sort(axes, axes + 4, [&](int one, int other) { return k_cache.stride(one) > k_cache.stride(other); });
+  const int64_t bytes = static_cast<const char*>(v_cache.data_ptr()) - static_cast<const char*>(k_cache.data_ptr());
+  const int64_t size = k_cache.scalar_type() == Scalar::Float ? 4 : 2;
+  STD_TORCH_CHECK(alike(k_cache, v_cache) && bytes % size == 0 && !share(k_cache, axes, bytes / size),
+                  "v_cache must have memory of its own");
+}
+
+// Whether each token has a place of its own; rows that share their slots are one row, unless pages are of all rows.
+bool distinct(const Slots& slots, int64_t rows, int64_t time) {
+  std::vector<int64_t> seen;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!slots.paged) seen.clear();
+    for (int64_t token = 0; token < time; ++token) seen.push_back(slots.at(row, token));
+    if (slots.paged && row + 1 < rows) continue;
+    if (!std::is_sorted(seen.begin(), seen.end())) std::sort(seen.begin(), seen.end());
+    if (std::adjacent_find(seen.begin(), seen.end()) != seen.end()) return false;
+  }
+  return true;
+}
+
 Slots slots_of(const Tensor& slots, const Tensor& k, const Tensor& cache, bool paged) {
   STD_TORCH_CHECK(slots.is_cpu() && slots.scalar_type() == Scalar::Long && slots.dim() == 2 && slots.size(1) == k.size(2) &&
                       (slots.size(0) == k.size(0) || slots.size(0) == 1),
@@ -47,6 +112,7 @@ Slots slots_of(const Tensor& slots, const Tensor& k, const Tensor& cache, bool p
   for (int64_t row = 0; row < slots.size(0); ++row)
     for (int64_t token = 0; token < slots.size(1); ++token)
       STD_TORCH_CHECK(found.at(row, token) >= 0 && found.at(row, token) < end, "slots must be places of the cache");
+  STD_TORCH_CHECK(distinct(found, paged ? k.size(0) : slots.size(0), slots.size(1)), "slots must be places of one token each");
   return found;
 }
 
@@ -83,6 +149,7 @@ void turn_into_cache_(Tensor q, Tensor k, Tensor v, Tensor cosine, Tensor sine, 
   check_cache(k, k_cache, paged);
   check_cache(v, v_cache, paged);
   STD_TORCH_CHECK(k_cache.size(0) == v_cache.size(0) && k_cache.size(2) == v_cache.size(2), "both caches must have the same places");
+  check_memory(q, k, v, k_cache, v_cache);
   const Slots to = slots_of(slots, k, k_cache, paged);
   const Heads queries = heads_of(q, q);
   const int64_t batch = q.size(0), time = q.size(2), bytes = kind == Kind::float32 ? 4 : 2;

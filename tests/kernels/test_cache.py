@@ -238,6 +238,61 @@ def test_memory_that_is_shared() -> None:
         rotate_into_cache_(**{**shared, "v_cache": pool[:, :, :9]})
 
 
+@pytest.mark.parametrize("impl", IMPLS)
+def test_keys_and_values_in_turn_in_one_cache(impl: Any) -> None:
+    """Parts that reach into each other's memory and share no number are taken, whichever way; all others are refused."""
+    pool = torch.zeros(3, 10, 2, 2, 8)
+    arguments = {**good(), "v": torch.ones(2, 2, 3, 8), "impl": impl}
+    for keys, values in (
+        (pool[:2, 1:, 0], pool[:2, 1:, 1]),
+        (pool[:2, 1:, 1], pool[:2, 1:, 0]),
+        (pool[:2, :9, 0], pool[1:, 1:, 1]),
+        (pool[:2, :, 0, :, :8], pool[:2, :, 1]),
+    ):
+        pool.zero_()
+        rotate_into_cache_(**{**arguments, "k_cache": keys.transpose(1, 2), "v_cache": values.transpose(1, 2)})
+        assert values[:, :3].eq(1).all()
+        assert pool.sum() == 2 * 3 * 2 * 8
+    for keys, values in (
+        (pool[:2, 1:, 0], pool[:2, :9, 0]),
+        (pool[:2, 1:, 0], pool[1:, :9, 0]),
+        (pool[:2, 1:, 0], pool[:2, 1:, 0]),
+        (pool[:2, :, 0, :, :6], pool[:2, :, 0, :, 2:]),
+    ):
+        width = keys.shape[-1]
+        shorter = {"k": torch.zeros(2, 2, 3, width), "v": torch.ones(2, 2, 3, width), "q": torch.zeros(2, 4, 3, width)}
+        turn = RoPE(dim=width).turn(torch.arange(3))
+        views = {"k_cache": keys.transpose(1, 2), "v_cache": values.transpose(1, 2)}
+        with pytest.raises(ValueError, match=r"^v_cache must have memory of its own"):
+            rotate_into_cache_(**{**arguments, **shorter, "turn": turn, **views})
+        if impl == "native":
+            where = (*views.values(), torch.arange(3)[None])
+            arguments_of = (shorter["q"], shorter["k"], shorter["v"], *kernel.table(turn), *where, False, 0, 1, True)
+            with pytest.raises(RuntimeError, match="v_cache must have memory of its own"):
+                torch.ops.posenc.turn_into_cache_(*arguments_of)
+    assert pool.sum() == 2 * 3 * 2 * 8
+
+
+@native
+def test_the_operator_looks_before_it_writes() -> None:
+    arguments = good()
+    names = ("q", "k", "v", "k_cache", "v_cache")
+    q, k, v, *caches = (arguments[name] for name in names)
+    table = kernel.table(arguments["turn"])
+    twice, expanded = torch.tensor([[2, 0, 2]]), torch.zeros(2, 2, 1, 8).expand(2, 2, 9, 8)
+    for wrong, message in (
+        ((q, k, v, *table, *caches, twice), "one token each"),
+        ((k, k, v, *table, *caches, twice), "q must have memory"),
+        ((q, k, v, *table, expanded, caches[1], twice), "overlap itself"),
+        ((q, caches[0][:, :, 2:5], v, *table, *caches, twice), "a cache must have memory"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            torch.ops.posenc.turn_into_cache_(*wrong, False, 0, 1, True)
+    same_for_all = (q, k, v, *table, *(cache.transpose(0, 0) for cache in caches), torch.arange(3)[None])
+    with pytest.raises(RuntimeError, match="one token each"):
+        torch.ops.posenc.turn_into_cache_(*same_for_all, True, 0, 1, True)
+
+
 @native
 def test_a_named_kernel_does_not_fall_back() -> None:
     arguments = good()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from posenc import _check
 from posenc._array import Array
@@ -49,6 +50,8 @@ def rotate_into_cache_(
     >>> torch.equal(keys[0, 0, 5], turned[0, 0, 0]), values.sum().item()
     (True, 16.0)
     """
+    if impl in ("auto", "native") and _at_once(turn, slots, layout, paged, q, k, v, k_cache, v_cache):
+        return q
     name, _ = taken(q, k, turn, layout, impl)
     _check.truth("paged", paged)
     _check_values(q, k, v, layout)
@@ -67,6 +70,24 @@ def rotate_into_cache_(
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
     return q.copy_(turned)
+
+
+def _at_once(turn: Any, slots: Any, layout: Any, paged: Any, *tensors: Any) -> bool:
+    """Whether the compiled kernel has done it. It looks at all that it is given before it writes; what it does not take is
+    looked at again, more slowly, by who can say what is wrong."""
+    if native.MISSING is not None or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    if not isinstance(turn, Turn) or not isinstance(paged, bool) or layout not in ("bhtd", "bthd"):
+        return False
+    try:
+        followed = torch.is_grad_enabled() and any(x.requires_grad for x in (turn.cos, turn.sin, *tensors))
+        if followed or forward_ad._current_level >= 0 or tensors[0].shape[3] != turn.dim:
+            return False
+        views = tensors if layout == "bhtd" else tuple(x.transpose(1, 2) for x in tensors)
+        native.into_cache(turn, *views, slots if slots.ndim == 2 else slots[None], paged)  # type: ignore[call-arg]
+    except (AttributeError, IndexError, RuntimeError, TypeError):
+        return False
+    return True
 
 
 def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
@@ -139,7 +160,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, places: tuple[int, int]
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give places of the cache.")
     batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]
-    if tuple(slots.shape) not in ((time,), (batch, time)) or slots.device != k.device:
+    if tuple(slots.shape) not in ((time,), (1, time), (batch, time)) or slots.device != k.device:
         raise ValueError(
             f"slots must have shape ({time},) or ({batch}, {time}), on {k.device}; got {tuple(slots.shape)} on {slots.device}. "
             "Give one for each token."
@@ -171,27 +192,43 @@ def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) 
     if torch.compiler.is_compiling():
         return
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if _one_memory(cache, q) or _one_memory(cache, k) or _one_memory(cache, v):
+        if any(_meet(cache, x) for x in (q, k, v)):
             raise ValueError(f"{name} must have memory of its own; got that of q, k or v. Allocate it.")
-    if _one_memory(k_cache, v_cache) and _overlap(k_cache, v_cache):
+    if _meet(k_cache, v_cache) and not _beside(k_cache, v_cache):
         raise ValueError("v_cache must have memory of its own; got some of that of k_cache. Allocate it.")
     if q.numel() and q.data_ptr() in (k.data_ptr(), v.data_ptr()):
         raise ValueError("q must have memory of its own, for it is turned where it is; got that of k or v. Clone one.")
 
 
-def _one_memory(one: Array, other: Array) -> bool:
-    """Whether two tensors are parts of one piece of memory, and both have numbers."""
-    return bool(torch._C._is_alias_of(one, other) and one.numel() and other.numel())
-
-
-def _overlap(one: Array, other: Array) -> bool:
-    """Whether two parts of one piece of memory may share numbers: unless they lie apart, or are two parts of a dense one."""
-    first, second = sorted((one, other), key=torch.Tensor.data_ptr)
-    between = (second.data_ptr() - first.data_ptr()) // first.element_size()
-    reach = sum((size - 1) * stride for size, stride in zip(first.shape, first.stride(), strict=True))
-    if between > reach:
+def _meet(one: Array, other: Array) -> bool:
+    """Whether what lies between the first and the last number of each meets."""
+    if not one.numel() or not other.numel():
         return False
-    if first.shape != second.shape or first.stride() != second.stride():
+    (begin, end), (first, last) = (
+        (x.data_ptr(), x.data_ptr() + x.element_size() * (_reach(x.shape, x.stride()) + 1)) for x in (one, other)
+    )
+    return bool(begin < last and first < end)
+
+
+def _reach(shape: Any, strides: Any) -> int:
+    return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def _beside(one: Array, other: Array) -> bool:
+    """Whether two tensors share no number though their memory meets, as keys and values of one cache, in turn."""
+    apart = (other.data_ptr() - one.data_ptr()) / one.element_size()
+    if one.shape != other.shape or one.stride() != other.stride() or not apart.is_integer():
+        return False
+    axes = sorted(zip(one.stride(), one.shape, strict=True), reverse=True)
+    return not _share([axis for axis in axes if axis[1] > 1], int(apart))
+
+
+def _share(axes: list[tuple[int, int]], apart: int) -> bool:
+    """Whether some steps along axes (stride, size), the largest first, lead so far; True where axes reach into each other."""
+    if not axes:
+        return apart == 0
+    (stride, size), *rest = axes
+    if _reach([inner[1] for inner in rest], [inner[0] for inner in rest]) >= stride:
         return True
-    both = first.as_strided((2, *first.shape), (between, *first.stride()))
-    return bool(torch._debug_has_internal_overlap(both) != 0)
+    steps = apart // stride
+    return any(-size < step < size and _share(rest, apart - step * stride) for step in (steps, steps + 1))
