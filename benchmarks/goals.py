@@ -127,7 +127,7 @@ CALLS = "what PyTorch's dispatcher and the checks of arguments in Python take, n
 REASONS = {
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
-    "q and k in place, bthd, float32": "a floor of multiplications by a constant reads no table and pairs no channels; AVX2 has half the width",
+    "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs channels",
     "new memory, bthd, bfloat16": SIXTEEN,
     "new memory, bhtd, bfloat16": SIXTEEN,
     "new memory, default malloc": "the time is the system's, which clears pages",

@@ -78,13 +78,16 @@ def _gpu() -> str:
 
 
 def _where(results: dict[str, Any]) -> str:
-    """Machines, loads and versions, each once, with the benchmarks that had them."""
+    """Machines with their versions, each once, and how busy they were with each benchmark."""
     seen: dict[str, list[str]] = {}
     for name in PARTS:
         if name in results:
-            seen.setdefault(_machine(results[name]["machine"]), []).append(f"{name} ({_load(results[name])})")
-    return "\n".join(
-        f"- {said} Processes that wanted a core, before and after: {', '.join(of)}." for said, of in seen.items()
+            seen.setdefault(_machine(results[name]["machine"]), []).append(f"{name} {_load(results[name])}")
+    lines = "\n".join(f"- {said}\n  Measured so: {'; '.join(of)}." for said, of in seen.items())
+    seconds = sum(result.get("seconds", 0) for result in results.values())
+    return (
+        f"{lines}\n\nBehind each benchmark: how many processes wanted a core before it and after it, which besides the measurement itself should be none, and the "
+        f"allocator. All of them took {seconds / 60:.0f} minutes."
     )
 
 
@@ -99,9 +102,9 @@ def _machine(machine: dict[str, Any]) -> str:
 
 def _load(result: dict[str, Any]) -> str:
     if "load" not in result:
-        return "failed"
+        return "(failed)"
     before, after = (result["load"][when]["processes"] for when in ("before", "after"))
-    return f"{before:g}, {after:g}"
+    return f"({before:g}, {after:g}; {result['allocator']})"
 
 
 def _goals(results: dict[str, Any]) -> str:
