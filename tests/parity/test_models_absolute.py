@@ -245,8 +245,9 @@ def test_deberta(model_type: str, kinds: Any):
 
 
 def test_every_type_of_these_families_is_tested():
-    """New readers need a test of their own here."""
-    assert set(READERS) == {
+    """New readers need a test of their own, here or where these four are."""
+    elsewhere = {"seamless_m4t", "swin", "swinv2", "wavlm"}  # test_models_by_hand.py, test_models_beside.py
+    assert set(READERS) - elsewhere == {
         "bloom", "codegen", "deberta", "deberta-v2", "gptj", "longt5", "mpnet", "mpt", "mt5", "switch_transformers", "t5", "umt5",
     }  # fmt: skip
 
