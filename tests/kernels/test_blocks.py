@@ -10,8 +10,8 @@ import torch
 
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, XPos, YaRN
-from posenc.kernels import blocks
-from posenc.torch import chosen, rotate, rotate_
+from posenc.kernels import blocks, native
+from posenc.torch import accelerate, chosen, rotate, rotate_
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RECORDS = (
@@ -173,3 +173,25 @@ def test_what_blocks_do_not_turn() -> None:
     assert chosen(q, k, learned, layout="bhtd").impl == "reference"
     with pytest.raises(TypeError, match=r"^x must"):
         rotate(q.long(), k.long(), plain, layout="bhtd")
+
+
+def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model whose code turns one tensor at a time, and one that turns queries and fewer keys: the logits that they had."""
+    from transformers import GPTJConfig, GPTJForCausalLM, LlamaConfig, LlamaForCausalLM
+
+    monkeypatch.setattr(native, "MISSING", "left out")
+    seen: list[torch.Size] = []
+    plain = blocks.into_new
+    monkeypatch.setattr(blocks, "into_new", lambda turn, *x: seen.extend(part.shape for part in x) or plain(turn, *x))
+    narrow = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16}
+    for model in (
+        GPTJForCausalLM(GPTJConfig(vocab_size=32, n_embd=64, n_layer=2, n_head=4, rotary_dim=8)),
+        LlamaForCausalLM(LlamaConfig(vocab_size=32, hidden_size=64, num_hidden_layers=2, **narrow)),
+    ):
+        ids = torch.arange(12)[None]
+        with torch.no_grad():
+            before = model.eval()(ids).logits
+            with accelerate(model):
+                seen.clear()
+                assert torch.equal(model(ids).logits, before)
+        assert len(seen) == 4

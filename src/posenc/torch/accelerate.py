@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from posenc import _check
-from posenc.kernels import native
+from posenc.kernels import blocks, native
 from posenc.torch.rotate import rotate
 from posenc.turn import Pairing, Turn
 
@@ -119,6 +119,9 @@ def _of_one(pairing: str) -> Applied:
         turn = _turn(cos, sin, pairing, tensor.shape[-1])
         if native.refusal(turn, tensor) is None:
             return native.into_new(tensor.transpose(1, 2), turn).transpose(1, 2)
+        if blocks.refusal(tensor, turn) is None:
+            (turned,) = blocks.into_new(turn, tensor.transpose(1, 2))
+            return turned.transpose(1, 2)
         return turn(tensor, layout="bthd")
 
     return applied
