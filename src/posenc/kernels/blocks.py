@@ -1,4 +1,4 @@
-"""Turning in plain PyTorch, for where no kernel is: in blocks that stay in the cache of a core.
+"""Turning in plain PyTorch, for where no kernel is: in blocks that stay in the cache.
 
 It applies a `Turn`, whichever record made it, to the bits of the reference, `Turn.__call__`: the same products and sums,
 each rounded by itself. A block is made float32 once, turned by whole rows, and rounded once into its place, so memory is
@@ -22,8 +22,9 @@ WIDE = {
     torch.bfloat16: torch.float32,
     torch.float16: torch.float32,
 }
-#: Channels of a block for each thread: two copies of them in float32 are a MiB.
-BLOCK = 1 << 17
+#: Channels of a block for each thread: two copies of them in float32 are two MiB. Smaller ones lose more to calls than
+#: they gain in the cache.
+BLOCK = 1 << 18
 #: Channels of a block of complex numbers: the most for which PyTorch starts no second thread.
 COMPLEX = 1 << 16
 #: Complex numbers that a step of PyTorch's loops takes at most; fewer at the end of a row may be rounded otherwise.

@@ -38,7 +38,7 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     a step; or `angles(record, positions)`, of which the kernel makes its cosines and sines by itself. Each product is
     formed in float32 at least and rounded once.
     impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and "torch" plain
-    PyTorch in blocks that stay in a core's cache, both to the bits of the reference; "triton" the kernel for accelerators, to
+    PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the kernel for accelerators, to
     the same bits of a turn, and of angles within 1.2e-7; ValueError where the one that is named
     cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the reference: `chosen` says which.
     Raises TypeError or ValueError naming the argument.
