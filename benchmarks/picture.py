@@ -20,7 +20,7 @@ PANELS = (
     ("4096 tokens, (B, H, T, D), float32", "rotate", "bhtd float32 halves", "bhtd float32 adjacent"),
     ("4096 tokens, (B, H, T, D), bfloat16", "rotate", "bhtd bfloat16 halves", "bhtd bfloat16 adjacent"),
     ("decoding, 32 rows, float32", "decode", "batch 32 float32 halves", "batch 32 float32 adjacent"),
-    ("forward and backward, (B, T, H, D), float32", "train", "bthd float32 halves", ""),
+    ("forward and backward, float32", "train", "bthd float32 halves", ""),
 )
 OURS, PEER, FLOOR = "#0b6e99", "#b0b7bf", "#5f6b76"
 
