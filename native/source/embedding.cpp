@@ -28,6 +28,11 @@ void check(const Tensor& ids, const Tensor& weight, const Tensor& table) {
     }
 }
 
+// Asks for a row that comes next: it lies anywhere, and after some lines the processor goes on by itself.
+inline void awaited(const char* row, int64_t bytes) {
+  for (int64_t byte = 0; byte < std::min<int64_t>(bytes, 2048); byte += 64) __builtin_prefetch(row + byte);
+}
+
 Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table, double scale, const Level& level) {
   const Kind kind = kind_of(weight);
   check(ids, weight, table);
@@ -43,10 +48,16 @@ Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table,
   const int64_t of_place = table.stride(1), own = table.size(0) == 1 ? 0 : table.stride(0);
   // Rows of the batch inside: the row of a position that they share is read once.
   torch::stable::parallel_for(0, time, std::max<int64_t>(1, kSmallest / (batch * width)), [&](int64_t begin, int64_t end) {
+    auto at = [&](int64_t row, int64_t token) { return rows + of_id * numbers[row * of_row + token * of_token]; };
     for (int64_t token = begin; token < end; ++token)
-      for (int64_t row = 0; row < batch; ++row)
-        level.sums(rows + of_id * numbers[row * of_row + token * of_token], places + row * own + token * of_place,
+      for (int64_t row = 0; row < batch; ++row) {
+        if (row + 1 < batch)
+          awaited(at(row + 1, token), bytes * width);
+        else if (token + 1 < end)
+          awaited(at(0, token + 1), bytes * width);
+        level.sums(at(row, token), places + row * own + token * of_place,
                    to + bytes * width * (row * time + token), static_cast<float>(scale), width, kind);
+      }
   });
   return out;
 }
