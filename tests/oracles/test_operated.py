@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from itertools import product
 from typing import Any
@@ -43,8 +43,10 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
         for at, role in product(places(record), roles(oracle)):
-            operator = record.turn(ways.array(library, at), given, role=role, dtype=ways.dtype(library, kind))
-            got = ways.numbers(at_every_head(operator, ways.array(library, np.tile(x, (len(at), 1)))))
+            operator = record.turn(np.array(at), params, role=role)
+            turn = partial(record.turn, role=role, dtype=ways.dtype(library, kind))
+            operated = ways.run(library, record, lambda at, x, params, turn=turn: at_every_head(turn(at, params), x))
+            got = ways.numbers(operated(ways.array(library, at), ways.array(library, np.tile(x, (len(at), 1))), given))
             heads = (None,) if operator.heads is None else range(operator.heads)
             assert got.dtype == np.dtype(kind)
             assert got.shape == (

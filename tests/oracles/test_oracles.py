@@ -337,7 +337,7 @@ def test_scores(record: Any, kind: str, library: str) -> None:
         content = [ways.array(library, part.astype(kind)) for part in (q, k)]
         places = (ways.array(library, at) for at in (query, key))
         hidden = None if x is None else ways.array(library, x.astype(kind))
-        got = ways.numbers(record.score(*content, *places, given, hidden=hidden))
+        got = ways.numbers(ways.run(library, record, record.score)(*content, *places, given, hidden=hidden))
     assert got.shape == (len(q), len(query), len(key))
     assert got.dtype == np.dtype(kind)
     for head, i, j, expected, bound in true_scores(record):

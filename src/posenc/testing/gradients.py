@@ -111,7 +111,7 @@ def _jax_gradient(encoding: Encoding) -> None:
         )
         return sum(part.sum() for part in parts)
 
-    found = jax.grad(total)({name: array(value, "jax", "float32") for name, value in values.items()})
+    found = jax.jit(jax.grad(total))({name: array(value, "jax", "float32") for name, value in values.items()})
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
     parts = ((_program(encoding, leaves, side)(array(SOME, "torch")) * torch.tensor(by)) for side, by in mixed.items())
     sum(part.sum() for part in parts).backward()
