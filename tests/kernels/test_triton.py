@@ -22,12 +22,17 @@ def process(script: str, *arguments: str, **environment: str) -> None:
     """A process of its own: its interpreter is chosen before Triton is imported, and its compiler warns of defaults."""
     ran = subprocess.run(
         [sys.executable, str(HERE / script), *arguments],
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONOPTIMIZE": "", **environment},  # whose assertions are to be made
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_no_case_is_none_that_passes():
+    with pytest.raises(AssertionError, match="name a case at least"):
+        process("triton_cases.py", TRITON_INTERPRET="1")
 
 
 TURNS = ("every_record", "heads_of_their_own", "gradients", "refusals", "tracers")

@@ -277,5 +277,7 @@ def captured() -> None:
 if __name__ == "__main__":
     if gpu.WHERE != "cpu":
         torch.set_default_device(gpu.WHERE)
+    if not sys.argv[1:]:
+        raise SystemExit("name a case at least: none is none that passes")
     for case in sys.argv[1:]:
         globals()[case]()

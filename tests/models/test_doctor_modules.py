@@ -230,3 +230,19 @@ def test_a_module_that_switches_lists_is_asked_below_its_length() -> None:
     for length in (1024, 8192):
         meant = RoPE(64, pairing="halves", scaling=LongRoPE(short, long, 1024, length, 8.0))
         assert diagnose(meant, live).agree, (length, str(diagnose(meant, live)))
+
+
+@pytest.mark.parametrize(
+    ("at", "byte", "reason"),
+    [(8, 97, "That compression method is not supported"), (6, 1, ".* is encrypted")],
+    ids=["compressed by no known method", "with a password"],
+)
+def test_an_npz_that_zipfile_cannot_open_is_refused(tmp_path: Path, at: int, byte: int, reason: str) -> None:
+    """The method stands 10 bytes into the central directory and 8 into an entry; the flags 2 bytes before it."""
+    place = tmp_path / "table.npz"
+    np.savez(place, cos=np.ones(4))
+    content = bytearray(place.read_bytes())
+    content[at] = content[content.index(b"PK\x01\x02") + at + 2] = byte
+    place.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^second must be a readable \.npz file; got table\.npz: {reason}"):
+        diagnose(RoPE(64), place)

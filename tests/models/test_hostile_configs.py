@@ -21,8 +21,35 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 
-def refused(config: Any) -> None:
-    """A ValueError or TypeError of one line, quickly and cheaply; an answer is fine where the value means nothing here."""
+#: What a hostile value of a key that the model reads may be, to be answered: any other is refused.
+ANY_BASE = (10**30, 2**63, 1.5)
+MEANT = {
+    **dict.fromkeys(("hidden_size", "num_attention_heads", "num_hidden_layers", "head_dim", "layer_types"), ()),
+    "rope_theta": ANY_BASE,
+    "rope_scaling": (0, [], {}),
+}
+WHOLE_SCALING = {
+    "factor": 4.0,
+    "original_max_position_embeddings": 1024,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}
+WHOLE_SCALING |= {"short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
+EVERY_SCALING = {"factor": (1.5,), "rope_type": (), "partial_rotary_factor": ()}
+ORIGINAL = {"original_max_position_embeddings": ()}
+MEANT_BY_SCALING: dict[str, dict[str, tuple[Any, ...]]] = {
+    "linear": EVERY_SCALING | {"rope_theta": ANY_BASE},
+    "dynamic": EVERY_SCALING | {"rope_theta": ANY_BASE},
+    # A base of 1.5 is too small for YaRN: every pair would turn more often than its band says.
+    "yarn": EVERY_SCALING | ORIGINAL | {"rope_theta": (10**30, 2**63), "beta_fast": (0, 1.5), "truncate": (True,), "attention_factor": (1.5,)},
+    "longrope": EVERY_SCALING | ORIGINAL | {"rope_theta": ANY_BASE, "short_factor": (), "long_factor": (), "attention_factor": (1.5,)},
+    "llama3": EVERY_SCALING | ORIGINAL | {"rope_theta": ANY_BASE, "low_freq_factor": (1.5,)},
+    "proportional": EVERY_SCALING | {"rope_theta": ANY_BASE},
+}  # fmt: skip
+
+
+def refused(config: Any) -> bool:
+    """Whether there is no answer: then a ValueError or TypeError of one line, and in any case quickly and cheaply."""
     said = ""
     tracemalloc.start()
     start = time.perf_counter()
@@ -36,6 +63,20 @@ def refused(config: Any) -> None:
     assert len(said) < 700
     assert taken < 1.0
     assert peak < MOST_BYTES
+    return said != ""
+
+
+@pytest.mark.parametrize("key", MEANT)
+def test_what_means_nothing_is_refused(key: str):
+    for value in HOSTILE:
+        assert refused({"model_type": "llama", key: value}) == (value not in MEANT[key]), value
+
+
+@pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in MEANT_BY_SCALING.items() for key in keys])
+def test_what_means_nothing_in_a_scaling_is_refused(kind: str, key: str):
+    for value in HOSTILE:
+        config = {"model_type": "llama", "rope_scaling": {"rope_type": kind, **WHOLE_SCALING, key: value}}
+        assert refused(config) == (value not in MEANT_BY_SCALING[kind][key]), value
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
@@ -55,10 +96,8 @@ def test_a_value_of_a_rotary_model(key: str, value: Any):
      "low_freq_factor", "mscale", "truncate", "attention_factor", "mrope_section", "partial_rotary_factor"],
 )  # fmt: skip
 def test_a_value_inside_rope_parameters(key: str, value: Any):
-    whole = {"factor": 4.0, "original_max_position_embeddings": 1024, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    whole |= {"short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
-    for kind in ("linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
-        refused({"model_type": "llama", "rope_scaling": {"rope_type": kind, **whole, key: value}})
+    for kind in MEANT_BY_SCALING:
+        refused({"model_type": "llama", "rope_scaling": {"rope_type": kind, **WHOLE_SCALING, key: value}})
     refused({"model_type": "qwen2_vl_text", "rope_scaling": {"rope_type": "default", key: value}})
 
 

@@ -14,7 +14,7 @@ from posenc.doors import Claim, Params, Scores
 from posenc.encodings.alibi import ALiBi
 from posenc.positions.between import log_sigmoid
 from posenc.positions.distance import steps
-from posenc.positions.places import own_heads, placed
+from posenc.positions.places import queries_and_keys
 
 Gates = Literal["both", "query", "key"]
 GATES = ("both", "query", "key")
@@ -77,8 +77,7 @@ class AdditiveGRAPE(Scores):
     ) -> Array:
         learned = self.checked(params)
         xp = _array.of_content(q, k, *learned.values())
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
         behind = xp.clip(-steps(query[..., :, None], key[..., None, :], q.dtype), 0.0, None)[..., None, :, :]
         slopes = _array.constant(_slopes(self), q, q.dtype) * _softplus(_array.astype(learned["omega"], q.dtype))
         rates = [self._gate(q, learned["v"])] if "v" in learned else []

@@ -15,7 +15,7 @@ from posenc.encodings._turned import added
 from posenc.frequencies import Geometric
 from posenc.phase import guard
 from posenc.positions.between import reached, spoiled
-from posenc.positions.places import inputs, own_heads, placed
+from posenc.positions.places import inputs, queries_and_keys
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ class ContextualGRAPE(Scores):
     ) -> Array:
         learned = self.checked(params)
         xp = _array.of_content(q, k, *learned.values())
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
         weight, bias, rates = (_array.astype(learned[name], k.dtype) for name in self.shapes)
         logits = inputs(hidden, k, self.model_dim) @ weight.swapaxes(0, 1) + bias
         steps = xp.logaddexp(logits, xp.zeros_like(logits))

@@ -11,8 +11,8 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params, Scores
-from posenc.encodings import _wrapped
-from posenc.positions.places import own_heads, placed
+from posenc.encodings import _layers, _wrapped
+from posenc.positions.places import queries_and_keys
 
 #: How steep LeakyReLU is below zero.
 LEAK = 0.01
@@ -85,10 +85,9 @@ def settle(record: Any) -> None:
 
 def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
     """First parameters, each layer uniform within ±1/√(its inputs)."""
-    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-    ends = {"in": (2 * record.heads * kernel) ** -0.5, "out": (record.width * kernel) ** -0.5}
     own = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
-    network = {name: rng.uniform(-1.0, 1.0, shape) * ends[name.split("_")[1]] for name, shape in own.items()}
+    inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
+    network = _layers.drawn(rng, own, {name: inputs[name.split("_")[1]] for name in own})
     return network | _wrapped.drawn(record.encoding, rng)
 
 
@@ -98,8 +97,7 @@ def pairs(
     """The network, as wide as content; B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
     learned = record.checked(params)
     xp = _array.of_content(q, k, *learned.values())
-    q, k = (own_heads(name, x, record.dim, record.heads) for name, x in (("q", q), ("k", k)))
-    query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+    q, k, query, key = queries_and_keys(q, k, query, key, record.dim, record.heads)
     logits = (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
     bias = xp.broadcast_to(_wrapped.matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
     network = {name: _array.astype(value, logits.dtype) for name, value in learned.items() if "." not in name}

@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
 from posenc.positions.distance import difference
-from posenc.positions.places import own_heads, placed
+from posenc.positions.places import queries_and_keys
 from posenc.positions.whole import whole
 
 Terms = Literal["both", "c2p", "p2c"]
@@ -91,8 +91,8 @@ class DeBERTa(Scores):
     ) -> Array:
         learned = self.checked(params)
         xp = _array.of_content(q, k, *learned.values())
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        row, guard = self._rows(query, key)
         row = xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
         total = _array.astype(guard, q.dtype)
         if "position_keys" in learned:

@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.doors import Biases, Claim, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.positions.between import sigmoid
-from posenc.positions.places import inputs, own_heads, placed
+from posenc.positions.places import inputs, queries_and_keys
 
 #: The projection has four channels for each of the two gates, which are added.
 CHANNELS = 4
@@ -79,8 +79,7 @@ class GatedBias(Scores):
     ) -> Array:
         learned = self.checked(params)
         _array.of_content(q, k, *learned.values())
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
         x = inputs(hidden, q, self.model_dim)
         weight, bias, constant = (_array.astype(learned[name], q.dtype) for name in ("weight", "bias", "constant"))
         x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)

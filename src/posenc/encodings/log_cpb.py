@@ -12,6 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
+from posenc.encodings._layers import drawn
 from posenc.positions.between import sigmoid
 from posenc.positions.coordinates import coordinates
 from posenc.positions.distance import steps
@@ -68,11 +69,7 @@ class LogCPB(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        ends = {"weight_out": self.width**-0.5}
-        return {
-            name: rng.uniform(-1.0, 1.0, shape) * ends.get(name, self.axes**-0.5) for name, shape in self.shapes.items()
-        }
+        return drawn(rng, self.shapes, {"weight_out": self.width}, self.axes)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         learned = self.checked(params)

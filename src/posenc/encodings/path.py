@@ -11,9 +11,10 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Scores
+from posenc.encodings._layers import drawn
 from posenc.phase import guard
 from posenc.positions.between import over_keys, reached, sigmoid, spoiled
-from posenc.positions.places import inputs, own_heads, placed
+from posenc.positions.places import inputs, queries_and_keys
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,14 @@ class PaTH(Scores):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as the layers of the authors' code start."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        ends = {"w_out": self.rank**-0.5, "filter": self.taps**-0.5}
-        return {
-            name: rng.uniform(-1.0, 1.0, shape) * ends.get(name, self.model_dim**-0.5)
-            for name, shape in self.shapes.items()
-        }
+        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
         learned = self.checked(params)
         xp = _array.of_content(q, k, *learned.values())
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
         x = inputs(hidden, k, self.model_dim)
         learned = {name: _array.astype(value, k.dtype) for name, value in learned.items()}
         w, beta = self._directions(x, key, learned), self._strengths(x, learned)

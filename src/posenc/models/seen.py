@@ -186,6 +186,7 @@ def _of_npz(path: Path) -> dict[str, Any]:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             wanted = {name: entry for name, entry in entries.items() if name in NAMES} or entries
             return {name: _of_entry(archive, entry) for name, entry in wanted.items()}
+    # NotImplementedError: a way of compressing that zipfile does not know; RuntimeError: an entry with a password.
     except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"second must be a readable .npz file; got {path.name}: {str(error)[:150]}.") from None
 

@@ -54,6 +54,20 @@ def placed(name: str, positions: Array, x: Array, axis: int) -> Array:
     return positions
 
 
+def queries_and_keys(
+    q: Array, k: Array, query: Array, key: Array, dim: int, heads: int
+) -> tuple[Array, Array, Array, Array]:
+    """Content and positions of both, as the two functions above check them: q, k, query, key.
+
+    >>> import numpy as np
+    >>> parts = queries_and_keys(np.zeros((2, 3, 4)), np.zeros((2, 5, 4)), [7, 8, 9], np.arange(5), 4, 2)
+    >>> [part.shape for part in parts]
+    [(2, 3, 4), (2, 5, 4), (3,), (5,)]
+    """
+    q, k = (own_heads(name, x, dim, heads) for name, x in (("q", q), ("k", k)))
+    return q, k, placed("query", query, q, -2), placed("key", key, k, -2)
+
+
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:
     """The input of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
 
