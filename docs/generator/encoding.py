@@ -73,6 +73,7 @@ def _example(text: str) -> list[str]:
     """The docstring's example, with the names that its module knows."""
     known = [f">>> import {name}" for name in ("math",) if f"{name}." in text]
     head = "\n".join([*known, ">>> import numpy as np", ">>> from posenc import *"])
+    text = text.replace(">>> import numpy as np\n", "")
     return ["## Example", f"```python\n{head}\n{text}\n\n```"] if text else []
 
 

@@ -22,6 +22,11 @@ from posenc.models.head_width import LATENT  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
+---
+hide:
+  - toc
+---
+
 # Models that are read
 
 `posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This page is
