@@ -74,21 +74,17 @@ struct Tables {
   float* sine() { return numbers.get() + size; }
 };
 
-void turn_by(const Tensor& q, const Tensor& to_q, const Tensor& k, const Tensor& to_k, const Tensor& places, const Tensor& rates,
-             double factor, int64_t start, int64_t blocks, bool adjacent, bool inverse) {
+}  // namespace
+
+namespace posenc {
+
+void turn_all(const Heads& queries, const Heads& keys, Kind kind, int64_t batch, int64_t time, int64_t channels,
+              const Tensor& places, const Tensor& rates, double factor, int64_t start, int64_t blocks, bool adjacent, bool inverse) {
   const Angles angles = angles_of(places, rates, factor);
-  const Kind kind = kind_of(q);
-  for (const Tensor* x : {&q, &k}) {
-    check_heads(*x, angles.pairs, start, blocks);
-    STD_TORCH_CHECK(x->size(2) == places.size(1) && (places.size(0) == 1 || places.size(0) == x->size(0)), "places must fit x");
-  }
-  check_together(q, k);
-  check_alike(q, to_q);
-  check_alike(k, to_k);
-  const Heads queries = heads_of(q, to_q), keys = heads_of(k, to_k);
-  const int64_t batch = q.size(0), time = q.size(2), tokens = std::min(time, kTokens), heads = queries.heads + keys.heads;
+  STD_TORCH_CHECK(time == places.size(1) && (places.size(0) == 1 || places.size(0) == batch), "places must fit x");
+  const int64_t tokens = std::min(time, kTokens), heads = queries.heads + keys.heads;
   if (batch == 0 || time == 0 || heads == 0) return;
-  const int64_t pieces = (time + kTokens - 1) / kTokens, of_piece = std::max<int64_t>(1, tokens * heads * q.size(3));
+  const int64_t pieces = (time + kTokens - 1) / kTokens, of_piece = std::max<int64_t>(1, tokens * heads * channels);
   const Level& level = best_level();
   // All batch rows of a piece follow each other, and share its table where they share their places.
   torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
@@ -97,12 +93,28 @@ void turn_by(const Tensor& q, const Tensor& to_q, const Tensor& k, const Tensor&
       const int64_t row = item % batch, first = item / batch * kTokens, last = std::min(time, first + kTokens);
       if (item == begin || row == 0 || places.size(0) != 1)
         level.waves(angles, places_of(places, row, first), last - first, table.cosine(), table.sine());
-      const Turn turn{table.cosine(), table.sine(), 0, 0, angles.pairs, q.size(3), start, blocks, angles.pairs / blocks,
+      const Turn turn{table.cosine(), table.sine(), 0, 0, angles.pairs, channels, start, blocks, angles.pairs / blocks,
                       adjacent, inverse, first};
       level.rows(queries, turn, kind, row, first, last);
       level.rows(keys, turn, kind, row, first, last);
     }
   });
+}
+
+}  // namespace posenc
+
+namespace {
+
+void turn_by(const Tensor& q, const Tensor& to_q, const Tensor& k, const Tensor& to_k, const Tensor& places, const Tensor& rates,
+             double factor, int64_t start, int64_t blocks, bool adjacent, bool inverse) {
+  STD_TORCH_CHECK(rates.dim() == 2, "rates must have two axes");
+  for (const Tensor* x : {&q, &k}) check_heads(*x, rates.size(1), start, blocks);
+  check_together(q, k);
+  STD_TORCH_CHECK(k.size(2) == q.size(2), "k must have the time of q");
+  check_alike(q, to_q);
+  check_alike(k, to_k);
+  turn_all(heads_of(q, to_q), heads_of(k, to_k), kind_of(q), q.size(0), q.size(2), q.size(3), places, rates, factor, start, blocks,
+           adjacent, inverse);
 }
 
 void turn_pair_by_angles_(Tensor q, Tensor k, Tensor places, Tensor rates, double factor, int64_t start, int64_t blocks,

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tensors.h"
+#include "view.h"
 
 namespace {
 
@@ -31,63 +31,29 @@ struct Slots {
   }
 };
 
-void check_cache(const Tensor& x, const Tensor& cache, bool paged) {
-  STD_TORCH_CHECK(cache.dim() == 4 && cache.is_cpu() && cache.stride(3) == 1 && cache.scalar_type() == x.scalar_type(),
-                  "a cache must have four axes on the CPU, channels side by side, and the dtype of what it keeps");
-  STD_TORCH_CHECK(cache.size(1) == x.size(1) && cache.size(3) == x.size(3) && (paged || cache.size(0) == x.size(0)),
-                  "a cache must have the heads, channels and, unless paged, the batch of what it keeps");
-}
+// What is turned, what is copied, where both go and by what slots: looked at whole before anything is written.
+struct Step {
+  View q, k, v, k_cache, v_cache;
 
-// The places of a tensor in memory, from the first byte to behind the last.
-struct Range {
-  const char *begin, *end;
-
-  explicit Range(const Tensor& x) : begin(static_cast<const char*>(x.data_ptr())), end(begin) {
-    int64_t last = 0;
-    for (int64_t axis = 0; axis < 4; ++axis) last += (x.size(axis) - 1) * x.stride(axis);
-    if (x.numel() != 0) end += (last + 1) * (x.scalar_type() == Scalar::Float ? 4 : 2);
+  void check(bool paged) const {
+    STD_TORCH_CHECK(v.kind == k.kind && v.size[0] == k.size[0] && v.size[1] == k.size[1] && v.size[2] == k.size[2],
+                    "v must have the dtype, batch, heads and time of k");
+    check_cache(k, k_cache, paged);
+    check_cache(v, v_cache, paged);
+    STD_TORCH_CHECK(k_cache.size[0] == v_cache.size[0] && k_cache.size[2] == v_cache.size[2], "both caches must have the same places");
+    for (const View* x : {&q, &k_cache, &v_cache}) STD_TORCH_CHECK(spread(*x), "what is written must not overlap itself");
+    STD_TORCH_CHECK(apart(q, k) && apart(q, v), "q must have memory of its own");
+    for (const View* cache : {&k_cache, &v_cache})
+      for (const View* x : {&q, &k, &v}) STD_TORCH_CHECK(beyond(*cache, *x), "a cache must have memory of its own");
+    STD_TORCH_CHECK(apart(k_cache, v_cache), "v_cache must have memory of its own");
   }
-  bool meets(Range other) const { return begin < other.end && other.begin < end; }
+
+ private:
+  static void check_cache(const View& x, const View& cache, bool paged) {
+    STD_TORCH_CHECK(cache.kind == x.kind && cache.size[1] == x.size[1] && cache.size[3] == x.size[3] && (paged || cache.size[0] == x.size[0]),
+                    "a cache must have the dtype, heads, channels and, unless paged, the batch of what it keeps");
+  }
 };
-
-// Whether two tensors of the same shape and strides, so many numbers apart, share one. Strides, the largest first, must each
-// reach over all that the smaller ones do; else the answer is yes.
-bool share(const Tensor& x, const int (&axes)[4], int64_t apart, int next = 0) {
-  if (next == 4) return apart == 0;
-  const int64_t stride = x.stride(axes[next]), size = x.size(axes[next]);
-  if (size == 1) return share(x, axes, apart, next + 1);
-  int64_t rest = 0;
-  for (int inner = next + 1; inner < 4; ++inner) rest += (x.size(axes[inner]) - 1) * x.stride(axes[inner]);
-  if (rest >= stride) return true;
-  const int64_t below = apart / stride - (apart % stride < 0);
-  for (int64_t steps : {below, below + 1})
-    if (-size < steps && steps < size && share(x, axes, apart - steps * stride, next + 1)) return true;
-  return false;
-}
-
-bool alike(const Tensor& one, const Tensor& other) {
-  bool same = true;
-  for (int64_t axis = 0; axis < 4; ++axis) same &= one.size(axis) == other.size(axis) && one.stride(axis) == other.stride(axis);
-  return same;
-}
-
-// Nothing may be written where another tensor is read or written, or twice.
-void check_memory(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& k_cache, const Tensor& v_cache) {
-  for (const Tensor* x : {&q, &k_cache, &v_cache})
-    for (int64_t axis = 0; axis < 4; ++axis)
-      STD_TORCH_CHECK(x->stride(axis) > 0 || x->size(axis) <= 1, "what is written must not overlap itself");
-  STD_TORCH_CHECK(q.numel() == 0 || (q.data_ptr() != k.data_ptr() && q.data_ptr() != v.data_ptr()), "q must have memory of its own");
-  for (const Tensor* cache : {&k_cache, &v_cache})
-    for (const Tensor* x : {&q, &k, &v})
-      STD_TORCH_CHECK(!Range(*cache).meets(Range(*x)), "a cache must have memory of its own");
-  if (!Range(k_cache).meets(Range(v_cache))) return;
-  int axes[4] = {0, 1, 2, 3};
-  std::sort(axes, axes + 4, [&](int one, int other) { return k_cache.stride(one) > k_cache.stride(other); });
-  const int64_t bytes = static_cast<const char*>(v_cache.data_ptr()) - static_cast<const char*>(k_cache.data_ptr());
-  const int64_t size = k_cache.scalar_type() == Scalar::Float ? 4 : 2;
-  STD_TORCH_CHECK(alike(k_cache, v_cache) && bytes % size == 0 && !share(k_cache, axes, bytes / size),
-                  "v_cache must have memory of its own");
-}
 
 // Whether each token has a place of its own; rows that share their slots are one row, unless pages are of all rows.
 bool distinct(const Slots& slots, int64_t rows, int64_t time) {
@@ -102,27 +68,26 @@ bool distinct(const Slots& slots, int64_t rows, int64_t time) {
   return true;
 }
 
-Slots slots_of(const Tensor& slots, const Tensor& k, const Tensor& cache, bool paged) {
-  STD_TORCH_CHECK(slots.is_cpu() && slots.scalar_type() == Scalar::Long && slots.dim() == 2 && slots.size(1) == k.size(2) &&
-                      (slots.size(0) == k.size(0) || slots.size(0) == 1),
-                  "slots must be int64 (batch or 1, time) on the CPU");
-  const Slots found{static_cast<const int64_t*>(slots.data_ptr()), slots.size(0) == 1 ? 0 : slots.stride(0), slots.stride(1),
-                    cache.size(2), paged};
-  const int64_t end = paged ? cache.size(0) * cache.size(2) : cache.size(2);
-  for (int64_t row = 0; row < slots.size(0); ++row)
-    for (int64_t token = 0; token < slots.size(1); ++token)
+// slots: int64 (time,) or (batch or 1, time).
+Slots slots_of(const Tensor& slots, const View& k, const View& cache, bool paged) {
+  STD_TORCH_CHECK(slots.is_cpu() && slots.scalar_type() == Scalar::Long && (slots.dim() == 1 || slots.dim() == 2),
+                  "slots must be int64 (time,) or (batch or 1, time) on the CPU");
+  const int64_t rows = slots.dim() == 2 ? slots.size(0) : 1, time = slots.size(-1);
+  STD_TORCH_CHECK(time == k.size[2] && (rows == k.size[0] || rows == 1), "slots must be one for each token");
+  const Slots found{static_cast<const int64_t*>(slots.data_ptr()), rows == 1 ? 0 : slots.stride(0), slots.stride(-1), cache.size[2], paged};
+  const int64_t end = paged ? cache.size[0] * cache.size[2] : cache.size[2];
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t token = 0; token < time; ++token)
       STD_TORCH_CHECK(found.at(row, token) >= 0 && found.at(row, token) < end, "slots must be places of the cache");
-  STD_TORCH_CHECK(distinct(found, paged ? k.size(0) : slots.size(0), slots.size(1)), "slots must be places of one token each");
+  STD_TORCH_CHECK(distinct(found, paged ? k.size[0] : rows, time), "slots must be places of one token each");
   return found;
 }
 
 // The tokens of one run as the only row of a batch, and the places of the cache that they go to.
-Heads run_of(const Tensor& x, const Tensor& cache, const Slots& slots, int64_t row, int64_t token) {
+Heads run_of(const View& x, const View& cache, const Slots& slots, int64_t row, int64_t token) {
   const int64_t slot = slots.at(row, token), page = slots.paged ? slot / slots.size : row, place = slots.paged ? slot % slots.size : slot;
-  const int64_t bytes = x.scalar_type() == Scalar::Float ? 4 : 2;
-  const auto* from = static_cast<const char*>(x.data_ptr()) + bytes * (row * x.stride(0) + token * x.stride(2));
-  auto* to = static_cast<char*>(cache.data_ptr()) + bytes * (page * cache.stride(0) + place * cache.stride(2));
-  return {from, to, x.size(1), 0, x.stride(1), x.stride(2), 0, cache.stride(1), cache.stride(2)};
+  return {x.data + x.bytes * (row * x.stride[0] + token * x.stride[2]), cache.data + x.bytes * (page * cache.stride[0] + place * cache.stride[2]),
+          x.size[1], 0, x.stride[1], x.stride[2], 0, cache.stride[1], cache.stride[2]};
 }
 
 Turn turn_from(Turn turn, int64_t row, int64_t token) {
@@ -138,42 +103,65 @@ void copied(const Heads& x, int64_t bytes, int64_t channels, int64_t count) {
                   static_cast<const char*>(x.from) + bytes * (head * x.from_head + token * x.from_time), bytes * channels);
 }
 
-void turn_into_cache_(Tensor q, Tensor k, Tensor v, Tensor cosine, Tensor sine, Tensor k_cache, Tensor v_cache, Tensor slots,
-                      bool paged, int64_t start, int64_t blocks, bool adjacent) {
-  const Turn of_q = turn_of(q, cosine, sine, start, blocks, adjacent, false);
-  const Turn of_k = turn_of(k, cosine, sine, start, blocks, adjacent, false);
-  const Kind kind = kind_of(q);
-  check_together(q, k);
-  STD_TORCH_CHECK(v.dim() == 4 && v.is_cpu() && v.stride(3) == 1 && kind_of(v) == kind && v.size(0) == k.size(0) && v.size(2) == k.size(2),
-                  "v must have the dtype, batch and time of k, its channels side by side");
-  check_cache(k, k_cache, paged);
-  check_cache(v, v_cache, paged);
-  STD_TORCH_CHECK(k_cache.size(0) == v_cache.size(0) && k_cache.size(2) == v_cache.size(2), "both caches must have the same places");
-  check_memory(q, k, v, k_cache, v_cache);
+void turn_into_cache(const Step& step, const Turn& turn, const Tensor& slots, bool paged) {
+  const auto& [q, k, v, k_cache, v_cache] = step;
+  step.check(paged);
   const Slots to = slots_of(slots, k, k_cache, paged);
   const Heads queries = heads_of(q, q);
-  const int64_t batch = q.size(0), time = q.size(2), bytes = kind == Kind::float32 ? 4 : 2;
-  const int64_t channels = q.size(1) * q.size(3) + k.size(1) * k.size(3) + v.size(1) * v.size(3);
+  const int64_t batch = q.size[0], time = q.size[2], channels = q.size[1] * q.size[3] + k.size[1] * (k.size[3] + v.size[3]);
   if (batch == 0 || time == 0 || channels == 0) return;
   const int64_t pieces = (time + kTokens - 1) / kTokens, of_piece = std::min(time, kTokens) * channels;
   const auto rows = best_level().rows;
   torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t row = piece / pieces, first = piece % pieces * kTokens, last = std::min(time, first + kTokens);
-      rows(queries, of_q, kind, row, first, last);
+      rows(queries, turn, q.kind, row, first, last);
       for (int64_t token = first, next; token < last; token = next) {
         next = to.run(row, token, last);
-        rows(run_of(k, k_cache, to, row, token), turn_from(of_k, row, token), kind, 0, 0, next - token);
-        copied(run_of(v, v_cache, to, row, token), bytes, v.size(3), next - token);
+        rows(run_of(k, k_cache, to, row, token), turn_from(turn, row, token), q.kind, 0, 0, next - token);
+        copied(run_of(v, v_cache, to, row, token), v.bytes, v.size[3], next - token);
       }
     }
   });
+}
+
+// Tensors as (batch, heads, time, channels), tables of four axes: for tracers as well.
+void turn_into_cache_(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& cosine, const Tensor& sine, const Tensor& k_cache,
+                      const Tensor& v_cache, const Tensor& slots, bool paged, int64_t start, int64_t blocks, bool adjacent) {
+  const Turn of_q = turn_of(q, cosine, sine, start, blocks, adjacent, false);
+  const Turn of_k = turn_of(k, cosine, sine, start, blocks, adjacent, false);
+  check_together(q, k);
+  STD_TORCH_CHECK(of_q.of_head == of_k.of_head, "heads of their own must be those of q and k");
+  turn_into_cache({view_of(q, false), view_of(k, false), view_of(v, false), view_of(k_cache, false), view_of(v_cache, false)}, of_q,
+                  slots, paged);
+}
+
+// All as it is given, see calls.cpp.
+void rotate_into_cache_(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& cosine, const Tensor& sine, const Tensor& k_cache,
+                        const Tensor& v_cache, const Tensor& slots, int64_t packed) {
+  const Form form = form_of(packed);
+  const bool by = form.time_first;
+  const Step step{view_of(q, by), view_of(k, by), view_of(v, by), view_of(k_cache, by), view_of(v_cache, by)};
+  turn_into_cache(step, turn_of(cosine, sine, form, step.q, step.k), slots, form.paged);
+}
+
+void refuse(torch::stable::detail::StableLibrary& library) {
+  library.impl("rotate_into_cache_", TORCH_BOX(&Followed<decltype(rotate_into_cache_)>::refused));
 }
 
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(posenc, library) {
   library.def("turn_into_cache_(Tensor(a!) q, Tensor k, Tensor v, Tensor cosine, Tensor sine, Tensor(b!) k_cache, Tensor(c!) v_cache, Tensor slots, bool paged, int start, int blocks, bool adjacent) -> ()");
+  library.def("rotate_into_cache_(Tensor(a!) q, Tensor k, Tensor v, Tensor cosine, Tensor sine, Tensor(b!) k_cache, Tensor(c!) v_cache, Tensor slots, int form) -> ()");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(posenc, CPU, library) { library.impl("turn_into_cache_", TORCH_BOX(&turn_into_cache_)); }
+STABLE_TORCH_LIBRARY_IMPL(posenc, CPU, library) {
+  library.impl("turn_into_cache_", TORCH_BOX(&turn_into_cache_));
+  library.impl("rotate_into_cache_", TORCH_BOX(&rotate_into_cache_));
+}
+
+STABLE_TORCH_LIBRARY_IMPL(posenc, Python, library) { refuse(library); }
+STABLE_TORCH_LIBRARY_IMPL(posenc, FuncTorchDynamicLayerFrontMode, library) { refuse(library); }
+STABLE_TORCH_LIBRARY_IMPL(posenc, Negative, library) { refuse(library); }
+STABLE_TORCH_LIBRARY_IMPL(posenc, Tracer, library) { refuse(library); }

@@ -8,6 +8,25 @@
 
 #include "tensors.h"
 
+namespace posenc {
+
+void turn_all(const Heads& queries, const Turn& of_q, const Heads& keys, const Turn& of_k, Kind kind, int64_t batch, int64_t time,
+              const Level& level) {
+  const int64_t pieces = (time + kTokens - 1) / kTokens, heads = queries.heads + keys.heads;
+  if (batch == 0 || time == 0 || heads == 0) return;
+  const int64_t of_piece = std::max<int64_t>(1, std::min(time, kTokens) * heads * of_q.channels);
+  const auto rows = level.rows;
+  torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t row = piece / pieces, first = piece % pieces * kTokens, last = std::min(time, first + kTokens);
+      rows(queries, of_q, kind, row, first, last);
+      if (keys.heads) rows(keys, of_k, kind, row, first, last);
+    }
+  });
+}
+
+}  // namespace posenc
+
 namespace {
 
 using namespace posenc;
@@ -27,18 +46,7 @@ void turn_into(const Tensor& q, const Tensor& to_q, const Tensor* k, const Tenso
     check_together(q, *k);
     keys = heads_of(*k, *to_k);
   }
-  const int64_t batch = q.size(0), time = q.size(2), pieces = (time + kTokens - 1) / kTokens;
-  const int64_t heads = queries.heads + keys.heads;
-  if (batch == 0 || time == 0 || heads == 0) return;
-  const int64_t of_piece = std::max<int64_t>(1, std::min(time, kTokens) * heads * q.size(3));
-  const auto rows = level.rows;
-  torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t row = piece / pieces, first = piece % pieces * kTokens, last = std::min(time, first + kTokens);
-      rows(queries, of_q, kind, row, first, last);
-      if (k) rows(keys, of_k, kind, row, first, last);
-    }
-  });
+  turn_all(queries, of_q, keys, of_k, kind, q.size(0), q.size(2), level);
 }
 
 void turn_pair_(Tensor q, Tensor k, Tensor cosine, Tensor sine, int64_t start, int64_t blocks, bool adjacent, bool inverse) {

@@ -30,6 +30,15 @@ void check_alike(const Tensor& x, const Tensor& out);
 // k: of the kind, batch and width of q.
 void check_together(const Tensor& q, const Tensor& k);
 
+// All tokens of queries and of keys, turned by the table; keys.heads is 0 where there are none.
+void turn_all(const Heads& queries, const Turn& of_q, const Heads& keys, const Turn& of_k, Kind kind, int64_t batch, int64_t time,
+              const Level& level);
+
+// The same by angles, whose cosines and sines are made as they are wanted. places: int64 (batch or 1, time, axes); rates: int64
+// (kLimbs + 1, pairs), which must lie within the channels.
+void turn_all(const Heads& queries, const Heads& keys, Kind kind, int64_t batch, int64_t time, int64_t channels,
+              const Tensor& places, const Tensor& rates, double factor, int64_t start, int64_t blocks, bool adjacent, bool inverse);
+
 // A level that this processor has, by its name: for tests.
 const Level& level_named(const std::string& name);
 

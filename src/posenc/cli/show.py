@@ -80,7 +80,7 @@ def plain(value: Any) -> Any:
     if _is_encoding(value):
         return repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
     return str(value)
 
 

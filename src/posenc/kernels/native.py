@@ -20,7 +20,7 @@ KINDS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 #: Operators that a library of another version may lack.
-NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_", "turn_pair_into", "embedded_at")
+NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_", "turn_pair_into", "embedded_at", "rotate_")
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:
@@ -116,6 +116,11 @@ def channels(turn: Turn | Steady) -> tuple[int, int, bool]:
     """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
     pairing = turn.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
+
+
+def operator(name: str) -> Any:
+    """One of its operators as C++ calls it, without what Python adds to a call; None where there is no kernel."""
+    return getattr(torch.ops.posenc, name).default._op if MISSING is None else None
 
 
 def _like(x: Any, *_: Any) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from posenc import _check
 from posenc._array import Array
 from posenc.kernels import angles as kernel
 from posenc.kernels import native
-from posenc.torch.heads import heads_first, writable
+from posenc.torch import at_once
+from posenc.torch.heads import heads_first, still, writable, written
+from posenc.torch.memory import apart, beyond
 from posenc.torch.rotate import Impl, rotate, taken, triton_waves
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
@@ -50,7 +51,7 @@ def rotate_into_cache_(
     >>> torch.equal(keys[0, 0, 5], turned[0, 0, 0]), values.sum().item()
     (True, 16.0)
     """
-    if impl in ("auto", "native") and _at_once(turn, slots, layout, paged, q, k, v, k_cache, v_cache):
+    if at_once.rotated_into_cache_(turn, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
         return q
     name, _ = taken(q, k, turn, layout, impl)
     _check.truth("paged", paged)
@@ -63,6 +64,7 @@ def rotate_into_cache_(
         why = _unfit(*tensors[2:])
         if why is None:
             _into_cache(name, turn, tensors, slots, paged)
+            written(q, k_cache, v_cache)
             return q
         if impl == name:
             raise ValueError(f"impl must be one that can write these caches; got {impl!r}, but {why}. Use 'auto'.")
@@ -70,24 +72,6 @@ def rotate_into_cache_(
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
     return q.copy_(turned)
-
-
-def _at_once(turn: Any, slots: Any, layout: Any, paged: Any, *tensors: Any) -> bool:
-    """Whether the compiled kernel has done it. It looks at all that it is given before it writes; what it does not take is
-    looked at again, more slowly, by who can say what is wrong."""
-    if native.MISSING is not None or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return False
-    if not isinstance(turn, Turn) or not isinstance(paged, bool) or layout not in ("bhtd", "bthd"):
-        return False
-    try:
-        followed = torch.is_grad_enabled() and any(x.requires_grad for x in (turn.cos, turn.sin, *tensors))
-        if followed or forward_ad._current_level >= 0 or tensors[0].shape[3] != turn.dim:
-            return False
-        views = tensors if layout == "bhtd" else tuple(x.transpose(1, 2) for x in tensors)
-        native.into_cache(turn, *views, slots if slots.ndim == 2 else slots[None], paged)  # type: ignore[call-arg]
-    except (AttributeError, IndexError, RuntimeError, TypeError):
-        return False
-    return True
 
 
 def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
@@ -126,8 +110,7 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
             f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
         )
     for name, x in (("k", k), ("v", v)):
-        if torch.is_grad_enabled() and x.requires_grad:
-            raise ValueError(f"{name} must need no gradient, for a cache records none; got one that does. Detach it.")
+        still(name, x, "for a cache records none", "Detach it")
 
 
 def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:
@@ -192,43 +175,9 @@ def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) 
     if torch.compiler.is_compiling():
         return
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if any(_meet(cache, x) for x in (q, k, v)):
+        if not all(beyond(cache, x) for x in (q, k, v)):
             raise ValueError(f"{name} must have memory of its own; got that of q, k or v. Allocate it.")
-    if _meet(k_cache, v_cache) and not _beside(k_cache, v_cache):
+    if not apart(k_cache, v_cache):
         raise ValueError("v_cache must have memory of its own; got some of that of k_cache. Allocate it.")
-    if q.numel() and q.data_ptr() in (k.data_ptr(), v.data_ptr()):
+    if not (apart(q, k) and apart(q, v)):
         raise ValueError("q must have memory of its own, for it is turned where it is; got that of k or v. Clone one.")
-
-
-def _meet(one: Array, other: Array) -> bool:
-    """Whether what lies between the first and the last number of each meets."""
-    if not one.numel() or not other.numel():
-        return False
-    (begin, end), (first, last) = (
-        (x.data_ptr(), x.data_ptr() + x.element_size() * (_reach(x.shape, x.stride()) + 1)) for x in (one, other)
-    )
-    return bool(begin < last and first < end)
-
-
-def _reach(shape: Any, strides: Any) -> int:
-    return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-
-
-def _beside(one: Array, other: Array) -> bool:
-    """Whether two tensors share no number though their memory meets, as keys and values of one cache, in turn."""
-    apart = (other.data_ptr() - one.data_ptr()) / one.element_size()
-    if one.shape != other.shape or one.stride() != other.stride() or not apart.is_integer():
-        return False
-    axes = sorted(zip(one.stride(), one.shape, strict=True), reverse=True)
-    return not _share([axis for axis in axes if axis[1] > 1], int(apart))
-
-
-def _share(axes: list[tuple[int, int]], apart: int) -> bool:
-    """Whether some steps along axes (stride, size), the largest first, lead so far; True where axes reach into each other."""
-    if not axes:
-        return apart == 0
-    (stride, size), *rest = axes
-    if _reach([inner[1] for inner in rest], [inner[0] for inner in rest]) >= stride:
-        return True
-    steps = apart // stride
-    return any(-size < step < size and _share(rest, apart - step * stride) for step in (steps, steps + 1))

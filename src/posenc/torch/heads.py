@@ -8,6 +8,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
+from posenc.torch.memory import apart, overlaps
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
 
@@ -59,9 +60,30 @@ def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
 
 def writable(name: str, x: Array) -> None:
     """Refuse what cannot be turned in place."""
-    if torch.is_grad_enabled() and x.requires_grad:
-        raise ValueError(f"{name} must need no gradient to be turned in place; got one that does. Use rotate.")
-    if not torch.compiler.is_compiling() and torch._debug_has_internal_overlap(x) == 1:
+    still(name, x, "to be turned in place", "Use rotate")
+    if not torch.compiler.is_compiling() and overlaps(x):
         raise ValueError(
             f"{name} must not overlap itself in memory to be turned in place; got strides {x.stride()}. Clone it, or use rotate."
         )
+
+
+def writable_pair(q: Array, k: Array) -> None:
+    """Refuse queries and keys of which one cannot be turned in place, or not without the other."""
+    writable("q", q)
+    writable("k", k)
+    if not torch.compiler.is_compiling() and not apart(q, k):
+        raise ValueError(
+            "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
+        )
+
+
+def still(name: str, x: Array, why: str, instead: str) -> None:
+    """Refuse what needs a gradient where none is recorded."""
+    if torch.is_grad_enabled() and x.requires_grad:
+        raise ValueError(f"{name} must need no gradient {why}; got one that does. {instead}.")
+
+
+def written(*tensors: Array) -> None:
+    """Let autograd know of tensors that an operator of ours has written, so that one which it keeps is not taken for what it was."""
+    if not torch.compiler.is_compiling():
+        torch.autograd.graph.increment_version(tensors)

@@ -8,7 +8,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.heads import heads_first, made_for, writable
+from posenc.torch.heads import heads_first, made_for, still, writable_pair, written
 from posenc.torch.rotate import Impl, chosen, made, triton_waves
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
@@ -77,15 +77,9 @@ def rotate_normed_(
     """
     norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
     choice = _choice(q, k, turn, layout, impl)
-    for name, x in (("q", q), ("k", k)):
-        writable(name, x)
-    if not torch.compiler.is_compiling() and q.numel() and q.data_ptr() == k.data_ptr():
-        raise ValueError("k must be another tensor than q; got the same memory. Clone one.")
+    writable_pair(q, k)
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
-        if torch.is_grad_enabled() and weight.requires_grad:
-            raise ValueError(
-                f"{name} must need no gradient in place; got one that does. Use rotate_normed, or torch.no_grad()."
-            )
+        still(name, weight, "in place", "Use rotate_normed, or torch.no_grad()")
     if choice == "reference":
         turn = made(turn, q)
         q.copy_(_normed(q, q_weight, turn, *norm, layout))
@@ -96,6 +90,7 @@ def rotate_normed_(
         waves, channels = triton_waves(turn)
         weights = gpu.Norm(q_weight, k_weight, *norm)
         gpu.in_place(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
+        written(q, k)
     return q, k
 
 

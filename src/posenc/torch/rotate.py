@@ -12,7 +12,8 @@ from posenc import _check
 from posenc._array import Array
 from posenc.kernels import angles as kernel
 from posenc.kernels import blocks, native
-from posenc.torch.heads import alike, heads_first, writable
+from posenc.torch import at_once
+from posenc.torch.heads import alike, heads_first, writable_pair, written
 from posenc.torch.turns import Angles
 from posenc.turn import LAYOUTS, Layout, Turn
 
@@ -49,6 +50,9 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     >>> q.shape, k.shape
     (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
+    both: tuple[Array, Array] | None = at_once.rotated(q, k, turn, layout, impl)
+    if both is not None:
+        return both
     name, _ = taken(q, k, turn, layout, impl)
     if name == "reference":
         turn = made(turn, q)
@@ -78,13 +82,10 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     >>> turned is q
     True
     """
+    if at_once.rotated_(q, k, turn, layout, impl):
+        return q, k
     name, _ = taken(q, k, turn, layout, impl)
-    writable("q", q)
-    writable("k", k)
-    if not torch.compiler.is_compiling() and q.numel() and q.data_ptr() == k.data_ptr():
-        raise ValueError(
-            "k must be another tensor than q; got the same memory, which would be turned twice. Clone one."
-        )
+    writable_pair(q, k)
     if name == "reference":
         turn = made(turn, q)
         return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
@@ -99,6 +100,7 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
         kernel.in_place(first, second, turn.places, turn.rates, turn.steady)
     else:
         native.in_place(turn, first, second)
+    written(q, k)
     return q, k
 
 

@@ -1,0 +1,70 @@
+"""Which tensors share memory: what is written must lie apart from all else that is read or written."""
+
+from __future__ import annotations
+
+import torch
+
+from posenc._array import Array
+
+#: Stride, and places of the one tensor and of the other.
+Axis = tuple[int, int, int]
+
+
+def overlaps(x: Array) -> bool:
+    """Whether two numbers of x lie in one place, as far as can be seen: yes where an axis does not step over all that smaller
+    ones reach."""
+    known = torch._debug_has_internal_overlap(x)  # 0: no; 1: yes; 2: it does not look closer
+    return bool(known == 1 or (known == 2 and _folded(_axes(x, x))))
+
+
+def beyond(one: Array, other: Array) -> bool:
+    """Whether one ends in memory before the other begins."""
+    if not one.numel() or not other.numel():
+        return True
+    (begin, end), (first, last) = ((x.data_ptr(), x.data_ptr() + _extent(x)) for x in (one, other))
+    return bool(end <= first or last <= begin)
+
+
+def apart(one: Array, other: Array) -> bool:
+    """Whether two tensors share no number, as far as can be seen, though one may reach into the other's memory: as queries and
+    keys of one projection do, or keys and values of one cache."""
+    if beyond(one, other):
+        return True
+    bytes_behind = other.data_ptr() - one.data_ptr()
+    if one.ndim != other.ndim or one.element_size() != other.element_size() or bytes_behind % one.element_size():
+        return False
+    pairs = zip(one.shape, other.shape, one.stride(), other.stride(), strict=True)
+    alike = all(first == second or 1 in (a, b) for a, b, first, second in pairs)
+    return alike and not _meet(_axes(one, other), bytes_behind // one.element_size())
+
+
+def _axes(one: Array, other: Array) -> list[Axis]:
+    """Axes with more than one place in either, the largest stride first."""
+    axes = zip(one.stride(), other.stride(), one.shape, other.shape, strict=True)
+    kept = [(first if a > 1 else second, a, b) for first, second, a, b in axes if a > 1 or b > 1]
+    return sorted(kept, reverse=True)
+
+
+def _reach(axes: list[Axis]) -> int:
+    return max(sum((axis[which] - 1) * axis[0] for axis in axes) for which in (1, 2))
+
+
+def _extent(x: Array) -> int:
+    """Bytes from its first number to behind its last."""
+    return int(x.element_size() * (_reach(_axes(x, x)) + 1))
+
+
+def _folded(axes: list[Axis]) -> bool:
+    return any(_reach(axes[place + 1 :]) >= axis[0] for place, axis in enumerate(axes))
+
+
+def _meet(axes: list[Axis], behind: int) -> bool:
+    """Whether steps along the axes lead from the one tensor to the other, which begins so many numbers behind; True where axes
+    reach into each other."""
+    if not axes:
+        return behind == 0
+    (stride, one, other), *rest = axes
+    if _reach(rest) >= stride:
+        return True
+    steps = behind // stride
+    return any(-other < step < one and _meet(rest, behind - step * stride) for step in (steps, steps + 1))

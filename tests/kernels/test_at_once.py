@@ -1,0 +1,265 @@
+"""Calls that go to the compiled kernel at once: its bits, what is followed and so taken the slower way, what does not fit."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.overrides import TorchFunctionMode
+from torch.utils.flop_counter import FlopCounterMode
+
+import posenc
+from posenc import Partial, RoPE
+from posenc.kernels import native as kernel
+from posenc.torch import angles, at_once, rotate, rotate_, rotate_into_cache_
+from posenc.turn import Pairing, Turn
+
+native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
+RECORD = Partial(RoPE(dim=12, pairing="halves"), dim=18, start=3)
+LENGTH = 5
+
+
+def heads(count: int, layout: str = "bhtd", dtype: torch.dtype = torch.float32, dim: int = 18) -> torch.Tensor:
+    shape = (2, count, LENGTH, dim) if layout == "bhtd" else (2, LENGTH, count, dim)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(count)).to(dtype)
+
+
+def turns() -> list[Any]:
+    """Tables of two, three and four axes, of one row for all, of heads that differ, and angles."""
+    own, rows = RECORD.turn(torch.arange(4 * LENGTH).reshape(4, LENGTH)), torch.arange(2 * LENGTH).reshape(2, LENGTH)
+    every = RECORD.turn(torch.arange(8 * LENGTH).reshape(2, 4, LENGTH))
+    return [
+        RECORD.turn(torch.arange(LENGTH)),
+        RECORD.turn(rows),
+        RECORD.turn(rows[1:]),
+        Turn(own.cos, own.sin, own.pairing, 1.0, heads=4),
+        Turn(every.cos, every.sin, own.pairing, 1.0, heads=4),
+        angles(RECORD, torch.arange(LENGTH) + 2**30),
+        angles(RECORD, rows),
+    ]
+
+
+@native
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
+    for turn in turns():
+        q = heads(4, layout, dtype)
+        k = heads(2 if getattr(turn, "heads", None) is None else 4, layout, dtype).flip(-2)
+        wanted = rotate(q, k, turn, layout=layout, impl="reference")
+        found = at_once.rotated(q, k, turn, layout, "auto")
+        assert found is not None
+        assert all(x.stride() == y.stride() and x.device == y.device for x, y in zip(found, (q, k), strict=True))
+        assert at_once.rotated_(q, k, turn, layout, "native")
+        for pair in (found, (q, k)):
+            assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
+
+
+@native
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+def test_parts_of_one_projection(layout: Any) -> None:
+    """Queries and keys that reach into each other's memory and share no number; what lies between is not touched."""
+    fused = torch.randn(2, LENGTH, 8, 18, generator=torch.Generator().manual_seed(0))
+    before, turn = fused.clone(), RECORD.turn(torch.arange(LENGTH))
+    parts = fused[:, :, :5], fused[:, :, 5:7]
+    q, k = parts if layout == "bthd" else (part.transpose(1, 2) for part in parts)
+    wanted = rotate(q.clone(), k.clone(), turn, layout=layout, impl="reference")
+    made = at_once.rotated(q, k, turn, layout, "auto")
+    assert made is not None
+    assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
+    assert torch.empty_like(q).stride() == made[0].stride()
+    assert at_once.rotated_(q, k, turn, layout, "auto")
+    assert torch.equal(q, wanted[0])
+    assert torch.equal(k, wanted[1])
+    assert torch.equal(fused[:, :, 7:], before[:, :, 7:])
+
+
+class Passing(TorchFunctionMode):
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+class Other(torch.Tensor):
+    """A tensor of somebody else's."""
+
+
+@native
+@pytest.mark.parametrize("turn", [turns()[0], turns()[-1]], ids=["turn", "angles"])
+def test_what_is_followed_goes_the_slower_way(turn: Any) -> None:
+    seen: list[Any] = []
+
+    def at_once_of(q: Any, k: Any) -> Any:
+        seen.append(at_once.rotated(q, k, turn, "bhtd", "auto"))
+        seen.append(at_once.rotated_(q, k, turn, "bhtd", "auto") or None)
+        return q
+
+    q, k = heads(4), heads(2)
+    before = q.clone(), k.clone()
+    for mode in (FakeTensorMode(allow_non_fake_inputs=True), FlopCounterMode(display=False), Passing()):
+        with mode:
+            at_once_of(q, k)
+    with FakeTensorMode() as fake:
+        at_once_of(fake.from_tensor(q), fake.from_tensor(k))
+    with forward_ad.dual_level():
+        at_once_of(forward_ad.make_dual(q, torch.ones_like(q)), k)
+    at_once_of(q.clone().requires_grad_(), k)
+    at_once_of(q, torch.nn.Parameter(k))
+    at_once_of(q.as_subclass(Other), k)
+    at_once_of(torch._neg_view(q), k)
+    make_fx(at_once_of)(q, k)
+    torch.jit.trace(at_once_of, (q, k), check_trace=False)
+    torch.func.vmap(at_once_of)(q[None], k[None])
+    torch.func.grad(lambda x: at_once_of(x, k).sum())(q)
+    torch.func.functionalize(at_once_of)(q, k)
+    at_once_of(q.to("meta"), k.to("meta"))
+    at_once_of(q, k.to("meta"))
+    assert len(seen) == 2 * 16
+    assert all(found is None for found in seen)
+    assert torch.equal(q, before[0])
+    assert torch.equal(k, before[1])
+    with torch.no_grad(), torch.inference_mode():
+        at_once_of(q, torch.nn.Parameter(k).detach())
+    assert seen[-1] is True
+
+
+def learned(turn: Turn) -> Turn:
+    return Turn(turn.cos.clone().requires_grad_(), turn.sin, turn.pairing)
+
+
+def window(count: int, steps: tuple[int, int, int]) -> torch.Tensor:
+    return torch.randn(4000, generator=torch.Generator().manual_seed(0)).as_strided((2, count, LENGTH, 18), (*steps, 1))
+
+
+def bad() -> dict[str, dict[str, Any]]:
+    q, turn = heads(4), RECORD.turn(torch.arange(LENGTH))
+    own, wide = turns()[3], RoPE(dim=4098).turn(torch.arange(LENGTH))
+    pairing = turn.pairing
+    return {
+        "as many heads as differ": {"turn": own, "k": heads(2)},
+        "heads that the tables do not have": {"turn": Turn(own.cos, own.sin, pairing, 1.0, heads=3)},
+        "no heads": {"turn": Turn(own.cos[:0], own.sin[:0], pairing, 1.0, heads=0)},
+        "another batch": {"k": heads(2)[:1]},
+        "rows of another batch": {"turn": RECORD.turn(torch.zeros(3, LENGTH, dtype=torch.int64))},
+        "other places": {"turn": RECORD.turn(torch.arange(LENGTH + 1))},
+        "other places of keys": {"k": heads(2)[:, :, 1:]},
+        "another width": {"k": heads(2, dim=16)},
+        "axes": {"q": q[0]},
+        "axes of a turn": {"turn": RECORD.turn(torch.zeros(2, 1, LENGTH, dtype=torch.int64))},
+        "dtypes": {"k": heads(2).half()},
+        "float64": {"q": q.double(), "k": heads(2).double()},
+        "float64 turn": {"turn": RECORD.turn(torch.arange(LENGTH), dtype=torch.float64)},
+        "a turn of other pairs": {"turn": Turn(turn.cos, turn.sin, Pairing("halves", 18, 16))},
+        "sines of other places": {"turn": Turn(turn.cos, turn.sin[1:], pairing)},
+        "a learned turn": {"turn": learned(turn)},
+        "heads of too many channels": {"turn": wide, "q": heads(4, dim=4098), "k": heads(2, dim=4098)},
+        "channels apart": {"q": heads(4, dim=36)[..., ::2]},
+        "a turn on another device": {"turn": Turn(turn.cos.to("meta"), turn.sin.to("meta"), pairing)},
+        "no turn": {"turn": None},
+        "no tensor": {"q": None},
+        "layout": {"layout": "bdth"},
+        "another layout": {"layout": "bthd"},
+        "impl": {"impl": "torch"},
+        "places of angles": {"turn": angles(RECORD, torch.arange(LENGTH + 1))},
+        "rows of angles": {"turn": angles(RECORD, torch.zeros(3, LENGTH, dtype=torch.int64))},
+        "channels of angles": {"turn": angles(RoPE(dim=16), torch.arange(LENGTH))},
+    }
+
+
+def overlapping() -> dict[str, dict[str, Any]]:
+    both, fused = torch.zeros(2, 6, LENGTH, 18), torch.zeros(2, 6, LENGTH, 36)
+    return {
+        "one tensor": {"k": None},
+        "some heads of both": {"q": both[:, :4], "k": both[:, 3:]},
+        "some channels of both": {"q": fused[:, :4, :, :18], "k": fused[:, :4, :, 17:35]},
+        "heads that are one": {"k": heads(1).expand(2, 2, LENGTH, 18)},
+        "heads in each other": {"q": window(4, (360, 90, 17))},
+        "rows in each other": {"q": window(4, (359, 90, 18))},
+    }  # fmt: skip
+
+
+def call(case: dict[str, Any]) -> dict[str, Any]:
+    good = {"q": heads(4), "k": heads(2), "turn": RECORD.turn(torch.arange(LENGTH)), "layout": "bhtd", "impl": "auto"}
+    return {**good, **case}
+
+
+@native
+@pytest.mark.parametrize("name", bad())
+def test_what_does_not_fit(name: str) -> None:
+    """It is left to those who can say why, or can do it; nothing has been written."""
+    given = call(bad()[name])
+    tensors = [x for x in (given["q"], given["k"]) if isinstance(x, torch.Tensor)]
+    before = [x.clone() for x in tensors]
+    assert at_once.rotated(**given) is None
+    assert at_once.rotated_(**given) is False
+    assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
+
+
+@native
+@pytest.mark.parametrize("angled", [False, True], ids=["turn", "angles"])
+@pytest.mark.parametrize("name", overlapping())
+def test_what_overlaps_is_refused(name: str, angled: bool) -> None:
+    given = call(overlapping()[name])
+    if given["k"] is None:
+        given["k"] = given["q"]
+    if angled:
+        given["turn"] = angles(RECORD, torch.arange(LENGTH))
+    wanted = rotate(**{**given, "impl": "reference"})
+    made = at_once.rotated(**given)
+    assert made is not None
+    assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
+    assert at_once.rotated_(**given) is False
+    for impl in ("auto", "torch", "reference"):
+        with pytest.raises(ValueError, match=r"^(q must not overlap|k must not overlap|k must be another)"):
+            rotate_(**{**given, "impl": impl})
+
+
+@native
+def test_memory_of_two_kinds_of_strides() -> None:
+    """Nothing can be said of it, so it is refused; also where only one row tells them apart."""
+    base = torch.zeros(2 * 6 * LENGTH * 18)
+    q = base.as_strided((2, 4, LENGTH, 18), (6 * LENGTH * 18, LENGTH * 18, 18, 1))
+    k = base[18:].as_strided((2, 2, LENGTH, 18), (6 * LENGTH * 18, 18, 36, 1))
+    turn = RECORD.turn(torch.arange(LENGTH))
+    with pytest.raises(ValueError, match=r"^k must be another"):
+        rotate_(q, k, turn, layout="bhtd")
+    assert at_once.rotated_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
+    assert at_once.rotated_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
+
+
+@native
+@pytest.mark.parametrize("slow", [False, True])
+def test_autograd_hears_of_what_was_written(slow: bool) -> None:
+    """A tensor that it keeps and that has been turned since is an error, not a wrong gradient."""
+    turn, weight = RECORD.turn(torch.arange(LENGTH)), torch.ones(18, requires_grad=True)
+    way = Passing() if slow else nullcontext()
+    for by, (axis, impl) in product((turn, angles(RECORD, torch.arange(LENGTH))), product((0, 1), ("native", "auto"))):
+        pair = heads(4), heads(2)
+        loss = (pair[axis] * weight).sum()
+        with way:
+            rotate_(*pair, by, layout="bhtd", impl=impl)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    for which in range(3):
+        q, k, v, keys, values = heads(4), heads(2), heads(2), torch.zeros(2, 2, 9, 18), torch.zeros(2, 2, 9, 18)
+        loss = ((q, keys, values)[which] * weight).sum()
+        with way:
+            rotate_into_cache_(q, k, v, turn, keys, values, torch.arange(LENGTH), layout="bhtd")
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
+def test_the_form_of_a_pairing() -> None:
+    """Fields of 12 bits beside three for calls: nothing of it is lost, and none is guessed where it does not fit."""
+    form = Pairing("adjacent", 70, 64, 5, 2).form
+    assert (form & 7, *(form >> 3 + 12 * place & 4095 for place in range(5))) == (1, 70, 5, 32, 2, 0)
+    assert Pairing("halves", 4095, 4094, 1).form >> 51 == 0
+    assert Pairing("halves", 4096, 2).form == -1
+    assert Pairing("halves", 8, 8) == Pairing("halves", 8, 8, 0, 1)
+    assert eval(repr(Pairing("halves", 8, 8)), {"Pairing": Pairing}) == Pairing("halves", 8, 8)
+    assert posenc.RoPE(dim=8).turn(torch.arange(2)).pairing.form & 1
