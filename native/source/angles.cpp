@@ -85,6 +85,7 @@ void turn_all(const Heads& queries, const Heads& keys, Kind kind, int64_t batch,
   const int64_t tokens = std::min(time, kTokens), heads = queries.heads + keys.heads;
   if (batch == 0 || time == 0 || heads == 0) return;
   const int64_t pieces = (time + kTokens - 1) / kTokens, of_piece = std::max<int64_t>(1, tokens * heads * channels);
+  const bool streamed = batch * time * heads * channels * bytes_of(kind) >= kCached;
   const Level& level = best_level();
   // All batch rows of a piece follow each other, and share its table where they share their places.
   torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
@@ -94,7 +95,7 @@ void turn_all(const Heads& queries, const Heads& keys, Kind kind, int64_t batch,
       if (item == begin || row == 0 || places.size(0) != 1)
         level.waves(angles, places_of(places, row, first), last - first, table.cosine(), table.sine());
       const Turn turn{table.cosine(), table.sine(), 0, 0, angles.pairs, channels, start, blocks, angles.pairs / blocks,
-                      adjacent, inverse, first};
+                      adjacent, inverse, first, streamed};
       level.rows(queries, turn, kind, row, first, last);
       level.rows(keys, turn, kind, row, first, last);
     }

@@ -12,8 +12,8 @@ void baseline_waves(const Angles& angles, const int64_t* places, int64_t count, 
   waves(angles, places, count, cosine, sine);
 }
 
-void baseline_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind) {
-  sums_of_kind(x, y, out, scale, count, kind);
+void baseline_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind, bool streamed) {
+  sums_of_kind(x, y, out, scale, count, kind, streamed);
 }
 
 }  // namespace posenc

@@ -36,7 +36,7 @@ inline void awaited(const char* row, int64_t bytes) {
 Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table, double scale, const Level& level) {
   const Kind kind = kind_of(weight);
   check(ids, weight, table);
-  const int64_t batch = ids.size(0), time = ids.size(1), width = weight.size(1), bytes = kind == Kind::float32 ? 4 : 2;
+  const int64_t batch = ids.size(0), time = ids.size(1), width = weight.size(1), bytes = bytes_of(kind);
   const int64_t shape[] = {batch, time, width};
   Tensor out = torch::stable::new_empty(weight, shape, weight.scalar_type());
   if (batch == 0 || time == 0 || width == 0) return out;
@@ -46,6 +46,7 @@ Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table,
   auto* to = static_cast<char*>(out.data_ptr());
   const int64_t of_row = ids.stride(0), of_token = ids.stride(1), of_id = bytes * weight.stride(0);
   const int64_t of_place = table.stride(1), own = table.size(0) == 1 ? 0 : table.stride(0);
+  const bool streamed = batch * time * width * bytes >= kCached && (reinterpret_cast<intptr_t>(to) | width * bytes) % 64 == 0;
   // Rows of the batch inside: the row of a position that they share is read once.
   torch::stable::parallel_for(0, time, std::max<int64_t>(1, kSmallest / (batch * width)), [&](int64_t begin, int64_t end) {
     auto at = [&](int64_t row, int64_t token) { return rows + of_id * numbers[row * of_row + token * of_token]; };
@@ -56,7 +57,7 @@ Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table,
         else if (token + 1 < end)
           awaited(at(0, token + 1), bytes * width);
         level.sums(at(row, token), places + row * own + token * of_place,
-                   to + bytes * width * (row * time + token), static_cast<float>(scale), width, kind);
+                   to + bytes * width * (row * time + token), static_cast<float>(scale), width, kind, streamed);
       }
   });
   return out;

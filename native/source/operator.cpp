@@ -10,11 +10,12 @@
 
 namespace posenc {
 
-void turn_all(const Heads& queries, const Turn& of_q, const Heads& keys, const Turn& of_k, Kind kind, int64_t batch, int64_t time,
+void turn_all(const Heads& queries, Turn of_q, const Heads& keys, Turn of_k, Kind kind, int64_t batch, int64_t time,
               const Level& level) {
   const int64_t pieces = (time + kTokens - 1) / kTokens, heads = queries.heads + keys.heads;
   if (batch == 0 || time == 0 || heads == 0) return;
   const int64_t of_piece = std::max<int64_t>(1, std::min(time, kTokens) * heads * of_q.channels);
+  of_q.streamed = of_k.streamed = batch * time * heads * of_q.channels * bytes_of(kind) >= kCached;
   const auto rows = level.rows;
   torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, kSmallest / of_piece), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {

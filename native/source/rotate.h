@@ -6,6 +6,8 @@ namespace posenc {
 
 enum class Kind : int32_t { float32, bfloat16, float16 };
 
+inline int64_t bytes_of(Kind kind) { return kind == Kind::float32 ? 4 : 2; }
+
 // One tensor of queries or keys, (batch, heads, time, channels) by strides in elements; the last stride is 1.
 struct Heads {
   const void* from;
@@ -22,7 +24,8 @@ struct Turn {
   int64_t channels;                    // of a head
   int64_t start, blocks, half;         // blocks of 2·half channels, from channel `start` on
   bool adjacent, inverse;
-  int64_t begin = 0;  // the token of their first row
+  int64_t begin = 0;      // the token of their first row
+  bool streamed = false;  // whether new memory is written past the caches, as it is more than they hold
 };
 
 constexpr int kLimbs = 5;
@@ -42,8 +45,8 @@ using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t fi
 // Cosines and sines, (count, pairs) each, for places (count, axes).
 using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, float* cosine, float* sine);
 
-// x·scale + y, rounded once.
-using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind);
+// x·scale + y, rounded once; `streamed`: written past the caches, to whole lines of them.
+using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind, bool streamed);
 
 // A source compiled for the vectors that it is named after.
 struct Level {
@@ -64,12 +67,12 @@ inline const Level& best_level() { return levels().list[0]; }
 
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void baseline_waves(const Angles&, const int64_t*, int64_t, float*, float*);
-void baseline_sums(const void*, const float*, void*, float, int64_t, Kind);
+void baseline_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx2_waves(const Angles&, const int64_t*, int64_t, float*, float*);
-void avx2_sums(const void*, const float*, void*, float, int64_t, Kind);
+void avx2_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx512_waves(const Angles&, const int64_t*, int64_t, float*, float*);
-void avx512_sums(const void*, const float*, void*, float, int64_t, Kind);
+void avx512_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 
 }  // namespace posenc

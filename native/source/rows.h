@@ -1,129 +1,146 @@
-// The loops, compiled once a level. Everything here has internal linkage: code of one level must not be linked into another.
+// The loops that turn, compiled once a level. Everything here has internal linkage: code of one level must not be linked into another.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
+#include "kinds.h"
 #include "rotate.h"
+
+#if defined(__AVX512F__)
+#include "pairs512.h"
+#elif defined(__AVX2__)
+#include "pairs.h"
+#endif
 
 namespace {
 
 using namespace posenc;
 
-struct BFloat16 {
-  uint16_t bits;
-};
-struct Float16 {
-  uint16_t bits;
-};
-
-#if defined(__aarch64__)
-using Half = __fp16;  // GCC 12 has _Float16 in C++ for Intel alone
-#else
-using Half = _Float16;
+// Cosines and sines of one row and block, the sine with its sign, as the loops read them: those of whole groups in the order of
+// the level, then cosines of what is left over, then its sines.
+template <typename T, bool adjacent>
+inline void prepared(const float* cosine, const float* sine, float sign, int64_t pairs, float* waves) {
+  int64_t done = 0;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  done = prepared_groups<T, adjacent>(cosine, sine, sign, pairs, waves);
 #endif
-
-inline float widened(float value) { return value; }
-
-inline float widened(BFloat16 value) {
-  const uint32_t bits = static_cast<uint32_t>(value.bits) << 16;
-  float wide;
-  std::memcpy(&wide, &bits, 4);
-  return wide;
+  float *cosines = waves + 2 * done, *sines = cosines + pairs - done;
+  for (int64_t i = done; i < pairs; ++i) *cosines++ = cosine[i];
+  for (int64_t i = done; i < pairs; ++i) *sines++ = sign * sine[i];
 }
 
-inline float widened(Float16 value) {
-  Half half;
-  std::memcpy(&half, &value.bits, 2);
-  return static_cast<float>(half);
-}
-
-inline void put(float* place, float value) { *place = value; }
-
-// To the nearest, ties to even; a NaN stays one.
-inline void put(BFloat16* place, float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  place->bits = static_cast<uint16_t>((is_nan ? bits | 0x400000u : rounded) >> 16);
-}
-
-inline void put(Float16* place, float value) {
-  const Half half = static_cast<Half>(value);
-  std::memcpy(&place->bits, &half, 2);
-}
-
-}  // namespace
-
-#if defined(__AVX512F__)
-#include "vectors512.h"
-#elif defined(__AVX2__)
-#include "vectors.h"
-#endif
-
-namespace {
-
-// Pairs (first[i·step], second[i·step]) of one block; source and target may be one place.
-template <typename T, int step>
-inline void turned(const T* first, const T* second, T* to_first, T* to_second, const float* cosine, const float* sine,
-                   float sign, int64_t pairs) {
+// The pairs of one row and block, (x[i], x[i + pairs]) or (x[2i], x[2i + 1]); source and target may be one place.
+template <typename T, bool adjacent, bool streamed>
+inline void turned(const T* x, T* to, const float* waves, int64_t pairs) {
   int64_t done = 0;
 #if defined(__AVX2__)
-  if constexpr (step == 1)
-    done = turned_halves(first, second, to_first, to_second, cosine, sine, sign, pairs);
-  else
-    done = turned_adjacent(first, to_first, cosine, sine, sign, pairs);
+  done = turned_groups<adjacent, streamed>(x, to, waves, pairs);
 #endif
+  if (done == pairs) return;
+  const int64_t step = adjacent ? 2 : 1, apart = adjacent ? 1 : pairs;
+  const float *cosine = waves + done, *sine = cosine + pairs - done;  // each counted from pair 0
 #pragma omp simd
   for (int64_t i = done; i < pairs; ++i) {
-    const float a = widened(first[i * step]), b = widened(second[i * step]);
-    const float s = sign * sine[i];
-    put(to_first + i * step, a * cosine[i] - b * s);
-    put(to_second + i * step, a * s + b * cosine[i]);
+    const float a = widened(x[i * step]), b = widened(x[i * step + apart]), c = cosine[i], s = sine[i];
+    put(to + i * step, a * c - b * s);
+    put(to + i * step + apart, a * s + b * c);
   }
 }
 
+// Rows that follow each other as the memory lies: from one to the next, and how far ahead lie those that come after all of them.
+struct Line {
+  int64_t count, from, to, waves, from_ahead, to_ahead;
+};
+
+// The processor fetches ahead by itself in a run of memory, but not from one run to the next.
+inline void awaited(const void* place, int64_t bytes) {
+  for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(static_cast<const char*>(place) + byte, 0, 2);
+}
+
+template <typename T, bool adjacent, bool streamed>
+inline void turned_line(const T* from, T* to, const float* waves, const Line& line, int64_t pairs) {
+  for (int64_t row = 0; row < line.count; ++row, from += line.from, to += line.to, waves += line.waves) {
+    if (line.from_ahead != 0) {
+      awaited(from + line.from_ahead, 2 * pairs * sizeof(T));
+      if (!streamed && from != to) awaited(to + line.to_ahead, 2 * pairs * sizeof(T));
+    }
+    turned<T, adjacent, streamed>(from, to, waves, pairs);
+  }
+}
+
+// Channels beside those that are turned.
 template <typename T>
-inline void row(const T* from, T* to, const float* cosine, const float* sine, const Turn& turn) {
-  const float sign = turn.inverse ? -1.0f : 1.0f;
-  const int64_t width = 2 * turn.half * turn.blocks;
-  if (from != to && width != turn.channels) {
+inline void copied_line(const T* from, T* to, const Line& line, const Turn& turn) {
+  const int64_t end = turn.start + 2 * turn.half * turn.blocks;
+  for (int64_t row = 0; row < line.count; ++row, from += line.from, to += line.to) {
     std::memcpy(to, from, sizeof(T) * turn.start);
-    const int64_t end = turn.start + width;
     std::memcpy(to + end, from + end, sizeof(T) * (turn.channels - end));
   }
-  from += turn.start;
-  to += turn.start;
-  if (turn.adjacent) {
-    turned<T, 2>(from, from + 1, to, to + 1, cosine, sine, sign, turn.half * turn.blocks);
-    return;
+}
+
+constexpr int64_t kPrepared = 4096;  // pairs of which cosines and sines are kept ready: 32 KiB
+
+// Tokens first … last-1 of the heads that share a table, one or all of them.
+template <typename T, bool adjacent, bool streamed>
+inline void rows(const Heads& x, const Turn& turn, const T* from, T* to, const float* cosine, const float* sine, int64_t first,
+                 int64_t last, float* waves) {
+  const float sign = turn.inverse ? -1.0f : 1.0f;
+  const int64_t blocks = adjacent ? 1 : turn.blocks, pairs = turn.half * turn.blocks, half = pairs / blocks;
+  const bool beside = from != to && 2 * pairs != turn.channels;
+  // As the memory lies: all heads of a token together, or some tokens of each head.
+  const bool by_token = x.from_head < x.from_time || last - first == 1;
+  const int64_t tokens = by_token || pairs > kPrepared ? 1 : kPrepared / pairs;
+  for (int64_t begin = first, end; begin < last; begin = end) {
+    end = last - begin < tokens ? last : begin + tokens;
+    for (int64_t token = begin; token < end; ++token)
+      for (int64_t block = 0; block < blocks; ++block) {
+        const int64_t at = (token - turn.begin) * turn.of_time + block * half;
+        prepared<T, adjacent>(cosine + at, sine + at, sign, half, waves + 2 * ((token - begin) * pairs + block * half));
+      }
+    const T* line_from = from + begin * x.from_time;
+    T* line_to = to + begin * x.to_time;
+    Line line = by_token ? Line{x.heads, x.from_head, x.to_head, 0, 0, 0}
+                         : Line{end - begin, x.from_time, x.to_time, 2 * pairs, x.from_head, x.to_head};
+    for (int64_t left = by_token ? 1 : x.heads; left > 0; --left, line_from += x.from_head, line_to += x.to_head) {
+      if (left == 1) line.from_ahead = 0;
+      if (beside) copied_line(line_from, line_to, line, turn);
+      for (int64_t block = 0; block < blocks; ++block) {
+        const int64_t at = turn.start + 2 * half * block;
+        turned_line<T, adjacent, streamed>(line_from + at, line_to + at, waves + 2 * half * block, line, half);
+      }
+    }
   }
-  for (int64_t block = 0; block < turn.blocks; ++block) {
-    const int64_t at = 2 * turn.half * block, pair = turn.half * block;
-    turned<T, 1>(from + at, from + at + turn.half, to + at, to + at + turn.half, cosine + pair, sine + pair, sign,
-                 turn.half);
-  }
+}
+
+// Whether each half of each row is whole lines of the cache: only these are written past it.
+template <typename T>
+inline bool in_lines(const Heads& x, const Turn& turn, const T* to) {
+  const int64_t size = sizeof(T), run = turn.adjacent ? 2 * turn.half * turn.blocks : turn.half;
+  const int64_t places = reinterpret_cast<intptr_t>(to) | size * (x.to_head | x.to_time | turn.start | run);
+  return places % 64 == 0;
 }
 
 template <typename T>
 inline void rows(const Heads& x, const Turn& turn, int64_t batch, int64_t first, int64_t last) {
+  Heads some = x;
   const T* from = static_cast<const T*>(x.from) + batch * x.from_batch;
   T* to = static_cast<T*>(x.to) + batch * x.to_batch;
-  const float* cosine = turn.cosine + batch * turn.of_batch;
-  const float* sine = turn.sine + batch * turn.of_batch;
-  auto one = [&](int64_t head, int64_t token) {
-    const int64_t place = head * turn.of_head + (token - turn.begin) * turn.of_time;
-    row(from + head * x.from_head + token * x.from_time, to + head * x.to_head + token * x.to_time, cosine + place,
-        sine + place, turn);
-  };
-  // As the memory lies: all heads of a token together, or all tokens of a head.
-  if (x.from_head < x.from_time) {
-    for (int64_t token = first; token < last; ++token)
-      for (int64_t head = 0; head < x.heads; ++head) one(head, token);
-  } else {
-    for (int64_t head = 0; head < x.heads; ++head)
-      for (int64_t token = first; token < last; ++token) one(head, token);
+  const bool streamed = turn.streamed && x.from != x.to && in_lines(x, turn, to);
+  const auto loop = turn.adjacent ? (streamed ? rows<T, true, true> : rows<T, true, false>)
+                                  : (streamed ? rows<T, false, true> : rows<T, false, false>);
+  const int64_t pairs = turn.half * turn.blocks;
+  float near[2 * kPrepared];
+  float* waves = pairs <= kPrepared ? near : static_cast<float*>(std::malloc(2 * sizeof(float) * pairs));
+  if (turn.of_head != 0) some.heads = 1;
+  for (int64_t head = 0; head < x.heads; head += some.heads) {
+    const int64_t at = batch * turn.of_batch + head * turn.of_head;
+    loop(some, turn, from + head * x.from_head, to + head * x.to_head, turn.cosine + at, turn.sine + at, first, last, waves);
   }
+  if (waves != near) std::free(waves);
+#if defined(__AVX2__)
+  if (streamed) _mm_sfence();
+#endif
 }
 
 inline void rows_of_kind(const Heads& x, const Turn& turn, Kind kind, int64_t batch, int64_t first, int64_t last) {

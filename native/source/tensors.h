@@ -13,6 +13,8 @@ using torch::stable::Tensor;
 constexpr int64_t kTokens = 64;         // of one piece of work: their table stays in the cache for all heads
 constexpr int64_t kSmallest = 1 << 16;  // channels below which a second thread costs more than it gives
 
+constexpr int64_t kCached = 1 << 25;    // bytes, as much as caches hold of one result: larger ones are written past them
+
 // x: (batch, heads, time, channels) of float32, bfloat16 or float16, its channels side by side.
 Kind kind_of(const Tensor& x);
 Heads heads_of(const Tensor& from, const Tensor& to);
@@ -31,7 +33,7 @@ void check_alike(const Tensor& x, const Tensor& out);
 void check_together(const Tensor& q, const Tensor& k);
 
 // All tokens of queries and of keys, turned by the table; keys.heads is 0 where there are none.
-void turn_all(const Heads& queries, const Turn& of_q, const Heads& keys, const Turn& of_k, Kind kind, int64_t batch, int64_t time,
+void turn_all(const Heads& queries, Turn of_q, const Heads& keys, Turn of_k, Kind kind, int64_t batch, int64_t time,
               const Level& level);
 
 // The same by angles, whose cosines and sines are made as they are wanted. places: int64 (batch or 1, time, axes); rates: int64

@@ -35,10 +35,40 @@ def defined(ids: Any, weight: Any, table: Any, scale: float) -> Any:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_level_has_the_bits(level: str, dtype: torch.dtype) -> None:
-    for width in (1, 7, 15, 16, 31, 32, 50, 64):
+    for width in (*range(1, 41), 50, 64):
         ids, weight, table = made(dtype, width)
         wanted = defined(ids, weight, table, width**0.5)
         assert torch.equal(kernel.embedded_at(level, ids, weight, table[None], width**0.5), wanted)
+
+
+@native
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_more_than_caches_hold(level: str, dtype: torch.dtype) -> None:
+    """Results of 32 MiB and more go past the caches, where rows are whole lines of these."""
+    for width in (256, 250):
+        ids, weight, table = made(dtype, width, 1, 64)
+        ids, few = ids.expand(2**25 // (64 * width * weight.element_size()) + 1, 64), ids
+        wanted = defined(few, weight, table, 1.7).expand(*ids.shape, width)
+        assert torch.equal(kernel.embedded_at(level, ids, weight, table[None], 1.7), wanted)
+
+
+@native
+@pytest.mark.parametrize("level", LEVELS)
+def test_numbers_that_are_none(level: str) -> None:
+    """NaN whose bits a rounding could carry away, of the table and of the scale, infinities, and all of 16 bits."""
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).reshape(1024, 64)
+    odd = torch.tensor([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0x7F800000, 0xFF800000, 0, 0x3F800000, 0x34567890])
+    table = odd[torch.randint(0, len(odd), (1024, 64), generator=torch.Generator().manual_seed(9))].to(torch.int32)
+    ids = torch.arange(1024)[None]
+    for dtype in (torch.bfloat16, torch.float16):
+        for scale in (1.0, 0.37, float("inf"), float("nan")):
+            weight, places = every.view(dtype), table.view(torch.float32)
+            found, wanted = (
+                kernel.embedded_at(level, ids, weight, places[None], scale),
+                defined(ids, weight, places, scale),
+            )
+            assert ((found == wanted) | (found.isnan() & wanted.isnan())).all()
 
 
 @pytest.mark.parametrize("impl", [pytest.param("native", marks=native), "reference"])

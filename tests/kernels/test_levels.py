@@ -59,6 +59,56 @@ def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> None:
+    """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other; one token."""
+    for pairs in (*range(1, 41), 2048, 4097):
+        record = RoPE(dim=2 * pairs, pairing=pairing)
+        x = torch.randn(2, 5, 3, 2 * pairs, generator=seeded(pairs)).to(dtype)
+        for part in (x, x.transpose(1, 2), x[:, :, :1]):
+            checked(level, part, record.turn(torch.arange(part.shape[2]) * 999))
+
+
+@pytest.mark.parametrize("level", LEVELS[:-1] or LEVELS)  # the baseline writes large results as it writes small ones
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str) -> None:
+    """From 32 MiB on results go past the caches, if their rows are whole lines of these: rows that are, are not, and hold more."""
+    for pairing, width, dim, start in (
+        ("halves", 128, 128, 0),
+        ("adjacent", 128, 128, 0),
+        ("halves", 80, 80, 0),
+        ("halves", 128, 192, 32),
+        ("adjacent", 64, 70, 2),
+    ):
+        time = 2**25 // (32 * dim * torch.empty(0, dtype=dtype).element_size()) + 1
+        turn = Partial(RoPE(dim=width, pairing=pairing), dim=dim, start=start).turn(torch.arange(time))  # type: ignore[arg-type]
+        one = torch.randn(1, 1, time, dim, generator=seeded(dim)).to(dtype)
+        x = one.expand(1, 32, time, dim).contiguous()
+        if layout == "bthd":
+            x = x.transpose(1, 2).contiguous().transpose(1, 2)
+        assert torch.equal(native.into_new_at(level, x, turn), turn(one, layout="bhtd").expand(x.shape))
+
+
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_large_results_anywhere_in_memory(dtype: torch.dtype) -> None:
+    """Where lines of the cache begin elsewhere than rows; in place; and beside keys that are small."""
+    turn = RoPE(dim=64, pairing="halves").turn(torch.arange(1025))
+    one = torch.randn(1, 1, 1025, 64, generator=seeded(7)).to(dtype)
+    heads = 2**25 // (1025 * 64 * one.element_size()) + 1
+    q, k, wanted = one.expand(1, heads, -1, -1).contiguous(), one.clone(), turn(one, layout="bhtd")
+    for start in (0, 1, 16):
+        to_q, to_k = torch.empty(q.numel() + 16, dtype=dtype)[start:][: q.numel()].view(q.shape), torch.empty_like(k)
+        torch.ops.posenc.turn_pair_into(q, k, to_q, to_k, *native.table(turn), *native.channels(turn), False)
+        assert torch.equal(to_q, wanted.expand(q.shape))
+        assert torch.equal(to_k, wanted)
+    native.in_place(turn, q, k)
+    assert torch.equal(q, to_q)
+    assert torch.equal(k, wanted)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", BITS, ids=str)
 def test_blocks_and_slices(level: str, dtype: torch.dtype) -> None:
     """Blocks, and heads that begin anywhere in memory: a view one channel in, every second token, heads behind time."""
     places = torch.randint(0, 100_000, (2, 7, 2), generator=seeded(1))
@@ -101,3 +151,18 @@ def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtyp
             checked(level, ones, turn)
             made = turn(ones, layout="bhtd").float()
             assert scale < 2.0**-20 or bool((made != 0).all())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_tables_of_numbers_that_are_none(level: str, pairing: Any) -> None:
+    """NaN whose bits a rounding could carry away, signalling ones, infinities: none of them becomes a number."""
+    odd = torch.tensor(
+        [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFF80FFFF, 0x7FC00000, 0x7F800000, 0xFF800000, 0, 0x3F800000]
+    )
+    bits = odd[torch.randint(0, len(odd), (2, 6, 46), generator=seeded(5))].to(torch.int32)
+    turn = Turn(*bits.view(torch.float32), Pairing(pairing, 92, 92))
+    for dtype in BITS:
+        x = torch.randn(2, 3, 6, 92, generator=seeded(6))
+        x[0, 1] = float("inf")
+        checked(level, x.to(dtype), turn)
