@@ -10,7 +10,7 @@ from posenc.turn import Pairing, Turn
 
 if TYPE_CHECKING:
     from posenc.catalog import CATALOG
-    from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+    from posenc.compose import Backward, Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
     from posenc.encodings.additive_grape import AdditiveGRAPE
     from posenc.encodings.alibi import ALiBi
     from posenc.encodings.axial_layouts import axial
@@ -98,6 +98,7 @@ __all__ = [
     "Adds",
     "AxialLearned",
     "AxialRoPE",
+    "Backward",
     "Biases",
     "BoundedALiBi",
     "CayleySTRING",
@@ -199,6 +200,7 @@ _HOMES = {
     "AdditiveGRAPE": "posenc.encodings.additive_grape",
     "AxialLearned": "posenc.encodings.axial_learned",
     "AxialRoPE": "posenc.encodings.axial_rope",
+    "Backward": "posenc.compose",
     "BoundedALiBi": "posenc.encodings.bounded_alibi",
     "CATALOG": "posenc.catalog",
     "CayleySTRING": "posenc.encodings.cayley_string",

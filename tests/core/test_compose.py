@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.compose import Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
+from posenc.compose import Backward, Concatenated, LearnedScale, Partial, PerLayer, Scaled, Sum
 
 SINE = posenc.Sinusoidal(dim=6)
 PLACES = np.array([[0, 1, 77], [3, 2**40, 5]])
@@ -51,6 +51,15 @@ def test_concatenated_widens_and_keeps_the_embedding():
     assert wide.shape == (2, 3, 11)
     assert np.array_equal(wide[..., :5], x)
     assert np.array_equal(wide[..., 5:], SINE.embed(PLACES))
+
+
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_backward_is_the_turn_by_negative_positions(pairing):
+    rope = posenc.RoPE(dim=8, pairing=pairing, scaling=posenc.YaRN(factor=8.0, original=128))
+    x = np.random.default_rng(0).normal(size=(2, 3, 8))
+    assert np.array_equal(Backward(rope).turn(PLACES)(x), rope.turn(-PLACES)(x))
+    assert np.array_equal(Backward(Backward(rope)).turn(PLACES)(x), rope.turn(PLACES)(x))
+    assert Backward(rope).turn(PLACES).factor == rope.attention_factor != 1.0
 
 
 @pytest.mark.parametrize("start", [0, 3, 5])
@@ -100,6 +109,7 @@ REFUSED = [
     (lambda: Partial(SINE, dim=8), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=4), ValueError, r"^dim must be an integer from 8"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=9, start=2), ValueError, r"^start must leave room for the 8 channels"),
+    (lambda: Backward(SINE), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
     (lambda: PerLayer(()), TypeError, r"^layers must be a tuple of records, at least one; got \(\)"),
     (lambda: PerLayer((1,)), TypeError, r"^layers must be a tuple of records or None; got 1"),
     (lambda: PerLayer((None,)).at(1), ValueError, r"^layer must be an integer from 0 to 0; got 1"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 import posenc
-from posenc import Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
-from posenc.models import from_config
+from posenc import Backward, Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
+from posenc.models import diagnose, diff, from_config, plan_context, to_config
 
 LLAMA31 = {
     "factor": 8.0,
@@ -230,3 +231,40 @@ def test_a_base_of_deepseek_v4_beside_a_dict_for_each_type_does_not_count():
         {"model_type": "deepseek_v4", "rope_parameters": nested, "rope_theta": 1e4, "num_hidden_layers": 4}
     )
     assert {group.rotation.encoding.base for group in found.groups} <= {5.0, 7.0}
+
+
+NANOCHAT = {"model_type": "nanochat", "rope_theta": 5e4, "head_dim": 64, "hidden_size": 512, "num_hidden_layers": 2}
+
+
+def test_nanochat_turns_the_other_way_round():
+    plain = RoPE(64, 5e4, "halves")
+    found = from_config(NANOCHAT)
+    assert found.groups[0].encodings == (Backward(plain),)
+    written = to_config(found, {name: NANOCHAT[name] for name in NANOCHAT if name != "rope_theta"})
+    assert from_config(written).groups[0].encodings == (Backward(plain),)
+    assert {way.checked for way in plan_context(NANOCHAT, length=8192).ways} == {
+        "read back through from_config: the same records"
+    }
+    (line,) = diff(Backward(plain), plain).fields
+    assert line.line() == "encoding: Backward of RoPE and RoPE"
+
+
+def test_a_turn_the_wrong_way_round_is_named_whichever_was_meant():
+    forward, places = RoPE(64, pairing="halves"), np.arange(9)
+    q = np.random.default_rng(0).normal(size=(9, 64))
+    for meant, other in ((forward, Backward(forward)), (Backward(forward), forward)):
+        assert diagnose(meant, {"q": q, "q_rotated": meant.turn(places)(q)}).agree
+        (finding,) = diagnose(meant, {"q": q, "q_rotated": other.turn(places)(q)}).findings
+        assert (finding.name, finding.sentence) == ("sign", "Queries and keys turn the other way round.")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "reason"),
+    [("hunyuan_vl_text", "cuts its sections through the two channels of a pair: take XDRoPE"), ("vjepa2", "repeats its angles")],
+)  # fmt: skip
+def test_no_stated_pairing_reads_what_is_no_rotation_of_pairs(model_type: str, reason: str):
+    for stated in ({}, {"pairing": "halves", "rope_theta": 1e4}):
+        with pytest.raises(
+            ValueError, match=f"model_type must be one whose rotation is read; got '{model_type}', which {reason}"
+        ):
+            from_config({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 2}, stated=stated)

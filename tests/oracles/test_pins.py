@@ -41,6 +41,7 @@ OF_OTHERS = {
     "LearnedScale",
     "Concatenated",
     "Partial",
+    "Backward",
     "DAPE",
     "DAPEv2",
     "GatedBias",

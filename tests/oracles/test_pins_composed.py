@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-from oracles import concatenated, learned_scale, partial, scaled, summed
+from oracles import backward, concatenated, learned_scale, partial, scaled, summed
 
 
 class Learned(SimpleNamespace):
@@ -41,3 +41,15 @@ def test_a_slice_turns() -> None:
     rope = RoPE(dim=2, base=10_000.0, pairing="adjacent", head_dim=2)
     turned = partial.rotated(SimpleNamespace(encoding=rope, start=1, dim=4), [9.0, 1.0, 0.0, 8.0], 1)
     assert [round(float(value), 12) for value in turned] == [9.0, round(math.cos(1), 12), round(math.sin(1), 12), 8.0]
+
+
+def test_a_turn_goes_the_other_way_round() -> None:
+    rope = RoPE(dim=2, base=10_000.0, pairing="halves", head_dim=2)
+    turned = backward.rotated(SimpleNamespace(encoding=rope), [1.0, 2.0], 1)
+    wanted = [math.cos(1) + 2 * math.sin(1), 2 * math.cos(1) - math.sin(1)]
+    assert [round(float(value), 12) for value in turned] == [round(value, 12) for value in wanted]
+
+
+def test_the_channels_of_a_pair_are_swapped_by_either_pairing() -> None:
+    for pairing, wanted in (("adjacent", [1, 0, 3, 2]), ("halves", [2, 3, 0, 1])):
+        assert backward._swapped(SimpleNamespace(pairing=pairing), [0, 1, 2, 3]) == wanted

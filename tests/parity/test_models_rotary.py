@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 from model_peers import ask, draw
 from model_peers.ledger import BY_HAND, REASONS, SETTINGS, TYPES, TYPES_BY_HAND, VERIFIED
 from model_peers.rotary import names, peer
-from posenc import Partial
+from posenc import Backward, Partial
 from posenc.models import LayerGroup, from_config
 
 pytestmark = pytest.mark.parity
@@ -34,9 +34,14 @@ def check(name: str, settings: dict[str, Any]) -> None:
         check_group(name, module, group)
 
 
+def unwrapped(record: Any) -> Any:
+    """What turns, without the head around it and whichever way round."""
+    return unwrapped(record.encoding) if isinstance(record, Partial | Backward) else record
+
+
 def check_group(name: str, module: torch.nn.Module, group: LayerGroup) -> None:
     one, record = peer(name), group.rotation
-    inner = record.encoding if isinstance(record, Partial) else record
+    inner = unwrapped(record)
     labels = (group.attention, "main" if group.attention == "sliding_attention" else "compress")
     vision, axes = group.part == "vision", getattr(inner, "axes", 1)
     if axes == 1:
@@ -57,7 +62,8 @@ def check_group(name: str, module: torch.nn.Module, group: LayerGroup) -> None:
         assert torch.equal(turn.cos, cos)
         assert torch.equal(turn.sin, sin)
     x = torch.randn(1, ask.HEADS, 9, inner.head_dim, generator=generator).clamp(-4, 4)
-    ours = turn(x, layout="bhtd")
+    own = Backward(inner) if isinstance(record, Backward) else inner
+    ours = own.turn(positions, dtype=torch.float32)(x, layout="bhtd")
     theirs = ask.turned(one, x, made, inner.pairing, vision)
     assert (ours - theirs).abs().max() <= ROUNDINGS * max(1.0, inner.attention_factor)
 
@@ -100,7 +106,7 @@ def check_length(name: str, settings: dict[str, Any], length: int) -> None:
     frequencies, factor = made(config, None, seq_len=length)
     found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=length)
     record = next(group.rotation for group in found.groups if group.rotation is not None)
-    inner = record.encoding if isinstance(record, Partial) else record
+    inner = unwrapped(record)
     if getattr(inner, "axes", 1) == 1:
         assert torch.equal(inner.frequencies.float32(LIKE), frequencies)
         assert one.model_type == "phimoe" or inner.attention_factor == factor

@@ -1,9 +1,10 @@
 """Encodings made of encodings: records that wrap records."""
 
+from posenc.compose.backward import Backward
 from posenc.compose.concatenated import Concatenated
 from posenc.compose.partial import Partial
 from posenc.compose.per_layer import PerLayer
 from posenc.compose.scaled import LearnedScale, Scaled
 from posenc.compose.summed import Sum
 
-__all__ = ["Concatenated", "LearnedScale", "Partial", "PerLayer", "Scaled", "Sum"]
+__all__ = ["Backward", "Concatenated", "LearnedScale", "Partial", "PerLayer", "Scaled", "Sum"]

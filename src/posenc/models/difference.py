@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc.compose import Partial
+from posenc.compose import Backward, Partial
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.inspect import _text
 from posenc.models.canonical import canonical
@@ -223,6 +223,9 @@ def flat(record: Any) -> dict[str, Any]:
         inner = flat(record.encoding)
         start = inner.get("start", 0) if isinstance(record.encoding, Partial) else 0
         return inner | {"head_dim": record.dim, "start": record.start + start}
+    if isinstance(record, Backward):
+        inner = flat(record.encoding)
+        return inner | {"encoding": f"Backward of {inner['encoding']}"}
     for field in fields(record):
         value, name = getattr(record, field.name), field.name
         if name == "dim" and isinstance(record, Rotates):

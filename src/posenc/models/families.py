@@ -28,6 +28,7 @@ class Family:
     full layers; "doubled", twice hidden_size over heads; "memory" and "embedded", by keys of SAM 2 and of Qwen2-VL; "whole", all heads together; "projected", by CLVP's projection_dim.   last: whether the last channels of a head turn, not the first.
     rotated: the layer types that rotate; None for all with attention.   sharpens: whether logits are multiplied by
     m(mscale_all_dim)².   axes: how pairs are allotted to several axes, by its name in `axes.py`; empty for one axis.
+    backward: whether pairs turn by the negative of every angle.
     """
 
     pairing: Literal["adjacent", "halves", "interleave"] = "halves"
@@ -38,6 +39,7 @@ class Family:
     rotated: tuple[str, ...] | None = None
     sharpens: bool = False
     axes: str = ""
+    backward: bool = False
 
 
 #: Layer types without attention.
@@ -239,6 +241,7 @@ ALONE = {
     "gemma4_text": Family(head="global"),
     "gemma4_unified_text": Family(head="global"),
     "llama4_text": Family(pairing="adjacent"),
+    "nanochat": Family(backward=True),
     "recurrent_gemma": Family(partial=True, head="divided"),
     "pe_audio_encoder": Family(pairing="adjacent", part="audio"),
     "pe_audio_video_encoder": Family(pairing="adjacent", part="audio"),

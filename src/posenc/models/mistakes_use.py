@@ -88,7 +88,7 @@ _FLOATS = "Keep the frequencies in float32, outside of what .to(), .half() and .
 _TABLE = "Make the table as long as the sequence, or the rows from the positions themselves."
 
 USE: tuple[Mistake, ...] = (
-    Mistake("sign", "Queries and keys turn backwards.", "Turn by +position·frequency: (a·cos - b·sin, a·sin + b·cos).", setting(query_turns=-1.0, key_turns=-1.0), True),
+    Mistake("sign", "Queries and keys turn the other way round.", "Negate the sine: (a·cos - b·sin, a·sin + b·cos) turns by +position·frequency, as all but NanoChat do.", setting(query_turns=-1.0, key_turns=-1.0), True),
     Mistake("sine for cosine", "cos and sin are exchanged.", "Return and take them in the order cos, sin.", setting(swapped=True), True),
     Mistake("pairs mixed", "The frequencies are laid out for one pairing, the channels turned by the other.", "Lay both out alike: (w0, w0, w1, w1, ...) for adjacent pairs, (w0, w1, ..., w0, w1, ...) for halves.", setting(mixed=True), True),
     Mistake("off by one", "Queries are at positions one too high.", _ZERO, setting(query_shift=1), True),
@@ -105,8 +105,8 @@ USE: tuple[Mistake, ...] = (
     Mistake("not turned", "Neither queries nor keys are turned.", "Apply the rotation to both.", setting(query_turns=0.0, key_turns=0.0, query_factor=0.0, key_factor=0.0), True),
     Mistake("keys not turned", "Keys are not turned.", "Apply the rotation to queries and keys.", setting(key_turns=0.0, key_factor=0.0), True),
     Mistake("queries not turned", "Queries are not turned.", "Apply the rotation to queries and keys.", setting(query_turns=0.0, query_factor=0.0), True),
-    Mistake("one turned backwards", "Keys turn backwards, queries do not.", "Turn both by +position·frequency: the product then depends on the difference.", setting(key_turns=-1.0), True),
-    Mistake("one turned backwards", "Queries turn backwards, keys do not.", "Turn both by +position·frequency: the product then depends on the difference.", setting(query_turns=-1.0), True),
+    Mistake("one turned backwards", "Keys turn the other way round, queries do not.", "Turn both alike: the product then depends on the difference.", setting(key_turns=-1.0), True),
+    Mistake("one turned backwards", "Queries turn the other way round, keys do not.", "Turn both alike: the product then depends on the difference.", setting(query_turns=-1.0), True),
     Mistake("attention factor on one side", "The attention factor {meant:.6g} multiplies {side} alone.", "Multiply queries and keys by it, so logits by its square.", one_sided, True),
     Mistake("wrong axis", "The number of the head is taken for the position.", "Say which axis is which: positions run along the tokens.", setting(axis="heads"), True),
     Mistake("wrong axis", "The number of the batch row is taken for the position.", "Say which axis is which: positions run along the tokens.", setting(axis="batch"), True),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from posenc import _check
-from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rope import RoPE
 from posenc.models.load import loaded
@@ -17,7 +16,7 @@ from posenc.models.planner_snippets import Target, sees, snippets, wrapped
 from posenc.models.planner_ways import Way, ways
 from posenc.models.read import from_config
 from posenc.models.records import LayerGroup, ModelPositions
-from posenc.models.rotation import rotation
+from posenc.models.rotation import rotation, unwrapped
 
 #: Beyond this the search for the least base takes too long to be waited for.
 LONGEST_BOUND = 1 << 17
@@ -80,7 +79,7 @@ def plan_context(
         trained, said = _check.integer("trained", trained, 2, LONGEST), "stated by the caller"
     typical = min(4096, trained) if typical is None else _check.integer("typical", typical, 2, LONGEST)
     record = group.rotation
-    inner = record.encoding if isinstance(record, Partial) else record
+    inner = unwrapped(record)
     if record is None or not isinstance(inner, RoPE):
         raise ValueError(
             f"config must have layers that rotate by one plain rotation; got {record!r:.100}. No way is known for others."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc.compose import Partial
+from posenc.compose import Backward, Partial
 from posenc.doors import Rotates
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, YaRN
@@ -46,7 +46,9 @@ def sees(group: LayerGroup) -> bool:
 
 def wrapped(record: Rotates | None, inner: RoPE) -> Rotates:
     """The new rotation in the head of the old one."""
-    return replace(record, encoding=inner) if isinstance(record, Partial) else inner
+    if isinstance(record, Partial | Backward):
+        return replace(record, encoding=wrapped(record.encoding, inner))
+    return inner
 
 
 def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[str, Any]:

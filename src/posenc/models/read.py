@@ -176,8 +176,19 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     return value
 
 
+#: What types do that no pairing describes: a statement of one would be read, fluently and wrong.
+UNPAIRED = {
+    "hunyuan_vl_text": "cuts its sections through the two channels of a pair: take XDRoPE, with the sections of the file",
+    "vjepa2": "repeats its angles over channels in another order than it pairs them, which no record does",
+}
+
+
 def _stated_family(model_type: str, known: ModelClass, stated: Mapping[str, Any]) -> Family:
     """The habits of a model type that is not in the table: its pairing must be stated."""
+    if model_type in UNPAIRED:
+        raise ValueError(
+            f"model_type must be one whose rotation is read; got {model_type!r}, which {UNPAIRED[model_type]}."
+        )
     if "pairing" not in stated:
         raise ValueError(
             f"model_type must be one that is known here, or its pairing must be stated; got {_check.shown(model_type)}. "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.compose import Partial
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, Proportional, YaRN
 from posenc.models.records import LayerGroup
+from posenc.models.rotation import unwrapped
 
 #: Keys of rope_parameters that belong to a scaling, and are replaced with it.
 SCALING_KEYS = (
@@ -65,9 +65,9 @@ def of_group(group: LayerGroup) -> dict[str, Any] | None:
     record = group.rotation
     if record is None:
         return None
-    inner = record.encoding if isinstance(record, Partial) else record
+    inner = unwrapped(record)
     if not isinstance(inner, RoPE):
         raise ValueError(f"scaling must be one that a config can state here; got {record!r:.80}. Write it by hand.")
-    share = {"partial_rotary_factor": inner.dim / record.head_dim} if isinstance(record, Partial) else {}
+    share = {"partial_rotary_factor": inner.dim / record.head_dim} if inner.dim != record.head_dim else {}
     heat = {} if group.query_temperature is None else {"llama_4_scaling_beta": group.query_temperature.scale}
     return {**share, **heat, **rope_parameters(inner)}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from posenc.compose import Backward
 from posenc.encodings.temperature import StepTemperature
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.frequencies import YaRN
@@ -129,6 +130,7 @@ def group(
     pairing = pairing_of(fields, family)
     allotment, sections = _allotment(values, head.width, model_type, family)
     record = rope.rotation(values, head, pairing, longest, options.length, options.numerics, allotment)
+    record = Backward(record) if family.backward else record
     return LayerGroup(
         part=family.part,
         attention=kind,

@@ -9,7 +9,7 @@ from functools import singledispatch
 import numpy as np
 
 from posenc import _check
-from posenc.compose import Partial
+from posenc.compose import Backward, Partial
 from posenc.doors import Encoding
 from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.dual_base import DualBaseRoPE
@@ -39,6 +39,16 @@ class Rotation:
     def radians(self) -> np.ndarray:
         """The frequencies as float64; shape (pairs,)."""
         return np.array([float(frequency) for frequency in self.frequencies])
+
+
+def unwrapped(record: Encoding | None) -> Encoding | None:
+    """What turns, without the head around it and whichever way round.
+
+    >>> from posenc import Backward, Partial, RoPE
+    >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
+    True
+    """
+    return unwrapped(record.encoding) if isinstance(record, Partial | Backward) else record
 
 
 @singledispatch
@@ -76,6 +86,12 @@ def _(record: Partial) -> Rotation | None:
         return None
     first, second = (tuple(record.start + channel for channel in part) for part in (inner.first, inner.second))
     return replace(inner, dim=record.dim, first=first, second=second)
+
+
+@rotation.register
+def _(record: Backward) -> Rotation | None:
+    inner = rotation(record.encoding)
+    return None if inner is None else replace(inner, first=inner.second, second=inner.first)
 
 
 def _of_pairs(pairing: Pairing, frequencies: Frequencies, factor: float, axis: tuple[int, ...] = ()) -> Rotation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.compose import Concatenated, LearnedScale, Partial, Scaled, Sum
+from posenc.compose import Backward, Concatenated, LearnedScale, Partial, Scaled, Sum
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -50,5 +50,15 @@ COMPOSED: tuple[Row, ...] = (
         "Black et al. 2022, arXiv:2204.06745",
         ("partial_rotary_factor", "rotary_pct (GPT-NeoX)", "rotary_dim (GPT-J)", "qk_rope_head_dim (DeepSeek)"),
         "To leave channels of a head free of position: the first ones turn, or the last ones.",
+    ),
+    Row(
+        Backward,
+        (
+            Backward(RoPE(dim=6, pairing="halves")),
+            Backward(RoPE(dim=4, base=100.0, scaling=YaRN(factor=8.0, original=128))),
+        ),
+        "no paper: released code of NanoChat; the rotation is Su et al. 2021, arXiv:2104.09864",
+        ("NanoChatRotaryEmbedding", "rotate_half of (b, -a)"),
+        "To run weights that were trained with the other sign.",
     ),
 )

@@ -1,0 +1,47 @@
+"""A rotation the other way round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _check
+from posenc._array import Array
+from posenc.doors import Params, Role, Rotates
+from posenc.encodings._of_one import OfOne
+from posenc.turn import Turn, of_pairs
+
+
+@dataclass(frozen=True)
+class Backward(OfOne, Rotates):
+    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another record by the negative of each angle.
+
+    NanoChat turns so. Scores at a distance are those of the encoding at the negative distance, so weights that were trained
+    with the one run wrong, and fluently, with the other. It is also the encoding with the two channels of every pair swapped.
+
+    encoding: a record that rotates pairs, such as RoPE. An attention factor stays what it is.
+
+    Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> from posenc.encodings.rope import RoPE
+    >>> Backward(RoPE(dim=2)).turn([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
+    [[0.5403, -0.8415]]
+    """
+
+    encoding: Rotates
+
+    def __post_init__(self) -> None:
+        _check.instance("encoding", self.encoding, Rotates, "a record that rotates")
+
+    @property
+    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
+        return self.encoding.roles
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        turn = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
+        return Turn(turn.cos, -turn.sin, turn.pairing, turn.factor, turn.heads)
