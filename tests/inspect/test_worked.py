@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from posenc import CATALOG, LogNTemperature, StepTemperature, XPos, _array
+from posenc import CATALOG, Backward, LogNTemperature, StepTemperature, XPos, _array
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Biases, Rotates, Scores
 from posenc.encodings.alibi import ALiBi
@@ -89,7 +89,7 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
         assert abs(expected - complex(a, b)) < 2e-5
     scaled = getattr(inner, "scaling", None) is not None or not isinstance(getattr(inner, "ladder", 0), int)
     if hasattr(inner, "frequencies") and not record.shapes:
-        number = 7 + getattr(record, "axis", (0, 0))[1]
+        number = -7 if isinstance(record, Backward) else 7 + getattr(record, "axis", (0, 0))[1]
         assert (f"angle = {number} · " if scaled else f"angle = {number} / ") in example.steps[1].said
     assert any("keeps its length" in line for line in example.lines()) == ("isometry" in record.claims)
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from posenc import _array
+from posenc.compose import Backward
 from posenc.doors import Rotates
 from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
@@ -98,7 +99,9 @@ def _frequencies(record: Rotates, question: Question, cosine: np.ndarray, sine: 
 
 
 def _places(record: Rotates, question: Question, pairs: int) -> np.ndarray:
-    """The coordinate that each pair turns by: that of its axis, where the record says which."""
+    """The coordinate that each pair turns by: that of its axis, where the record says which; its negative, where it turns backward."""
+    if isinstance(record, Backward):
+        return -_places(record.encoding, question, pairs)
     return np.array([question.coordinate(axis) for axis in getattr(record, "axis", (0,) * pairs)])
 
 
