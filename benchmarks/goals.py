@@ -136,7 +136,6 @@ REASONS = {
     "decoding, 32 rows, float32": "on this machine a copy alone takes about as long as the goal",
     "decoding, 32 rows, bfloat16": SIXTEEN,
     "turned into a cache": "on this machine a copy of queries, keys and values alone takes up to half of the goal",
-    "without the binary, decoding": "plain PyTorch has a call for each step, and checks arguments as the kernel's path does",
     "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which are not the bits of the reference",
     "forward and backward": "results and gradients are new tensors here; the prototype overwrote its arguments and the gradient that came",
     "cosines and sines, 100 000": "an angle of 160 bits is made for every number, where the prototype had double precision",

@@ -263,3 +263,71 @@ def test_the_form_of_a_pairing() -> None:
     assert Pairing("halves", 8, 8) == Pairing("halves", 8, 8, 0, 1)
     assert eval(repr(Pairing("halves", 8, 8)), {"Pairing": Pairing}) == Pairing("halves", 8, 8)
     assert posenc.RoPE(dim=8).turn(torch.arange(2)).pairing.form & 1
+
+
+def single(count: int, layout: str, dtype: torch.dtype, rows: int, dim: int = 12) -> torch.Tensor:
+    shape = (rows, count, 1, dim) if layout == "bhtd" else (rows, 1, count, dim)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(count)).to(dtype)
+
+
+@pytest.mark.parametrize("layout", ["bhtd", "bthd"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: int, monkeypatch: Any) -> None:
+    """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors themselves."""
+    monkeypatch.setattr(kernel, "MISSING", "left out")
+    record = RoPE(dim=12, pairing="halves")
+    for places in (torch.tensor([9]), torch.tensor([[9]]), torch.arange(rows)[:, None]):
+        turn, axis = record.turn(places), layout.index("h")
+        q, k = single(4, layout, dtype, rows), single(2, layout, dtype, rows)
+        wide = torch.zeros(*q.shape[:axis], 7, *q.shape[axis + 1 :], dtype=dtype)
+        inside = wide.narrow(axis, 1, 4).copy_(q)
+        wanted, before = rotate(q, k, turn, layout=layout, impl="reference"), (q.clone(), k.clone())
+        for impl in ("torch", "auto"):
+            for first in (q, inside):
+                found = at_once.rotated(first, k, turn, layout, impl)
+                assert found is not None
+                assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
+                assert found[0].is_contiguous()
+            assert all(torch.equal(a, b) for a, b in zip((q, k), before, strict=True))
+            pair = q.clone(), k.clone()
+            assert at_once.rotated_(*pair, turn, layout, impl)
+            assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
+        assert at_once.rotated(q, k, turn, layout, "native") is None
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"k": single(2, "bhtd", torch.float32, 3)},
+        {"k": single(2, "bhtd", torch.bfloat16, 2)},
+        {"k": single(2, "bhtd", torch.float32, 2, 10)},
+        {"q": single(4, "bhtd", torch.float64, 2), "k": single(2, "bhtd", torch.float64, 2)},
+        {"q": torch.zeros(2, 4, 2, 12), "k": torch.zeros(2, 2, 2, 12)},
+        {"q": torch.zeros(2, 4, 12)},
+        {"q": torch.zeros(2, 12000, 1, 12)},
+        {"q": single(4, "bhtd", torch.float32, 2).requires_grad_()},
+        {"turn": RoPE(dim=12).turn(torch.tensor([1]))},
+        {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(3)[:, None])},
+        {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(2))},
+        {"turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1]), dtype=torch.float64)},
+        {"turn": Partial(RoPE(dim=10, pairing="halves"), dim=12).turn(torch.tensor([1]))},
+        {"turn": angles(RoPE(dim=12, pairing="halves"), torch.tensor([1]))},
+        {"layout": "bthd"},
+        {"layout": "bdth"},
+    ],
+)
+def test_what_is_no_single_token(case: dict[str, Any]) -> None:
+    pair = {"q": single(4, "bhtd", torch.float32, 2), "k": single(2, "bhtd", torch.float32, 2)}
+    given = {**pair, "turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), "layout": "bhtd", "impl": "torch"}
+    assert at_once.rotated(**given) is not None
+    assert at_once.rotated(**{**given, **case}) is None
+    assert at_once.rotated_(**{**given, **case}) is False
+
+
+def test_single_tokens_that_share_memory() -> None:
+    turn, both = RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), torch.zeros(1, 6, 1, 12)
+    for q, k in ((both, both), (both[:, :4], both[:, 3:]), (both[:, 3:], both[:, :4])):
+        assert at_once.rotated_(q, k, turn, "bhtd", "torch") is False
+    assert at_once.rotated_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
+    assert at_once.rotated_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False

@@ -12,19 +12,21 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from posenc.kernels import native
+from posenc.kernels import native, tokens
 from posenc.torch.turns import Angles
 from posenc.turn import Turn
 
-IMPLS = ("auto", "native")
+IMPLS = ("auto", "native", "torch")
 #: What a layout adds to `Pairing.form`, what caches in pages do, and how far left the number of heads of a table is.
 LAYOUTS = {"bhtd": 0, "bthd": 2}
 PAGED, HEADS = 4, 51
+HEADS_AXIS = {"bhtd": 1, "bthd": 2}
 #: What operators raise where they do not take something, and the names above where they do not know it.
 UNFIT = (RuntimeError, TypeError, KeyError, OverflowError)
 # Asked for once: looking a function up takes as long as many a check.
 _compiling = torch.compiler.is_dynamo_compiling
 _recording, _overridden = torch.is_grad_enabled, torch._C._is_torch_function_mode_enabled
+_transformed = torch._C._are_functorch_transforms_active
 _written = torch._C._increment_version
 _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _waves = map(
     native.operator,
@@ -34,8 +36,10 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _waves = map(
 
 def rotated(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> Any:
     """q and k turned into new memory; None where that is left to others."""
-    if native.MISSING is not None or _compiling() or impl not in IMPLS:
+    if _compiling() or impl not in IMPLS:
         return None
+    if impl == "torch" or native.MISSING is not None:
+        return tokens.into_new(q, k, turn, HEADS_AXIS[layout]) if _token(q, k, turn, layout, impl) else None
     try:
         if type(turn) is Turn:
             if _unfollowed(q, k, turn.cos, turn.sin):
@@ -50,8 +54,13 @@ def rotated(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> Any:
 
 def rotated_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
     """Whether q and k have been turned where they are."""
-    if native.MISSING is not None or _compiling() or impl not in IMPLS:
+    if _compiling() or impl not in IMPLS:
         return False
+    if impl == "torch" or native.MISSING is not None:
+        if not (_token(q, k, turn, layout, impl) and _beyond(q, k)):
+            return False
+        tokens.in_place(q, k, turn, HEADS_AXIS[layout])
+        return True
     try:
         if type(turn) is Turn:
             if not _unfollowed(q, k, turn.cos, turn.sin):
@@ -70,7 +79,7 @@ def rotated_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
 
 def rotated_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
     """Whether q has been turned where it is, k into its cache, and v copied. tensors: q, k, v and both caches."""
-    if native.MISSING is not None or _compiling() or impl not in IMPLS or type(paged) is not bool:
+    if native.MISSING is not None or _compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
         return False
     q, k, v, k_cache, v_cache = tensors
     try:
@@ -89,6 +98,26 @@ def rotated_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: An
         return False
     _written((q, k_cache, v_cache))
     return True
+
+
+def _token(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
+    """Whether plain PyTorch is to turn them, and they are one token a row that nobody follows."""
+    return (
+        impl != "native"
+        and type(turn) is Turn
+        and layout in ("bhtd", "bthd")
+        and _unfollowed(q, k, turn.cos, turn.sin)
+        and not _transformed()
+        and tokens.fit(q, k, turn, HEADS_AXIS[layout])
+    )
+
+
+def _beyond(q: Any, k: Any) -> bool:
+    """Whether each is a piece of memory of its own."""
+    if not (q.is_contiguous() and k.is_contiguous()):
+        return False
+    apart = q.data_ptr() - k.data_ptr()
+    return bool(apart >= k.nbytes or -apart >= q.nbytes)
 
 
 def _form(turn: Turn) -> int:
