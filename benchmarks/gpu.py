@@ -51,8 +51,15 @@ def main(arguments: list[str] | None = None) -> int:
     for case in cases("cuda", small=False):
         figures.append(measured(checked(case), given.rounds))
         show(figures[-1])
-    given.out.write_text(json.dumps({"benchmark": "gpu", "machine": machine(), "cases": figures}, indent=1) + "\n")
+        write(given.out, {"benchmark": "gpu", "machine": machine(), "cases": figures})  # what was measured is not lost
     return 0
+
+
+def write(place: Path, figures: dict[str, Any]) -> None:
+    """The whole file or none of it."""
+    beside = place.with_name(f".{place.name}.partial")
+    beside.write_text(json.dumps(figures, indent=1) + "\n")
+    beside.replace(place)
 
 
 def check() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -79,3 +80,23 @@ def test_every_case_is_right_in_the_interpreter() -> None:
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert ran.stdout.count("are right; left out: none") == 4
+
+
+def test_what_was_measured_before_it_stopped_is_kept(benchmark: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(benchmark, "cases", lambda *_, **__: iter(["first", "second"]))
+    monkeypatch.setattr(benchmark, "checked", lambda case: case)
+    monkeypatch.setattr(benchmark, "machine", dict)
+    monkeypatch.setattr(benchmark, "show", lambda figures: None)
+
+    def measured(case: str, rounds: int) -> str:
+        if case == "second":
+            raise KeyboardInterrupt
+        return case
+
+    monkeypatch.setattr(benchmark, "measured", measured)
+    place = tmp_path / "gpu.json"
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.main(["--out", str(place)])
+    assert json.loads(place.read_text()) == {"benchmark": "gpu", "machine": {}, "cases": ["first"]}
+    assert [path.name for path in tmp_path.iterdir()] == ["gpu.json"]
