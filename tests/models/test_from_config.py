@@ -268,3 +268,12 @@ def test_no_stated_pairing_reads_what_is_no_rotation_of_pairs(model_type: str, r
             ValueError, match=f"model_type must be one whose rotation is read; got '{model_type}', which {reason}"
         ):
             from_config({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 2}, stated=stated)
+
+
+def test_the_wrong_way_round_is_named_between_configs():
+    llama = NANOCHAT | {"model_type": "llama", "num_attention_heads": 8}
+    for meant, other in ((NANOCHAT, llama), (llama, NANOCHAT)):
+        (finding,) = diagnose(meant, other).findings
+        assert (finding.name, finding.sentence) == ("sign", "Queries and keys turn the other way round.")
+    both = diagnose(NANOCHAT, llama | {"rope_theta": 1e4}).findings
+    assert {finding.name for finding in both} == {"sign", "base"}

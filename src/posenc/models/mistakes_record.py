@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from posenc.compose import Backward
 from posenc.frequencies import Proportional
 from posenc.models.mistake import Changed, Hints, Mistake, with_rope
 from posenc.models.use import Parts, Use, parts
@@ -113,6 +115,13 @@ def proportional(use: Use, hints: Hints) -> Changed:
             yield changed, {"got": "a ladder of its own", "meant": "the ladder of the whole head"}
 
 
+def other_way(use: Use, hints: Hints) -> Changed:
+    """Between configs alone: running code that does so is found among its uses."""
+    if hints.target is not None:
+        turned = use.record.encoding if isinstance(use.record, Backward) else Backward(use.record)
+        yield replace(use, record=turned), {}
+
+
 _THETA = "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}."
 
 RECORD: tuple[Mistake, ...] = (
@@ -121,6 +130,7 @@ RECORD: tuple[Mistake, ...] = (
     Mistake("exponent doubled", "The exponent is 4i/d: i already runs in steps of two, and is doubled once more.", "Use base^(-2i/{width}), where i counts pairs.", exponent("double"), True),
     Mistake("exponent to the ends", "The exponent is i/(d/2-1), that of tensor2tensor's sinusoids.", "Use base^(-2i/{width}).", exponent("ends"), True),
     Mistake("base", "The base is {got:g} where {meant:g} is meant.", _THETA, base),
+    Mistake("sign", "Queries and keys turn the other way round.", "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone turns by -position·frequency.", other_way),
     Mistake("layout", "Channels are paired {got} where {meant} is meant.", "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", layout),
     Mistake("partial ignored", "The whole head of {got} channels turns where only {meant} do.", "Turn the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", whole_head),
     Mistake("partial twice", "Only {got} of {dim} channels turn where {meant} are meant: the share is taken twice.", "Take the share of the head once.", share_twice),
