@@ -1,6 +1,6 @@
 #include "rows.h"
+#include "runs.h"
 #include "sums.h"
-#include "waves.h"
 
 namespace posenc {
 
@@ -8,8 +8,12 @@ void baseline_rows(const Heads& x, const Turn& turn, Kind kind, int64_t batch, i
   rows_of_kind(x, turn, kind, batch, first, last);
 }
 
-void baseline_waves(const Angles& angles, const int64_t* places, int64_t count, float* cosine, float* sine) {
-  waves(angles, places, count, cosine, sine);
+void baseline_waves(const Angles& angles, const int64_t* places, int64_t count, const Output& out) {
+  waves(angles, places, count, out);
+}
+
+void baseline_steps(const Angles& angles, Block* steps) {
+  steps_of(angles, steps);
 }
 
 void baseline_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind, bool streamed) {

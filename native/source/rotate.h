@@ -30,6 +30,13 @@ struct Turn {
 
 constexpr int kLimbs = 5;
 
+constexpr int64_t kBlock = 64;  // pairs whose steps stay in the first cache
+
+// Cosines and sines of a block of pairs at one position.
+struct alignas(64) Block {
+  double cosine[kBlock], sine[kBlock];
+};
+
 // Whole positions times frequencies, of which cosines and sines are to be made, times a factor.
 struct Angles {
   const uint64_t* rates;  // fractions of a turn a step: kLimbs limbs below 2^32, the topmost first, each for all pairs
@@ -37,13 +44,33 @@ struct Angles {
   int64_t axes, pairs;
   double factor;
   bool fine;  // whether a frequency is so small that all its limbs are needed
+  const Block* steps = nullptr;  // waves of the first steps, for runs; without them every row is made alone
+};
+
+constexpr int64_t kSteps = 16;     // positions whose waves are made beforehand, for runs; for each block of pairs, one more
+constexpr int64_t kLeastRun = 48;  // consecutive positions below which that is not worth it
+inline int64_t blocks_of(int64_t pairs) { return (pairs + kBlock - 1) / kBlock * (kSteps + 1); }
+
+enum class Order : int32_t { apart, cosine_first, sine_first };  // two tables; or one, cosine and sine of a pair by turns
+
+// Where rows of cosines and sines go.
+struct Output {
+  float* cosine;
+  float* sine;
+  int64_t stride;           // from row to row
+  int64_t cosines, sines;   // of a row, of as many pairs; the last one of either may be left out
+  Order order;
+  bool past_cache;  // rows lie on whole lines of memory, and are so many that none stays in the cache
 };
 
 // Turn tokens first … last-1 of one batch row.
 using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t first, int64_t last);
 
-// Cosines and sines, (count, pairs) each, for places (count, axes).
-using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, float* cosine, float* sine);
+// Cosines and sines for places (count, axes).
+using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, const Output& out);
+
+// The steps of angles: blocks_of(pairs).
+using Steps = void (*)(const Angles&, Block* steps);
 
 // x·scale + y, rounded once; `streamed`: written past the caches, to whole lines of them.
 using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind, bool streamed);
@@ -52,6 +79,7 @@ using Sums = void (*)(const void* x, const float* y, void* out, float scale, int
 struct Level {
   Rows rows;
   Waves waves;
+  Steps steps;
   Sums sums;
   const char* name;
 };
@@ -66,13 +94,16 @@ const Levels& levels();
 inline const Level& best_level() { return levels().list[0]; }
 
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
-void baseline_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void baseline_waves(const Angles&, const int64_t*, int64_t, const Output&);
+void baseline_steps(const Angles&, Block*);
 void baseline_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
-void avx2_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void avx2_waves(const Angles&, const int64_t*, int64_t, const Output&);
+void avx2_steps(const Angles&, Block*);
 void avx2_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
-void avx512_waves(const Angles&, const int64_t*, int64_t, float*, float*);
+void avx512_waves(const Angles&, const int64_t*, int64_t, const Output&);
+void avx512_steps(const Angles&, Block*);
 void avx512_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
 
 }  // namespace posenc

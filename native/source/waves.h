@@ -30,6 +30,22 @@ struct Pair {
   typename V::Real cosine, sine;
 };
 
+template <typename V>
+inline Pair<V> read(const Block& block, int64_t i) {
+  return {V::read(block.cosine + i), V::read(block.sine + i)};
+}
+
+template <typename V>
+inline void write(Block& block, int64_t i, const Pair<V>& pair) {
+  V::write(block.cosine + i, pair.cosine);
+  V::write(block.sine + i, pair.sine);
+}
+
+template <typename V>
+inline Pair<V> product(const Pair<V>& a, const Pair<V>& b) {
+  return {V::difference(a.cosine, b.cosine, a.sine, b.sine), V::sum(a.sine, b.cosine, a.cosine, b.sine)};
+}
+
 // The lower 32 bits of each number as a float: as the last bits of 2^52 + number.
 template <typename V>
 inline typename V::Real real(typename V::Whole number, double less = 0.0) {
@@ -91,9 +107,20 @@ inline Pair<One> far(uint64_t place, uint64_t sign, const uint64_t* rates, int64
   return waves_of<One>(from, left, sign);
 }
 
-// Cosines and sines of pairs `i`, `i + 1`, … of one place, whose coordinates lie below 2^32.
+inline uint64_t magnitude(int64_t place) {
+  return place < 0 ? uint64_t{0} - static_cast<uint64_t>(place) : static_cast<uint64_t>(place);
+}
+
+// Whether `near` reads enough at this place.
+inline bool is_near(const Angles& angles, const int64_t* place) {
+  bool all = !angles.fine;
+  for (int64_t axis = 0; axis < angles.axes; ++axis) all &= magnitude(place[axis]) <= kLow;
+  return all;
+}
+
+// Cosines and sines of pairs `i`, `i + 1`, … of one place whose coordinates lie below 2^32.
 template <typename V>
-inline void put_waves(const Angles& angles, const int64_t* place, int64_t i, float* cosine, float* sine) {
+inline Pair<V> near_at(const Angles& angles, const int64_t* place, int64_t i) {
   using Whole = typename V::Whole;
   Whole at;
   if (angles.axes == 1)
@@ -101,41 +128,37 @@ inline void put_waves(const Angles& angles, const int64_t* place, int64_t i, flo
   else
     at = V::picked(place, angles.axis + i);
   const Whole sign = at & kSign, behind = Whole{} - (at >> 63);  // all bits, or none
-  const Pair<V> pair = near<V>((at ^ behind) - behind, sign, angles.rates + i, angles.pairs);
-  V::store(cosine + i, pair.cosine * angles.factor);
-  V::store(sine + i, pair.sine * angles.factor);
+  return near<V>((at ^ behind) - behind, sign, angles.rates + i, angles.pairs);
 }
 
-inline uint64_t magnitude(int64_t place) {
-  return place < 0 ? uint64_t{0} - static_cast<uint64_t>(place) : static_cast<uint64_t>(place);
-}
-
-// One pair at a time, at any place; NaN where it is too far away.
-inline void put_far(const Angles& angles, const int64_t* place, float* cosine, float* sine) {
-  for (int64_t i = 0; i < angles.pairs; ++i) {
-    const int64_t at = place[angles.axes == 1 ? 0 : angles.axis[i]];
-    const Pair<One> pair = far(magnitude(at), static_cast<uint64_t>(at) & kSign, angles.rates + i, angles.pairs);
-    const double factor = magnitude(at) > kFarthest ? bits_of<double>(uint64_t{0x7ff8000000000000u}) : angles.factor;
-    One::store(cosine + i, pair.cosine * factor);
-    One::store(sine + i, pair.sine * factor);
+// The same at any place, one after the other; NaN where it is too far away.
+template <typename V>
+__attribute__((noinline)) Pair<V> far_at(const Angles& angles, const int64_t* place, int64_t i) {
+  double cosine[V::count], sine[V::count];
+  for (int lane = 0; lane < V::count; ++lane) {
+    const int64_t at = place[angles.axes == 1 ? 0 : angles.axis[i + lane]];
+    const Pair<One> pair = far(magnitude(at), static_cast<uint64_t>(at) & kSign, angles.rates + i + lane, angles.pairs);
+    const double kept = magnitude(at) > kFarthest ? bits_of<double>(uint64_t{0x7ff8000000000000u}) : 1.0;
+    cosine[lane] = pair.cosine * kept;
+    sine[lane] = pair.sine * kept;
   }
+  return {V::read(cosine), V::read(sine)};
 }
 
-inline void waves(const Angles& given, const int64_t* places, int64_t count, float* cosine, float* sine) {
-  const Angles angles = given;  // which no store can change
-  for (; count > 0; --count, places += angles.axes, cosine += angles.pairs, sine += angles.pairs) {
-    bool is_near = !angles.fine;
-    for (int64_t axis = 0; axis < angles.axes; ++axis) is_near &= magnitude(places[axis]) <= kLow;
-    if (!is_near) {
-      put_far(angles, places, cosine, sine);
-      continue;
-    }
-    int64_t i = 0;
+template <typename V>
+inline Pair<V> alone(const Angles& angles, const int64_t* place, int64_t i, bool close) {
+  return close ? near_at<V>(angles, place, i) : far_at<V>(angles, place, i);
+}
+
+// Calls `each` with the type of so many lanes, and the first of them, until all pairs from `begin` to `end` have been; one by
+// one those from `whole` on.
+template <typename Each>
+inline void in_lanes(int64_t begin, int64_t end, [[maybe_unused]] int64_t whole, Each each) {
+  int64_t i = begin;
 #if defined(__AVX2__)
-    for (; i + Many::count <= angles.pairs; i += Many::count) put_waves<Many>(angles, places, i, cosine, sine);
+  for (; i + Many::count <= (end < whole ? end : whole); i += Many::count) each(Many{}, i);
 #endif
-    for (; i < angles.pairs; ++i) put_waves<One>(angles, places, i, cosine, sine);
-  }
+  for (; i < end; ++i) each(One{}, i);
 }
 
 }  // namespace
