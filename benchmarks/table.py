@@ -12,6 +12,7 @@ import posenc
 import posenc.torch
 
 FILL = "fill_ of the same bytes"
+INTO = "posenc, kernel, into memory that is there"
 
 
 def run() -> list[dict[str, Any]]:
@@ -27,7 +28,7 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
     record = posenc.RoPE(dim=dim)
     frequencies = record.frequencies
     places, inverse = torch.arange(count), torch.as_tensor(frequencies.radians())
-    host, out = np.arange(count), torch.empty(2, count, dim // 2)
+    host, out, held = np.arange(count), torch.empty(2, count, dim // 2), torch.empty(2, count, dim // 2)
     rounds = 5 if count * dim < 2**26 else 3  # seconds each: three rounds tell enough
 
     def plain(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,8 +43,13 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
         turn = posenc.torch.turn(record, places, impl="native")
         return turn.cos, turn.sin
 
+    def into() -> tuple[torch.Tensor, torch.Tensor]:
+        turn = posenc.torch.turn(record, places, out=(held[0], held[1]), impl="native")
+        return turn.cos, turn.sin
+
     variants: dict[str, Maker] = {
         FILL: floor(lambda: out.fill_(1.0)),
+        INTO: lambda: timed(into),
         "posenc, kernel": lambda: timed(by_kernel),
         "posenc, exact": lambda: timed(lambda: posenc.cosine_sine(places, frequencies)),
         "posenc, exact, NumPy": lambda: timed(on_the_host),
@@ -60,7 +66,8 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
 
 
 def sinusoidal(count: int, dim: int) -> dict[str, Any]:
-    record, places, out = posenc.Sinusoidal(dim=dim), torch.arange(count), torch.empty(count, dim)
+    record, places = posenc.Sinusoidal(dim=dim), torch.arange(count)
+    out, held = torch.empty(count, dim), torch.empty(count, dim)
     inverse = torch.as_tensor(record.frequencies.radians())
 
     def plain(dtype: torch.dtype) -> torch.Tensor:
@@ -77,6 +84,8 @@ def sinusoidal(count: int, dim: int) -> dict[str, Any]:
 
     variants: dict[str, Maker] = {
         FILL: floor(lambda: out.fill_(1.0)),
+        INTO: lambda: timed(lambda: posenc.torch.table(record, places, out=held, impl="native")),
+        "posenc, kernel": lambda: timed(lambda: posenc.torch.table(record, places, impl="native")),
         "posenc, exact": lambda: timed(lambda: record.embed(places)),
         "plain float64 angle, cast": lambda: timed(lambda: plain(torch.float64)),
         "plain float32 angle, annotated transformer": lambda: timed(lambda: plain(torch.float32)),

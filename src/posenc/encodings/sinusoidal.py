@@ -11,7 +11,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.frequencies import Geometric
 from posenc.frequencies.ladder import EXPONENTS, Exponent
-from posenc.phase import Numerics, checked, cosine_sine
+from posenc.phase import Numerics, Waves, checked, cosine_sine
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Sinusoidal(Adds):
         _check.instance(
             "dim", self.frequencies, Geometric, "wide enough for the exponent"
         )  # its own check refuses others
+        _ = self.waves  # settled now: torch.compile takes a record that exists, not one made while tracing
         if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
             _check.settle(self, claims=type(self).claims - {"shift-linear"})
 
@@ -83,6 +84,13 @@ class Sinusoidal(Adds):
         """The ladder of this record; with odd="zero" that of the even width below."""
         even = self.dim - (self.dim % 2 if self.odd == "zero" else 0)
         return Geometric(even, self.base, self.exponent, released="exponential")
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """What the vectors are made of, for compiled code; None where that is not exact."""
+        width = min(self.dim, 2 * self.frequencies.pairs)
+        made_of = Waves(self.frequencies, self.layout, self.first, width, self.scale, self.start)
+        return made_of if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         self.checked(params)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from posenc.kernels import native
-from posenc.phase import Steady
+from posenc.phase import Steady, Waves
 
 
 def refusal(places: Any, *tensors: Any) -> str | None:
@@ -31,6 +31,25 @@ def table_at(level: str, places: Any, rates: Any, factor: float) -> tuple[Any, A
     """`table` at a level that is named, for tests."""
     waves: tuple[Any, Any] = torch.ops.posenc.waves_at(places, rates, factor, level)
     return waves
+
+
+def table_into(places: Any, rates: Any, factor: float, cosine: Any, sine: Any) -> None:
+    """`table` into memory that is there, (rows, time, pairs) each."""
+    torch.ops.posenc.waves_into(places, rates, factor, cosine, sine)
+
+
+def within(places: Any, rates: Any, waves: Waves, table: Any) -> None:
+    """Cosines and sines into one table that is there, (rows, time, width), in the layout of these waves."""
+    torch.ops.posenc.waves_within(places, rates, waves.factor, table, *_laid_out(waves))
+
+
+def within_at(level: str, places: Any, rates: Any, waves: Waves, table: Any) -> None:
+    """`within` at a level that is named, for tests."""
+    torch.ops.posenc.waves_within_at(places, rates, waves.factor, table, *_laid_out(waves), level)
+
+
+def _laid_out(waves: Waves) -> tuple[bool, bool]:
+    return waves.layout == "interleaved", waves.first == "sine"
 
 
 def into_new(q: Any, k: Any, places: Any, rates: Any, steady: Steady) -> tuple[Any, Any]:
@@ -54,6 +73,10 @@ def in_place(q: Any, k: Any, places: Any, rates: Any, steady: Steady) -> None:
 def _table_like(places: Any, rates: Any, factor: float, *_: Any) -> tuple[Any, Any]:
     shape = (*places.shape[:-1], rates.shape[-1])
     return places.new_empty(shape, dtype=torch.float32), places.new_empty(shape, dtype=torch.float32)
+
+
+def _nothing(*_: Any) -> None:
+    """It writes into what it is given."""
 
 
 def _pair_like(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
@@ -94,6 +117,8 @@ def _told() -> None:
         return
     for name in ("waves", "waves_at"):
         torch.library.register_fake(f"posenc::{name}", _table_like)
+    for name in ("waves_into", "waves_within", "waves_within_at"):
+        torch.library.register_fake(f"posenc::{name}", _nothing)
     torch.library.register_fake("posenc::turn_pair_by_angles", _pair_like)
     torch.library.register_autograd("posenc::turn_pair_by_angles", _backward, setup_context=_remember)
     torch.library.register_vmap("posenc::turn_pair_by_angles", _mapped)

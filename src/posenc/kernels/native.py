@@ -20,7 +20,15 @@ KINDS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 #: Operators that a library of another version may lack.
-NEWEST = ("turn_one_at", "turn_pair_by_angles", "turn_into_cache_", "turn_pair_into", "embedded_at", "rotate_")
+NEWEST = (
+    "turn_one_at",
+    "turn_pair_by_angles",
+    "turn_into_cache_",
+    "turn_pair_into",
+    "embedded_at",
+    "rotate_",
+    "waves_within",
+)
 
 
 def refusal(turn: Turn, *tensors: Any) -> str | None:

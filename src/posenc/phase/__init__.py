@@ -9,7 +9,7 @@ from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase, t
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned import cosine_sine_of, cosine_sine_of_learned_sum
 from posenc.phase.powers import power_of_two
-from posenc.phase.steady import Steady, along_one, rates, steady_of, words
+from posenc.phase.steady import Steady, Waves, along_one, rates, steady_of, waves_of, words
 from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum, product_dtype
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Numerics",
     "Phase",
     "Steady",
+    "Waves",
     "along_one",
     "checked",
     "cosine_sine",
@@ -32,5 +33,6 @@ __all__ = [
     "rates",
     "steady_of",
     "turn_words",
+    "waves_of",
     "words",
 ]

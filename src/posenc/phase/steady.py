@@ -1,10 +1,10 @@
-"""Rotations at a steady rate: every angle is one coordinate of the position times a fixed, exact frequency."""
+"""Rotations and waves at a steady rate: every angle is one coordinate of the position times a fixed, exact frequency."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,27 @@ class Steady:
         return max(self.axis) + 1
 
 
+@dataclass(frozen=True)
+class Waves:
+    """What the vectors of a record that adds are made of, so that compiled code can make them: sines and cosines of
+    (position + start) · ω_i, times the factor.
+
+    layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others. width:
+    channels that they fill, of which the last may be left out; those behind are 0.
+    """
+
+    frequencies: Frequencies
+    layout: Literal["interleaved", "concatenated"]
+    first: Literal["sine", "cosine"]
+    width: int
+    factor: float = 1.0
+    start: int = 0
+
+    @property
+    def axis(self) -> tuple[int, ...]:
+        return (0,) * self.frequencies.pairs
+
+
 def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -> Steady:
     """The same for positions of one coordinate."""
     return Steady(frequencies, (0,) * frequencies.pairs, pairing, factor)
@@ -40,18 +61,24 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 def steady_of(record: Any) -> Steady | None:
     """What the record says its turns are made of, in `steady`; None where it does not, or a subclass of it turns in its own way."""
     said: Steady | None = getattr(record, "steady", None)
-    return said if said is not None and _its_own(record) else None
+    return said if said is not None and _its_own(record, "steady", "turn") else None
+
+
+def waves_of(record: Any) -> Waves | None:
+    """What the record says its vectors are made of, in `waves`; None as for `steady_of`."""
+    said: Waves | None = getattr(record, "waves", None)
+    return said if said is not None and _its_own(record, "waves", "embed") else None
 
 
 @_array.host
-def _its_own(record: Any) -> bool:
-    """Whether no class nearer than the one that says `steady` has a `turn`."""
-    names = (name for owner in type(record).__mro__ for name in ("steady", "turn") if name in vars(owner))
-    return next(names) == "steady"
+def _its_own(record: Any, said: str, done: str) -> bool:
+    """Whether no class nearer than the one that says it has a way of its own of doing it."""
+    names = (name for owner in type(record).__mro__ for name in (said, done) if name in vars(owner))
+    return next(names) == said
 
 
 @_array.host
-def rates(steady: Steady) -> np.ndarray:
+def rates(steady: Steady | Waves) -> np.ndarray:
     """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn, the topmost first, and axes."""
     return np.concatenate([limbs(steady.frequencies, 32, 5), np.array([steady.axis])])
 

@@ -16,6 +16,7 @@ from posenc.torch.normed import rotate_normed, rotate_normed_
 from posenc.torch.rotate import Choice, chosen, rotate, rotate_
 from posenc.torch.rows import decode_row, slopes
 from posenc.torch.strided import strided, strided_attention
+from posenc.torch.tables import table
 from posenc.torch.turns import Angles, angles, turn
 
 __all__ = [
@@ -44,5 +45,6 @@ __all__ = [
     "slopes",
     "strided",
     "strided_attention",
+    "table",
     "turn",
 ]

@@ -11,8 +11,8 @@ from posenc._array import Array
 from posenc.kernels import angles as kernel
 from posenc.kernels import native
 from posenc.torch import at_once
-from posenc.torch.heads import heads_first, still, writable, written
-from posenc.torch.memory import apart, beyond
+from posenc.torch.heads import heads_first, writable
+from posenc.torch.memory import apart, beyond, still, written
 from posenc.torch.rotate import Impl, rotate, taken, triton_waves
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn

@@ -8,7 +8,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.memory import apart, overlaps
+from posenc.torch.memory import apart, overlaps, still
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn
 
@@ -75,15 +75,3 @@ def writable_pair(q: Array, k: Array) -> None:
         raise ValueError(
             "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
         )
-
-
-def still(name: str, x: Array, why: str, instead: str) -> None:
-    """Refuse what needs a gradient where none is recorded."""
-    if torch.is_grad_enabled() and x.requires_grad:
-        raise ValueError(f"{name} must need no gradient {why}; got one that does. {instead}.")
-
-
-def written(*tensors: Array) -> None:
-    """Let autograd know of tensors that an operator of ours has written, so that one which it keeps is not taken for what it was."""
-    if not torch.compiler.is_compiling():
-        torch.autograd.graph.increment_version(tensors)

@@ -38,6 +38,18 @@ def apart(one: Array, other: Array) -> bool:
     return alike and not _meet(_axes(one, other), bytes_behind // one.element_size())
 
 
+def still(name: str, x: Array, why: str, instead: str) -> None:
+    """Refuse what needs a gradient where none is recorded."""
+    if torch.is_grad_enabled() and x.requires_grad:
+        raise ValueError(f"{name} must need no gradient {why}; got one that does. {instead}.")
+
+
+def written(*tensors: Array) -> None:
+    """Let autograd know of tensors that an operator of ours has written, so that one which it keeps is not taken for what it was."""
+    if not torch.compiler.is_compiling():
+        torch.autograd.graph.increment_version(tensors)
+
+
 def _axes(one: Array, other: Array) -> list[Axis]:
     """Axes with more than one place in either, the largest stride first."""
     axes = zip(one.stride(), other.stride(), one.shape, other.shape, strict=True)

@@ -8,7 +8,8 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.heads import heads_first, made_for, still, writable_pair, written
+from posenc.torch.heads import heads_first, made_for, writable_pair
+from posenc.torch.memory import still, written
 from posenc.torch.rotate import Impl, chosen, made, triton_waves
 from posenc.torch.turns import Angles
 from posenc.turn import Layout, Turn

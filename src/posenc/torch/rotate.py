@@ -13,7 +13,8 @@ from posenc._array import Array
 from posenc.kernels import angles as kernel
 from posenc.kernels import blocks, native
 from posenc.torch import at_once
-from posenc.torch.heads import alike, heads_first, writable_pair, written
+from posenc.torch.heads import alike, heads_first, writable_pair
+from posenc.torch.memory import written
 from posenc.torch.turns import Angles
 from posenc.turn import LAYOUTS, Layout, Turn
 

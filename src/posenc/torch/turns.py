@@ -14,6 +14,8 @@ from posenc.kernels import angles as kernel
 from posenc.kernels import native
 from posenc.phase import Steady, checked, rates, steady_of, words
 from posenc.positions import coordinates
+from posenc.torch.into import check_pair, copied, rows_of, unfit_rows
+from posenc.torch.memory import written
 from posenc.turn import Turn, of_pairs
 
 IMPLS = ("auto", "reference", "native")
@@ -80,12 +82,15 @@ def turn(
     *,
     role: Role = "both",
     dtype: Any = None,
+    out: tuple[Array, Array] | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Turn:
     """`record.turn(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
 
     record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes whole
     positions on the CPU, float32, and the records that `angles` takes.
+    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn, on
+    the device of positions, that needs no gradient and shares no number with the other or with positions.
     impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is that
     where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
@@ -97,19 +102,33 @@ def turn(
     _check.choice("impl", impl, IMPLS)
     _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
     _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
+        raise TypeError(
+            f"out must be a pair of tensors, for cosines and sines; got {_check.shown(out)}. Give (cos, sin)."
+        )
     steady = steady_of(record)
-    why = native.MISSING or _unfit(record, steady, positions, dtype)
+    why = native.MISSING or _unfit(record, steady, positions, dtype, out)
     if impl == "native" and why is not None:
         raise ValueError(f"impl must be one that can make this turn; got 'native', but {why}. Use 'auto'.")
     if impl == "reference" or why is not None or steady is None:
-        return of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+        made = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+        if out is None:
+            return made
+        check_pair(out, tuple(made.cos.shape), made.cos.dtype, positions)
+        cosine, sine = (copied(*parts) for parts in zip((made.cos, made.sin), out, strict=True))
+        return Turn(cosine, sine, made.pairing, made.factor, made.heads)
     record.checked(params)
     _check.choice("role", role, ROLES)
-    places = _places(positions, steady)
-    waves = kernel.table(places, _array.constant(rates(steady), positions), steady.factor)
+    places, numbers = _places(positions, steady), _array.constant(rates(steady), positions)
     batch = positions.shape if steady.axes == 1 else positions.shape[:-1]
-    cosine, sine = (part.reshape((*batch, steady.frequencies.pairs)) for part in waves)
-    return Turn(cosine, sine, steady.pairing, steady.factor)
+    shape = (*batch, steady.frequencies.pairs)
+    if out is None:
+        cosine, sine = (part.reshape(shape) for part in kernel.table(places, numbers, steady.factor))
+        return Turn(cosine, sine, steady.pairing, steady.factor)
+    check_pair(out, shape, torch.float32, positions)
+    kernel.table_into(places.reshape((1, -1, steady.axes)), numbers, steady.factor, *map(rows_of, out))
+    written(*out)
+    return Turn(*out, steady.pairing, steady.factor)
 
 
 def _places(positions: Array, steady: Steady) -> Array:
@@ -127,7 +146,7 @@ def _places(positions: Array, steady: Steady) -> Array:
     return positions.to(torch.int64).reshape((rows, count, steady.axes)).contiguous()
 
 
-def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any) -> str | None:
+def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any, out: Any) -> str | None:
     """Why the kernel cannot make this turn; None where it can."""
     if steady is None:
         return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
@@ -135,4 +154,6 @@ def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any)
         return f"positions are {_array.dtype_name(positions.dtype)}, not whole"
     if positions.device.type != "cpu":
         return f"positions are on {positions.device.type}"
-    return None if dtype in (None, torch.float32) else f"the turn is to be {dtype}".replace("torch.", "")
+    if dtype not in (None, torch.float32):
+        return f"the turn is to be {dtype}".replace("torch.", "")
+    return None if out is None else unfit_rows(out[0]) or unfit_rows(out[1])
