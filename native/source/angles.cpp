@@ -82,10 +82,8 @@ void fill(const Tensor& places, const Stepped& made, Output out, const Level& le
   });
 }
 
-constexpr int64_t kStreamed = int64_t{1} << 25;  // bytes: more than a cache holds
-
 // Rows that fill lines of memory, of so much of it that none stays in the cache, need not read them before they write.
-bool past_cache(const Output& out, int64_t rows) {
+bool streams(const Output& out, int64_t rows) {
   const int64_t tables = out.order == Order::apart ? 2 : 1, width = out.order == Order::apart ? out.cosines : 2 * out.cosines;
   auto whole = [](const float* row) { return reinterpret_cast<uintptr_t>(row) % 64 == 0; };
   const bool lines = whole(out.order == Order::cosine_first ? out.cosine : out.sine) && (out.order != Order::apart || whole(out.cosine));
@@ -93,7 +91,7 @@ bool past_cache(const Output& out, int64_t rows) {
   const int64_t between = std::abs(reinterpret_cast<intptr_t>(out.cosine) - reinterpret_cast<intptr_t>(out.sine)) % 4096;
   if (out.order == Order::apart && (between < 512 || between > 4096 - 512)) return false;
   return lines && out.cosines == out.sines && width % 16 == 0 && out.stride % 16 == 0 &&
-         4 * tables * width * rows >= kStreamed;
+         4 * tables * width * rows >= kCached;
 }
 
 std::tuple<Tensor, Tensor> waves_by(const Tensor& places, const Tensor& rates, double factor, const Level& level) {
@@ -102,7 +100,7 @@ std::tuple<Tensor, Tensor> waves_by(const Tensor& places, const Tensor& rates, d
   Tensor cosine = torch::stable::new_empty(places, shape, Scalar::Float);
   Tensor sine = torch::stable::new_empty(places, shape, Scalar::Float);
   Output out{static_cast<float*>(cosine.data_ptr()), static_cast<float*>(sine.data_ptr()), pairs, pairs, pairs, Order::apart, false};
-  out.past_cache = past_cache(out, shape[0] * shape[1]);
+  out.streamed = streams(out, shape[0] * shape[1]);
   fill(places, made, out, level);
   return {cosine, sine};
 }
@@ -130,7 +128,7 @@ void waves_into(Tensor places, Tensor rates, double factor, Tensor cosine, Tenso
   const int64_t bytes = std::abs(reinterpret_cast<intptr_t>(out.cosine) - reinterpret_cast<intptr_t>(out.sine)), apart = bytes / 4;
   const bool beside = bytes % 4 == 0 && apart % stride >= pairs && apart % stride + pairs <= stride;
   STD_TORCH_CHECK(rows * pairs == 0 || apart >= (rows - 1) * stride + pairs || beside, "cosine and sine must share no memory");
-  out.past_cache = past_cache(out, rows);
+  out.streamed = streams(out, rows);
   fill(places, made, out, best_level());
 }
 
@@ -143,7 +141,7 @@ void waves_within_by(const Tensor& places, const Tensor& rates, double factor, c
   float* second = first + (by_turns ? 1 : pairs);
   Output out{sine_first ? second : first, sine_first ? first : second, stride, sine_first ? width - pairs : pairs,
              sine_first ? pairs : width - pairs, !by_turns ? Order::apart : sine_first ? Order::sine_first : Order::cosine_first, false};
-  out.past_cache = past_cache(out, places.size(0) * places.size(1));
+  out.streamed = streams(out, places.size(0) * places.size(1));
   fill(places, made, out, level);
 }
 

@@ -37,12 +37,12 @@ struct One {
   // Whether all bits agree.
   static bool same(Single a, Single b, Single c, Single d) { return ((bits(a) ^ bits(b)) | (bits(c) ^ bits(d))) == 0; }
 
-  template <bool past_cache>
+  template <bool streamed>
   static void put(float* to, Single value) {
     *to = value;
   }
   // By turns.
-  template <bool past_cache>
+  template <bool streamed>
   static void put_both(float* to, Single first, Single second) {
     to[0] = first;
     to[1] = second;
@@ -126,25 +126,25 @@ struct Many {
 #endif
   }
 
-  // past_cache: without reading the lines of memory first; `to` lies on a multiple of what is written.
-  template <bool past_cache>
+  // streamed: without reading the lines of memory first; `to` lies on a multiple of what is written.
+  template <bool streamed>
   static void put(float* to, Single value) {
 #if defined(__AVX512F__)
-    if constexpr (past_cache) return _mm256_stream_ps(to, (__m256)value);
+    if constexpr (streamed) return _mm256_stream_ps(to, (__m256)value);
 #else
-    if constexpr (past_cache) return _mm_stream_ps(to, (__m128)value);
+    if constexpr (streamed) return _mm_stream_ps(to, (__m128)value);
 #endif
     std::memcpy(to, &value, sizeof value);
   }
 
-  template <bool past_cache>
+  template <bool streamed>
   static void put_both(float* to, Single first, Single second) {
 #if defined(__AVX512F__)
     const auto both = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
-    if constexpr (past_cache) return _mm512_stream_ps(to, (__m512)both);
+    if constexpr (streamed) return _mm512_stream_ps(to, (__m512)both);
 #else
     const auto both = __builtin_shufflevector(first, second, 0, 4, 1, 5, 2, 6, 3, 7);
-    if constexpr (past_cache) return _mm256_stream_ps(to, (__m256)both);
+    if constexpr (streamed) return _mm256_stream_ps(to, (__m256)both);
 #endif
     std::memcpy(to, &both, sizeof both);
   }

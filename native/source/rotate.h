@@ -60,7 +60,7 @@ struct Output {
   int64_t stride;           // from row to row
   int64_t cosines, sines;   // of a row, of as many pairs; the last one of either may be left out
   Order order;
-  bool past_cache;  // rows lie on whole lines of memory, and are so many that none stays in the cache
+  bool streamed;  // rows lie on whole lines of memory, and are so many that none stays in the cache
 };
 
 // Turn tokens first … last-1 of one batch row.

@@ -1,23 +1,31 @@
 // Cosines and sines of many places: each made alone, or, where places rise one by one, by a product of two that are there.
 //
-// e^{i(p+r)ω} = e^{ipω} · e^{irω} costs a fifth of what `waves_of` does. It is good to some 2^-47, and is taken where that
-// settles the float32 to which what is made alone would be rounded; where it does not, that is made. So every number has the
-// bits of one made alone, however products are rounded: the test is Ziv's (ACM Transactions on Mathematical Software 17, 1991).
+// e^{i(p+r)ω} = e^{ipω} · e^{irω} costs a fifth of what `waves_of` does. It is good to 2^-46, and is taken where that settles
+// the float32 to which what is made alone would be rounded; where it does not, that is made. So every number has the bits of
+// one made alone, however products are rounded: the test is Ziv's (ACM Transactions on Mathematical Software 17, 1991).
 #pragma once
 #include <cmath>
 
-#include "lines.h"
+#include "sixteen.h"
 #include "waves.h"
 
 namespace {
 
 constexpr int64_t kLinks = 8;              // times that a row goes on from the one before, until one is made alone again
 constexpr int64_t kRun = kLinks * kSteps;  // rows that go back to one
-constexpr double kMargin = 0x1p-47;
-constexpr float kSmallest = 0x1.01p-11f;
+
+// How far a product may lie from what is made alone, as part of the factor. In units of u = 2^-53, as distances of complex
+// numbers of size 1: what is made alone is off by 7. Its angle, at most π/4 from the quarter, is rounded six times at most, which
+// is 4.8; its polynomials, cut and rounded, are off by 1.0 in the sine and 1.2 in the cosine, of which all but 0.5 each is in the
+// small terms. A product of two brings the errors of both and √5 of its own, or less where it is fused (Brent, Percival and
+// Zimmermann, Mathematics of Computation 76, 2007). So a row made alone, times the factor, is off by 8; seven links and the last
+// product, by steps made alone, add 9.3 each: 83; what it stands for is off by 8 as well: 91, below 2^7.
+constexpr double kMargin = 0x1p-46;
+// Where cosine times sine is so large neither is below 2^-10, and the margin is less than `kNear` of the last bits of a double.
+constexpr float kSmallest = 0x1.01p-10f;
 
 // One row of what is written.
-template <Order order, bool past_cache>
+template <Order order, bool streamed>
 struct Row {
   float *cosine, *sine;
   int64_t cosines, sines;
@@ -32,24 +40,24 @@ struct Row {
       if (i < cosines) cosine[apart * i] = first;
       if (i < sines) sine[apart * i] = second;
     } else if constexpr (order == Order::apart) {
-      V::template put<past_cache>(cosine + i, first);
-      V::template put<past_cache>(sine + i, second);
+      V::template put<streamed>(cosine + i, first);
+      V::template put<streamed>(sine + i, second);
     } else if constexpr (order == Order::cosine_first) {
-      V::template put_both<past_cache>(cosine + 2 * i, first, second);
+      V::template put_both<streamed>(cosine + 2 * i, first, second);
     } else {
-      V::template put_both<past_cache>(sine + 2 * i, second, first);
+      V::template put_both<streamed>(sine + 2 * i, second, first);
     }
   }
 
 #if defined(__AVX2__)
-  void put(int64_t i, const Line& line) const {
+  void put(int64_t i, const Sixteen& all) const {
     if constexpr (order == Order::apart) {
-      put_apart<past_cache>(cosine + i, line.cosine);
-      put_apart<past_cache>(sine + i, line.sine);
+      put_apart<streamed>(cosine + i, all.cosine);
+      put_apart<streamed>(sine + i, all.sine);
     } else if constexpr (order == Order::cosine_first) {
-      put_by_turns<past_cache>(cosine + 2 * i, line.cosine, line.sine);
+      put_by_turns<streamed>(cosine + 2 * i, all.cosine, all.sine);
     } else {
-      put_by_turns<past_cache>(sine + 2 * i, line.sine, line.cosine);
+      put_by_turns<streamed>(sine + 2 * i, all.sine, all.cosine);
     }
   }
 #endif
@@ -86,7 +94,7 @@ inline void put_tested(const Angles& angles, const int64_t* place, const Block& 
 }
 
 template <typename To>
-__attribute__((noinline, cold)) void put_line(const Angles& angles, const int64_t* place, const Block& row, const Block& step,
+__attribute__((noinline, cold)) void put_carefully(const Angles& angles, const int64_t* place, const Block& row, const Block& step,
                                               int64_t block, int64_t i, double margin, const To& to) {
   put_tested(angles, place, row, step, block, i, i + 16, margin, to);
 }
@@ -118,12 +126,12 @@ inline void run_of(const Angles& angles, const int64_t* places, int64_t count, i
     int64_t i = begin;
 #if defined(__AVX2__)
     const float smallest = kSmallest * static_cast<float>(angles.factor * angles.factor);
-    for (const int64_t lines = end < to.whole() ? end : to.whole(); i + kLine <= lines; i += kLine) {
-      const Line line(from, step, i - begin);
-      if (line.settled(smallest)) [[likely]]
-        to.put(i, line);
+    for (const int64_t lines = end < to.whole() ? end : to.whole(); i + kSixteen <= lines; i += kSixteen) {
+      const Sixteen all(from, step, i - begin);
+      if (all.settled(smallest)) [[likely]]
+        to.put(i, all);
       else
-        put_line(angles, place, from, step, begin, i, margin, to);
+        put_carefully(angles, place, from, step, begin, i, margin, to);
     }
 #endif
     put_tested(angles, place, from, step, begin, i, end, margin, to);
@@ -166,13 +174,13 @@ inline void waves_to(const Angles& given, const int64_t* places, int64_t count, 
     });
   }
 #if defined(__AVX2__)
-  if (out.past_cache) _mm_sfence();
+  if (out.streamed) _mm_sfence();
 #endif
 }
 
 template <Order order>
 inline void waves_in(const Angles& angles, const int64_t* places, int64_t count, const Output& out) {
-  return out.past_cache ? waves_to<Row<order, true>>(angles, places, count, out)
+  return out.streamed ? waves_to<Row<order, true>>(angles, places, count, out)
                         : waves_to<Row<order, false>>(angles, places, count, out);
 }
 

@@ -5,8 +5,8 @@
 #if defined(__AVX2__)
 namespace {
 
-constexpr int64_t kLine = 16;
-constexpr int kNear = 1 << 17;
+constexpr int64_t kSixteen = 16;
+constexpr int kNear = 1 << 17;  // last bits of a double, of which a float32 leaves out 29
 
 // What a float32 keeps of eight numbers.
 inline __m256 rounded(const Many::Real* x) {
@@ -28,13 +28,13 @@ inline __m256i above(const Many::Real* x) {
   return _mm256_and_si256(_mm256_add_epi32(low, _mm256_set1_epi32(kNear - (1 << 28))), _mm256_set1_epi32((1 << 29) - 1));
 }
 
-struct Line {
+struct Sixteen {
   __m256 cosine[2], sine[2];
   __m256i nearest = _mm256_set1_epi32(-1);
   __m256 least = _mm256_set1_ps(__builtin_inff());
 
   // Products of pairs `i`, … of a row and of a step.
-  Line(const Block& row, const Block& step, int64_t i) {
+  Sixteen(const Block& row, const Block& step, int64_t i) {
     for (int half = 0; half < 2; ++half) {
       Many::Real cosines[8 / kLanes], sines[8 / kLanes];
       for (int part = 0; part < 8 / kLanes; ++part, i += kLanes) {
@@ -57,27 +57,27 @@ struct Line {
   }
 };
 
-template <bool past_cache>
+template <bool streamed>
 inline void put_eight(float* to, __m256 value) {
-  if constexpr (past_cache)
+  if constexpr (streamed)
     _mm256_stream_ps(to, value);
   else
     _mm256_storeu_ps(to, value);
 }
 
 // Each line is filled before the next is begun: past the cache those that are not are written in pieces.
-template <bool past_cache>
+template <bool streamed>
 inline void put_apart(float* to, const __m256* values) {
-  put_eight<past_cache>(to, values[0]);
-  put_eight<past_cache>(to + 8, values[1]);
+  put_eight<streamed>(to, values[0]);
+  put_eight<streamed>(to + 8, values[1]);
 }
 
-template <bool past_cache>
+template <bool streamed>
 inline void put_by_turns(float* to, const __m256* first, const __m256* second) {
   for (int half = 0; half < 2; ++half, to += 16) {
     const __m256 low = _mm256_unpacklo_ps(first[half], second[half]), high = _mm256_unpackhi_ps(first[half], second[half]);
-    put_eight<past_cache>(to, _mm256_permute2f128_ps(low, high, 0x20));
-    put_eight<past_cache>(to + 8, _mm256_permute2f128_ps(low, high, 0x31));
+    put_eight<streamed>(to, _mm256_permute2f128_ps(low, high, 0x20));
+    put_eight<streamed>(to + 8, _mm256_permute2f128_ps(low, high, 0x31));
   }
 }
 
