@@ -24,6 +24,7 @@ CONFIGS = {
     "deepseek_ocr2.DeepseekOcr2VisionRotaryEmbedding": "DeepseekOcr2VisionEncoderConfig",
     "dia.DiaRotaryEmbedding": "DiaEncoderConfig",
     "emu3.Emu3RotaryEmbedding": "Emu3TextConfig",
+    "hunyuan_vl.HunYuanVLRotaryEmbedding": "HunYuanVLTextConfig",
     "glmasr.GlmAsrRotaryEmbedding": "GlmAsrEncoderConfig",
     "minimax_m3_vl.MiniMaxM3VLRotaryEmbedding": "MiniMaxM3VLTextConfig",
     "muse_glimmer.MuseGlimmerTextRotaryEmbedding": "MuseGlimmerTextConfig",

@@ -260,8 +260,8 @@ def test_a_turn_the_wrong_way_round_is_named_whichever_was_meant():
 
 @pytest.mark.parametrize(
     ("model_type", "reason"),
-    [("hunyuan_vl_text", "cuts its sections through the two channels of a pair: take XDRoPE"), ("vjepa2", "repeats its angles")],
-)  # fmt: skip
+    [("vjepa2", "repeats its angles")],
+)
 def test_no_stated_pairing_reads_what_is_no_rotation_of_pairs(model_type: str, reason: str):
     for stated in ({}, {"pairing": "halves", "rope_theta": 1e4}):
         with pytest.raises(
@@ -277,3 +277,21 @@ def test_the_wrong_way_round_is_named_between_configs():
         assert (finding.name, finding.sentence) == ("sign", "Queries and keys turn the other way round.")
     both = diagnose(NANOCHAT, llama | {"rope_theta": 1e4}).findings
     assert {finding.name for finding in both} == {"sign", "base"}
+
+
+def test_hunyuan_needs_its_sections_under_either_name():
+    text = {"model_type": "hunyuan_vl_text", "head_dim": 64, "num_hidden_layers": 2}
+    older = {"type": "xdrope", "alpha": 1000.0, "xdrope_section": [8, 8, 8, 8]}
+    group = only(text | {"rope_scaling": older})
+    assert group.encodings == (posenc.XDRoPE((8, 8, 8, 8), scaling=posenc.NTKAware(1000.0)),)
+    assert str(group.value("alpha")) == "alpha = 1000.0 (file: rope_scaling.alpha)"
+    whole = {"model_type": "hunyuan_vl", "text_config": text | {"rope_scaling": older}, "vision_config": {}}
+    assert only(whole, waive=("vision_config",)).encodings == group.encodings
+    with pytest.raises(TypeError, match="mrope_section must list the pairs of each axis; got None"):
+        from_config(text)
+    with pytest.raises(
+        ValueError, match=r"mrope_section must be what xdrope_section says, its older name; got \(8, 8, 16\)"
+    ):
+        from_config(text | {"rope_scaling": older | {"mrope_section": [8, 8, 16]}})
+    with pytest.raises(ValueError, match="mrope_section must add up to 32, the pairs of a width of 64"):
+        from_config(text | {"rope_scaling": older | {"xdrope_section": [8, 8, 8, 9]}})

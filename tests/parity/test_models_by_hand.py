@@ -28,6 +28,7 @@ SPEECH = (
     "wav2vec2_conformer.Wav2Vec2ConformerRotaryPositionalEmbedding",
     "seamless_m4t.SeamlessM4TConformerRotaryPositionalEmbedding",
 )
+HUNYUAN = "hunyuan_vl.HunYuanVLRotaryEmbedding"
 #: Attention layers that have the name, and what makes their tables.
 MEMORIES = {
     "edgetam_video.EdgeTamVideoRoPECrossAttention": "edgetam_video.EdgeTamVideoVisionRotaryEmbedding",
@@ -39,7 +40,7 @@ MEMORIES = {
 
 
 def test_the_list_is_this_file():
-    alone = {"clvp.ClvpRotaryPositionalEmbedding", "efficientloftr.EfficientLoFTRRotaryEmbedding"}
+    alone = {"clvp.ClvpRotaryPositionalEmbedding", "efficientloftr.EfficientLoFTRRotaryEmbedding", HUNYUAN}
     assert {*DINO, *PROTEINS, *SPEECH, *MEMORIES, *alone, "llama4.Llama4VisionRotaryEmbedding"} == BY_HAND
 
 
@@ -201,3 +202,28 @@ def test_clvp_turns_the_first_channels_of_a_head(width: int, heads: int, project
     x = torch.randn(1, heads, 9, inner.head_dim, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, x, angles.cos(), angles.sin(), torch.arange(9)[None])[0]
     assert (inner.turn(torch.arange(9))(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+
+
+@pytest.mark.parametrize(
+    "rope",
+    [
+        {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0, "mrope_section": [8, 8, 8, 8]},
+        {"type": "xdrope", "alpha": 50.0, "factor": 1.0, "xdrope_section": [4, 12, 16], "beta_fast": 32},
+        {"rope_type": "default", "mrope_section": [2, 10, 10, 10]},
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048, "mrope_section": [16, 8, 8]},
+    ],
+    ids=lambda rope: f"{len(rope.get('mrope_section', [1, 2, 3]))} axes, {rope.get('rope_type', 'xdrope')}",
+)
+def test_hunyuan_cuts_its_sections_through_pairs(rope: dict[str, Any]):
+    settings = {"head_dim": 64, "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
+    one = peer(HUNYUAN)
+    module = one.built(one.configured(settings | {"rope_parameters": {"rope_theta": 5e4} | rope}))
+    record = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotation
+    places = torch.randint(0, 4000, (9, record.axes), generator=torch.Generator().manual_seed(0))
+    cos, sin = module(torch.zeros(1, 9, 8), places.T[:, None])
+    turn = record.turn(places, dtype=torch.float32)
+    assert torch.equal(turn.cos, cos[0])
+    assert torch.equal(turn.sin, sin[0])
+    x = torch.randn(1, 4, 9, 64, generator=torch.Generator().manual_seed(1))
+    theirs, _ = one.module.apply_rotary_pos_emb(x, x, cos, sin)
+    assert torch.equal(turn(x, layout="bhtd"), theirs)

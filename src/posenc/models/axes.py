@@ -33,12 +33,16 @@ SECTIONS: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class Allotment:
-    """The axis and the rung of every pair, the width the ladder is taken of, and the blocks that pairs are formed in."""
+    """The axis and the rung of every pair, the width the ladder is taken of, and the blocks that pairs are formed in.
+
+    sections: of each axis, where they cut through the channels of a pair, so that a pair has no axis.
+    """
 
     axis: tuple[int, ...]
     rung: tuple[int, ...]
     ladder: int
     blocks: int = 1
+    sections: tuple[int, ...] = ()
 
 
 Rule = Callable[[int, tuple[int, ...]], Allotment]
@@ -53,6 +57,12 @@ def _sections(width: int, sections: tuple[int, ...]) -> Allotment:
         )
     axis = tuple(i % 3 for i, count in enumerate(sections) for _ in range(count))
     return Allotment(axis, tuple(range(pairs)), width)
+
+
+def _channels(width: int, sections: tuple[int, ...]) -> Allotment:
+    """Runs of twice as many channels, axis after axis, whichever pairs they cut through: HunYuan-VL."""
+    _sections(width, sections)
+    return Allotment((), (), width, sections=sections)
 
 
 def _strided(width: int, sections: tuple[int, ...]) -> Allotment:
@@ -122,6 +132,7 @@ def _volume(width: int, sections: tuple[int, ...]) -> Allotment:
 RULES: dict[str, Rule] = {
     "alternating": _alternating,
     "blocks": _blocks,
+    "channels": _channels,
     "grid": _grid,
     "parity": _parity,
     "sections": _sections,
@@ -134,6 +145,10 @@ RULES: dict[str, Rule] = {
 }
 
 
+#: Rules that take the sections of a file, or of its class.
+STATED = ("sections", "channels", "strided", "alternating")
+
+
 def turned_width(rule: str, dim: int) -> int:
     """How many channels of a head turn: what the axes can share evenly."""
     return 6 * ((dim // 3) // 2) if rule == "volume" else dim
@@ -141,7 +156,7 @@ def turned_width(rule: str, dim: int) -> int:
 
 def allotted(rule: str, width: int, sections: object) -> Allotment:
     """The allotment of a rule over the rotated channels."""
-    checked = _counts(sections) if rule in ("sections", "strided", "alternating") else ()
+    checked = _counts(sections) if rule in STATED else ()
     if width % (2 if checked else 4) and rule not in ("parity", "volume"):
         raise ValueError(f"head_dim must be divided evenly among the axes; got {width} channels. Look at the file.")
     return RULES[rule](width, checked)

@@ -255,6 +255,7 @@ ALONE = {
     "cohere_compass_text": Family(head="divided", axes="strided"),
     "ernie4_5_vl_moe_text": Family(pairing="adjacent", axes="alternating"),
     "gemma4_vision": Family(part="vision", axes="blocks"),
+    "hunyuan_vl_text": Family(axes="channels"),
     "inkling2_vision": Family(pairing="adjacent", part="vision", axes="turned grid"),
     "kimi_k25_vision": Family(part="vision", axes="woven"),
     "llama4_vision_model": Family(pairing="adjacent", part="vision", axes="turned grid"),

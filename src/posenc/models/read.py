@@ -178,7 +178,6 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
 
 #: What types do that no pairing describes: a statement of one would be read, fluently and wrong.
 UNPAIRED = {
-    "hunyuan_vl_text": "cuts its sections through the two channels of a pair: take XDRoPE, with the sections of the file",
     "vjepa2": "repeats its angles over channels in another order than it pairs them, which no record does",
 }
 

@@ -11,6 +11,7 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.axial_rope import AxialRoPE
 from posenc.encodings.rope import RoPE
+from posenc.encodings.xd_rope import XDRoPE
 from posenc.models.axes import Allotment
 from posenc.models.fields import Fields, plain
 from posenc.models.records import Source, Value
@@ -168,6 +169,8 @@ def rotation(
     record: Rotates
     if allotment is None:
         record = RoPE(head.width, base, pairing, numerics, scaling)
+    elif allotment.sections:
+        record = XDRoPE(allotment.sections, base, numerics, scaling)
     else:
         own = allotment
         record = AxialRoPE(own.axis, own.rung, own.ladder, base, pairing, own.blocks, numerics, scaling)

@@ -11,7 +11,7 @@ from posenc.encodings.temperature import StepTemperature
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.frequencies import YaRN
 from posenc.models import rope
-from posenc.models.axes import SECTIONS, Allotment, allotted
+from posenc.models.axes import SECTIONS, STATED, Allotment, allotted
 from posenc.models.beside import beside
 from posenc.models.families import Family
 from posenc.models.fields import Fields
@@ -28,6 +28,7 @@ Rope = Mapping[str, Value]
 EXTRA: dict[str, frozenset[str]] = {
     "hunyuan_v1_dense": frozenset({"alpha"}),
     "hunyuan_v1_moe": frozenset({"alpha"}),
+    "hunyuan_vl_text": frozenset({"alpha", "xdrope_section"}),
     "ministral3": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
     "mistral4": frozenset({"llama_4_scaling_beta", "max_position_embeddings"}),
     "phimoe": frozenset({"short_mscale", "long_mscale"}),
@@ -160,11 +161,16 @@ def _allotment(values: Rope, width: int, model_type: str, family: Family) -> tup
     """Which axis every pair reads, and where the sections that say so come from; None for one axis."""
     if not family.axes:
         return None, ()
-    if model_type not in SECTIONS:
+    if family.axes not in STATED:
         return allotted(family.axes, width, None), ()
-    given = values.get("mrope_section")
+    given, older = values.get("mrope_section"), values.get("xdrope_section")
+    if given is not None and older is not None and given.value != older.value:
+        raise ValueError(
+            f"mrope_section must be what xdrope_section says, its older name; got {given.value!r} and {older.value!r}. Keep one."
+        )
+    given = given or older
     if given is None or given.value is None:
-        given = Value("mrope_section", SECTIONS[model_type], "class default", "rope_parameters.mrope_section")
+        given = Value("mrope_section", SECTIONS.get(model_type), "class default", "rope_parameters.mrope_section")
     return allotted(family.axes, width, given.value), (given,)
 
 
@@ -191,7 +197,9 @@ def pairing_of(fields: Fields, family: Family) -> Literal["adjacent", "halves"]:
 
 def sources(values: Rope, name: str) -> tuple[Value, ...]:
     """The values that count for this type of rotation."""
-    reads = READS[name] | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
+    reads = (
+        READS[name] | {"rope_type", "rope_theta", "llama_4_scaling_beta"} | ({"alpha"} if name == "dynamic" else set())
+    )
     return tuple(value for key, value in values.items() if key in reads and value.value is not None)
 
 
