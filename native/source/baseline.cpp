@@ -16,8 +16,9 @@ void baseline_steps(const Angles& angles, Block* steps) {
   steps_of(angles, steps);
 }
 
-void baseline_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind, bool streamed) {
-  sums_of_kind(x, y, out, scale, count, kind, streamed);
+void baseline_sums(const void* x, const float* y, void* out, float scale, int64_t count, Kind kind, bool streamed,
+                   const void* next) {
+  sums_of_kind(x, y, out, scale, count, kind, streamed, next);
 }
 
 }  // namespace posenc

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <string>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "tensors.h"
 
 namespace {
@@ -28,10 +32,9 @@ void check(const Tensor& ids, const Tensor& weight, const Tensor& table) {
     }
 }
 
-// Asks for a row that comes next: it lies anywhere, and after some lines the processor goes on by itself.
-inline void awaited(const char* row, int64_t bytes) {
-  for (int64_t byte = 0; byte < std::min<int64_t>(bytes, 2048); byte += 64) __builtin_prefetch(row + byte);
-}
+// Tokens of one piece of work: their rows of positions stay in the cache for all rows of the batch, which write some tokens each.
+constexpr int64_t kPiece = 16;
+constexpr int64_t kAhead = 2;  // how many rows before it is wanted a row is asked for, which lies anywhere
 
 Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table, double scale, const Level& level) {
   const Kind kind = kind_of(weight);
@@ -47,18 +50,20 @@ Tensor embedded_by(const Tensor& ids, const Tensor& weight, const Tensor& table,
   const int64_t of_row = ids.stride(0), of_token = ids.stride(1), of_id = bytes * weight.stride(0);
   const int64_t of_place = table.stride(1), own = table.size(0) == 1 ? 0 : table.stride(0);
   const bool streamed = batch * time * width * bytes >= kCached && (reinterpret_cast<intptr_t>(to) | width * bytes) % 64 == 0;
-  // Rows of the batch inside: the row of a position that they share is read once.
-  torch::stable::parallel_for(0, time, std::max<int64_t>(1, kSmallest / (batch * width)), [&](int64_t begin, int64_t end) {
-    auto at = [&](int64_t row, int64_t token) { return rows + of_id * numbers[row * of_row + token * of_token]; };
-    for (int64_t token = begin; token < end; ++token)
-      for (int64_t row = 0; row < batch; ++row) {
-        if (row + 1 < batch)
-          awaited(at(row + 1, token), bytes * width);
-        else if (token + 1 < end)
-          awaited(at(0, token + 1), bytes * width);
-        level.sums(at(row, token), places + row * own + token * of_place,
-                   to + bytes * width * (row * time + token), static_cast<float>(scale), width, kind, streamed);
+  const int64_t pieces = (time + kPiece - 1) / kPiece, grain = std::max<int64_t>(1, kSmallest / (batch * width * kPiece));
+  torch::stable::parallel_for(0, pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t first = piece * kPiece, tokens = std::min(kPiece, time - first), items = batch * tokens;
+      auto row_of = [&](int64_t item) { return rows + of_id * numbers[item / tokens * of_row + (first + item % tokens) * of_token]; };
+      for (int64_t item = 0; item < items; ++item) {
+        const int64_t row = item / tokens, token = first + item % tokens;
+        level.sums(row_of(item), places + row * own + token * of_place, to + bytes * width * (row * time + token),
+                   static_cast<float>(scale), width, kind, streamed, row_of(std::min(item + kAhead, items - 1)));
       }
+    }
+#if defined(__x86_64__)
+    if (streamed) _mm_sfence();  // what went past the caches is there before anyone is told that it is
+#endif
   });
   return out;
 }

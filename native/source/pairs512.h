@@ -1,5 +1,6 @@
 // Sixteen pairs, or eight beside each other, at a time with AVX-512; the last ones under a mask.
 #pragma once
+#include "ahead.h"
 #include "vectors512.h"
 
 namespace {
@@ -29,9 +30,22 @@ inline void turned_neighbours(const T* x, T* to, const float* cosine, const floa
   store<streamed>(to, _mm512_mask_sub_ps(_mm512_add_ps(straight, crossed), 0x5555, straight, crossed), lanes);
 }
 
-// All pairs of one row, (x[i], x[i + pairs]) or (x[2i], x[2i + 1]); how many. waves: their cosines, then their sines.
+// All pairs are in groups, the last ones under a mask.
+template <typename T, bool adjacent>
+inline int64_t grouped(int64_t pairs) {
+  return pairs;
+}
+
+// Cosines of all pairs, then their sines.
+template <typename T, bool adjacent>
+inline void prepared_groups(const float* cosine, const float* sine, float sign, int64_t pairs, float* waves) {
+  for (int64_t i = 0; i < pairs; ++i) waves[i] = cosine[i];
+  for (int64_t i = 0; i < pairs; ++i) waves[pairs + i] = sign * sine[i];
+}
+
+// One row, pairs (x[i], x[i + pairs]) or (x[2i], x[2i + 1]).
 template <bool adjacent, bool streamed, typename T>
-inline int64_t turned_groups(const T* x, T* to, const float* waves, int64_t pairs) {
+inline void turned_groups(const T* x, T* to, const float* waves, int64_t pairs, Ahead ahead) {
   const float *cosine = waves, *sine = waves + pairs;
   constexpr int64_t together = adjacent ? 8 : 16;
   int64_t i = 0;
@@ -41,9 +55,11 @@ inline int64_t turned_groups(const T* x, T* to, const float* waves, int64_t pair
     else
       turned_lanes<streamed>(x + i, to + i, cosine + i, sine + i, pairs, lanes);
   };
-  for (; i + together <= pairs; i += together) turn(All{});
+  for (; i + together <= pairs; i += together) {
+    ahead.ask<streamed>(x, to, 2 * i);
+    turn(All{});
+  }
   if (i < pairs) turn(first_lanes(adjacent ? 2 * (pairs - i) : pairs - i));
-  return pairs;
 }
 
 }  // namespace

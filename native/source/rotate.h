@@ -72,8 +72,8 @@ using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, cons
 // The steps of angles: blocks_of(pairs).
 using Steps = void (*)(const Angles&, Block* steps);
 
-// x·scale + y, rounded once; `streamed`: written past the caches, to whole lines of them.
-using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind, bool streamed);
+// x·scale + y, rounded once; `streamed`: written past the caches, to whole lines of them. `next`: the x that is wanted soon.
+using Sums = void (*)(const void* x, const float* y, void* out, float scale, int64_t count, Kind, bool streamed, const void* next);
 
 // A source compiled for the vectors that it is named after.
 struct Level {
@@ -96,14 +96,14 @@ inline const Level& best_level() { return levels().list[0]; }
 void baseline_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void baseline_waves(const Angles&, const int64_t*, int64_t, const Output&);
 void baseline_steps(const Angles&, Block*);
-void baseline_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
+void baseline_sums(const void*, const float*, void*, float, int64_t, Kind, bool, const void*);
 void avx2_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx2_waves(const Angles&, const int64_t*, int64_t, const Output&);
 void avx2_steps(const Angles&, Block*);
-void avx2_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
+void avx2_sums(const void*, const float*, void*, float, int64_t, Kind, bool, const void*);
 void avx512_rows(const Heads&, const Turn&, Kind, int64_t, int64_t, int64_t);
 void avx512_waves(const Angles&, const int64_t*, int64_t, const Output&);
 void avx512_steps(const Angles&, Block*);
-void avx512_sums(const void*, const float*, void*, float, int64_t, Kind, bool);
+void avx512_sums(const void*, const float*, void*, float, int64_t, Kind, bool, const void*);
 
 }  // namespace posenc

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ahead.h"
 #include "kinds.h"
 #include "rotate.h"
 
@@ -11,6 +12,8 @@
 #include "pairs512.h"
 #elif defined(__AVX2__)
 #include "pairs.h"
+#else
+#include "pairs1.h"
 #endif
 
 namespace {
@@ -21,24 +24,17 @@ using namespace posenc;
 // the level, then cosines of what is left over, then its sines.
 template <typename T, bool adjacent>
 inline void prepared(const float* cosine, const float* sine, float sign, int64_t pairs, float* waves) {
-  int64_t done = 0;
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  done = prepared_groups<T, adjacent>(cosine, sine, sign, pairs, waves);
-#endif
+  const int64_t done = grouped<T, adjacent>(pairs);
+  prepared_groups<T, adjacent>(cosine, sine, sign, pairs, waves);
   float *cosines = waves + 2 * done, *sines = cosines + pairs - done;
   for (int64_t i = done; i < pairs; ++i) *cosines++ = cosine[i];
   for (int64_t i = done; i < pairs; ++i) *sines++ = sign * sine[i];
 }
 
-// The pairs of one row and block, (x[i], x[i + pairs]) or (x[2i], x[2i + 1]); source and target may be one place.
-template <typename T, bool adjacent, bool streamed>
-inline void turned(const T* x, T* to, const float* waves, int64_t pairs) {
-  int64_t done = 0;
-#if defined(__AVX2__)
-  done = turned_groups<adjacent, streamed>(x, to, waves, pairs);
-#endif
-  if (done == pairs) return;
-  const int64_t step = adjacent ? 2 : 1, apart = adjacent ? 1 : pairs;
+// What groups leave over of one row and block, pairs (x[i], x[i + pairs]) or (x[2i], x[2i + 1]); source and target may be one place.
+template <typename T, bool adjacent>
+inline void turned_singly(const T* x, T* to, const float* waves, int64_t pairs) {
+  const int64_t done = grouped<T, adjacent>(pairs), step = adjacent ? 2 : 1, apart = adjacent ? 1 : pairs;
   const float *cosine = waves + done, *sine = cosine + pairs - done;  // each counted from pair 0
 #pragma omp simd
   for (int64_t i = done; i < pairs; ++i) {
@@ -48,25 +44,22 @@ inline void turned(const T* x, T* to, const float* waves, int64_t pairs) {
   }
 }
 
-// Rows that follow each other as the memory lies: from one to the next, and how far ahead lie those that come after all of them.
+// Rows that follow each other as the memory lies, all heads of a token or tokens of a head: from one to the next; and how far
+// ahead lies the same row of the line that comes after.
 struct Line {
-  int64_t count, from, to, waves, from_ahead, to_ahead;
+  int64_t count, from, to, waves;
+  Ahead ahead;
 };
-
-// The processor fetches ahead by itself in a run of memory, but not from one run to the next.
-inline void awaited(const void* place, int64_t bytes) {
-  for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(static_cast<const char*>(place) + byte, 0, 2);
-}
 
 template <typename T, bool adjacent, bool streamed>
 inline void turned_line(const T* from, T* to, const float* waves, const Line& line, int64_t pairs) {
-  for (int64_t row = 0; row < line.count; ++row, from += line.from, to += line.to, waves += line.waves) {
-    if (line.from_ahead != 0) {
-      awaited(from + line.from_ahead, 2 * pairs * sizeof(T));
-      if (!streamed && from != to) awaited(to + line.to_ahead, 2 * pairs * sizeof(T));
-    }
-    turned<T, adjacent, streamed>(from, to, waves, pairs);
-  }
+  const int64_t done = grouped<T, adjacent>(pairs);
+  if (done < pairs)
+    for (int64_t row = 0; row < line.count; ++row)
+      turned_singly<T, adjacent>(from + row * line.from, to + row * line.to, waves + row * line.waves, pairs);
+  if (done == 0) return;
+  for (int64_t row = 0; row < line.count; ++row, from += line.from, to += line.to, waves += line.waves)
+    turned_groups<adjacent, streamed>(from, to, waves, pairs, line.ahead);
 }
 
 // Channels beside those that are turned.
@@ -100,10 +93,10 @@ inline void rows(const Heads& x, const Turn& turn, const T* from, T* to, const f
       }
     const T* line_from = from + begin * x.from_time;
     T* line_to = to + begin * x.to_time;
-    Line line = by_token ? Line{x.heads, x.from_head, x.to_head, 0, 0, 0}
-                         : Line{end - begin, x.from_time, x.to_time, 2 * pairs, x.from_head, x.to_head};
+    Line line = by_token ? Line{x.heads, x.from_head, x.to_head, 0, {x.from_time, x.to_time}}
+                         : Line{end - begin, x.from_time, x.to_time, 2 * pairs, {x.from_head, x.to_head}};
     for (int64_t left = by_token ? 1 : x.heads; left > 0; --left, line_from += x.from_head, line_to += x.to_head) {
-      if (left == 1) line.from_ahead = 0;
+      if (left == 1 && (!by_token || end == last)) line.ahead = {};
       if (beside) copied_line(line_from, line_to, line, turn);
       for (int64_t block = 0; block < blocks; ++block) {
         const int64_t at = turn.start + 2 * half * block;
@@ -139,7 +132,7 @@ inline void rows(const Heads& x, const Turn& turn, int64_t batch, int64_t first,
   }
   if (waves != near) std::free(waves);
 #if defined(__AVX2__)
-  if (streamed) _mm_sfence();
+  if (streamed) _mm_sfence();  // what went past the caches is there before anyone is told that it is
 #endif
 }
 
