@@ -87,9 +87,6 @@ bool streams(const Output& out, int64_t rows) {
   const int64_t tables = out.order == Order::apart ? 2 : 1, width = out.order == Order::apart ? out.cosines : 2 * out.cosines;
   auto whole = [](const float* row) { return reinterpret_cast<uintptr_t>(row) % 64 == 0; };
   const bool lines = whole(out.order == Order::cosine_first ? out.cosine : out.sine) && (out.order != Order::apart || whole(out.cosine));
-  // Two tables a whole number of pages apart are read, as the processor sees it, where they are written.
-  const int64_t between = std::abs(reinterpret_cast<intptr_t>(out.cosine) - reinterpret_cast<intptr_t>(out.sine)) % 4096;
-  if (out.order == Order::apart && (between < 512 || between > 4096 - 512)) return false;
   return lines && out.cosines == out.sines && width % 16 == 0 && out.stride % 16 == 0 &&
          4 * tables * width * rows >= kCached;
 }

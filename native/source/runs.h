@@ -4,6 +4,7 @@
 // the float32 to which what is made alone would be rounded; where it does not, that is made. So every number has the bits of
 // one made alone, however products are rounded: the test is Ziv's (ACM Transactions on Mathematical Software 17, 1991).
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "sixteen.h"
@@ -24,14 +25,21 @@ constexpr double kMargin = 0x1p-46;
 // Where cosine times sine is so large neither is below 2^-10, and the margin is less than `kNear` of the last bits of a double.
 constexpr float kSmallest = 0x1.01p-10f;
 
-// One row of what is written.
+// A row of what is written, from the pair `begin` on.
 template <Order order, bool streamed>
 struct Row {
+  // Streams into two tables that lie whole pages apart would wait for each other: sines come a row later, from memory that is near.
+  static constexpr bool delays = order == Order::apart && streamed;
   float *cosine, *sine;
   int64_t cosines, sines;
 
-  Row(const Output& out, int64_t row)
-      : cosine(out.cosine + row * out.stride), sine(out.sine + row * out.stride), cosines(out.cosines), sines(out.sines) {}
+  Row(const Output& out, int64_t row, int64_t begin) {
+    const int64_t at = row * out.stride + (order == Order::apart ? begin : 2 * begin);
+    cosine = out.cosine + at;
+    sine = out.sine + at;
+    cosines = out.cosines - begin;
+    sines = out.sines - begin;
+  }
 
   template <typename V>
   void put(int64_t i, typename V::Single first, typename V::Single second) const {
@@ -41,7 +49,7 @@ struct Row {
       if (i < sines) sine[apart * i] = second;
     } else if constexpr (order == Order::apart) {
       V::template put<streamed>(cosine + i, first);
-      V::template put<streamed>(sine + i, second);
+      V::template put<streamed && !delays>(sine + i, second);
     } else if constexpr (order == Order::cosine_first) {
       V::template put_both<streamed>(cosine + 2 * i, first, second);
     } else {
@@ -53,7 +61,7 @@ struct Row {
   void put(int64_t i, const Sixteen& all) const {
     if constexpr (order == Order::apart) {
       put_apart<streamed>(cosine + i, all.cosine);
-      put_apart<streamed>(sine + i, all.sine);
+      put_apart<streamed && !delays>(sine + i, all.sine);
     } else if constexpr (order == Order::cosine_first) {
       put_by_turns<streamed>(cosine + 2 * i, all.cosine, all.sine);
     } else {
@@ -62,80 +70,107 @@ struct Row {
   }
 #endif
 
-  int64_t whole() const { return cosines < sines ? cosines : sines; }
+  // Of so many pairs, those of which both are written.
+  int64_t whole(int64_t pairs) const { return std::min({pairs, cosines, sines}); }
 };
 
-// Pairs `i`, `i + 1`, … of a row, made alone.
+// Sines of the row before, of a block of pairs.
+struct alignas(64) Late {
+  float sines[kBlock];
+  float* to = nullptr;
+
+  void put(int64_t i) const {
+#if defined(__AVX2__)
+    if (to != nullptr)
+      for (int64_t half = i; half < i + 16; half += 8) _mm256_stream_ps(to + half, _mm256_load_ps(sines + half));
+#endif
+  }
+};
+
+// Some pairs of one place: the block that they are of, and what they are products of.
+struct Place {
+  const Angles& angles;
+  const int64_t* place;
+  int64_t begin;
+};
+
+// Pairs `i`, `i + 1`, … behind `begin`, made alone.
 template <typename V, typename To>
-inline void put_alone(const Angles& angles, const int64_t* place, bool close, int64_t i, const To& to) {
-  const Pair<V> pair = alone<V>(angles, place, i, close);
-  to.template put<V>(i, V::single(pair.cosine * angles.factor), V::single(pair.sine * angles.factor));
+inline void put_alone(const Place& at, bool close, int64_t i, const To& to) {
+  const Pair<V> pair = alone<V>(at.angles, at.place, at.begin + i, close);
+  to.template put<V>(i, V::single(pair.cosine * at.angles.factor), V::single(pair.sine * at.angles.factor));
 }
 
 template <typename V, typename To>
-__attribute__((noinline, cold)) void put_again(const Angles& angles, const int64_t* place, int64_t i, const To& to) {
-  put_alone<V>(angles, place, is_near(angles, place), i, to);
+__attribute__((noinline, cold)) void put_again(const Place& at, int64_t i, const To& to) {
+  put_alone<V>(at, is_near(at.angles, at.place), i, to);
 }
 
-// Pairs from `begin` to `end` of a row, products of those of a row before and of a step; made alone where one may be rounded
+// Pairs from `first` to `last` behind `begin`, products of those of a row before and of a step; made alone where one may be rounded
 // to another number than that would be.
 template <typename To>
-inline void put_tested(const Angles& angles, const int64_t* place, const Block& row, const Block& step, int64_t block,
-                       int64_t begin, int64_t end, double margin, const To& to) {
-  in_lanes(begin, end, to.whole(), [&](auto lanes, int64_t i) {
+inline void put_tested(const Place& at, const Block& row, const Block& step, int64_t first, int64_t last, const To& to) {
+  const double margin = kMargin * std::fabs(at.angles.factor);
+  in_lanes(first, last, to.whole(last), [&](auto lanes, int64_t i) {
     using V = decltype(lanes);
-    const Pair<V> pair = product<V>(read<V>(row, i - block), read<V>(step, i - block));
+    const Pair<V> pair = product<V>(read<V>(row, i), read<V>(step, i));
     const auto cosine = V::single(pair.cosine - margin), sine = V::single(pair.sine - margin);
     if (V::same(cosine, V::single(pair.cosine + margin), sine, V::single(pair.sine + margin))) [[likely]]
       to.template put<V>(i, cosine, sine);
     else
-      put_again<V>(angles, place, i, to);
+      put_again<V>(at, i, to);
   });
 }
 
 template <typename To>
-__attribute__((noinline, cold)) void put_carefully(const Angles& angles, const int64_t* place, const Block& row, const Block& step,
-                                              int64_t block, int64_t i, double margin, const To& to) {
-  put_tested(angles, place, row, step, block, i, i + 16, margin, to);
+__attribute__((noinline, cold)) void put_carefully(const Place& at, const Block& row, const Block& step, int64_t i, const To& to) {
+  put_tested(at, row, step, i, i + 16, to);
 }
 
-// Rows of `count` places that rise one by one, from the row `first` of `out` on, of one block of pairs from `begin` to `end`.
+// Rows of `count` places that rise one by one, from the row `first` of `out` on, of one block of pairs behind `begin`.
 template <typename To>
-inline void run_of(const Angles& angles, const int64_t* places, int64_t count, int64_t begin, int64_t end, const Output& out,
-                   int64_t first) {
-  const double margin = kMargin * std::fabs(angles.factor);
-  const bool close = is_near(angles, places);
+inline void run_of(const Angles& angles, const int64_t* places, int64_t count, int64_t begin, const Output& out, int64_t first) {
+  const int64_t pairs = std::min(kBlock, angles.pairs - begin);
   const Block* steps = angles.steps + begin / kBlock * (kSteps + 1);
+  const bool close = is_near(angles, places);
   Block from;
-  const To top(out, first);
-  in_lanes(begin, end, top.whole(), [&](auto lanes, int64_t i) {
+  Late late;
+  const To top(out, first, begin);
+  in_lanes(0, pairs, top.whole(pairs), [&](auto lanes, int64_t i) {
     using V = decltype(lanes);
-    const Pair<V> pair = alone<V>(angles, places, i, close), scaled{pair.cosine * angles.factor, pair.sine * angles.factor};
+    const Pair<V> pair = alone<V>(angles, places, begin + i, close);
+    const Pair<V> scaled{pair.cosine * angles.factor, pair.sine * angles.factor};
     top.template put<V>(i, V::single(scaled.cosine), V::single(scaled.sine));
-    write<V>(from, i - begin, scaled);
+    write<V>(from, i, scaled);
   });
   for (int64_t row = 1; row < count; ++row) {
     if (row % kSteps == 0)
-      in_lanes(begin, end, end, [&](auto lanes, int64_t i) {
+      in_lanes(0, pairs, pairs, [&](auto lanes, int64_t i) {
         using V = decltype(lanes);
-        write<V>(from, i - begin, product<V>(read<V>(from, i - begin), read<V>(steps[kSteps], i - begin)));
+        write<V>(from, i, product<V>(read<V>(from, i), read<V>(steps[kSteps], i)));
       });
     const Block& step = steps[row % kSteps];
-    const To to(out, first + row);
-    const int64_t* place = places + row * angles.axes;
-    int64_t i = begin;
+    const Place at{angles, places + row * angles.axes, begin};
+    To to(out, first + row, begin);
+    [[maybe_unused]] float* const sines = to.sine;
+    if constexpr (To::delays) to.sine = late.sines;
+    int64_t i = 0;
 #if defined(__AVX2__)
     const float smallest = kSmallest * static_cast<float>(angles.factor * angles.factor);
-    for (const int64_t lines = end < to.whole() ? end : to.whole(); i + kSixteen <= lines; i += kSixteen) {
-      const Sixteen all(from, step, i - begin);
+    for (const int64_t whole = to.whole(pairs); i + kSixteen <= whole; i += kSixteen) {
+      if constexpr (To::delays) late.put(i);
+      const Sixteen all(from, step, i);
       if (all.settled(smallest)) [[likely]]
         to.put(i, all);
       else
-        put_carefully(angles, place, from, step, begin, i, margin, to);
+        put_carefully(at, from, step, i, to);
     }
 #endif
-    put_tested(angles, place, from, step, begin, i, end, margin, to);
+    put_tested(at, from, step, i, pairs, to);
+    if constexpr (To::delays) late.to = sines;
   }
+  if constexpr (To::delays)
+    for (int64_t i = 0; i < pairs; i += 16) late.put(i);
 }
 
 // How many places from the first on, of `count`, rise one by one in every coordinate, none of them too far away.
@@ -161,17 +196,14 @@ inline void waves_to(const Angles& given, const int64_t* places, int64_t count, 
   for (int64_t row = 0, rows; row < count; row += rows, places += rows * angles.axes) {
     rows = angles.steps ? run_at(angles, places, count - row) : 1;
     if (rows > 1) {
-      for (int64_t begin = 0; begin < angles.pairs; begin += kBlock) {
-        const int64_t end = angles.pairs - begin < kBlock ? angles.pairs : begin + kBlock;
-        run_of<To>(angles, places, rows, begin, end, out, row);
-      }
-      continue;
+      for (int64_t begin = 0; begin < angles.pairs; begin += kBlock) run_of<To>(angles, places, rows, begin, out, row);
+    } else {
+      const To to(out, row, 0);
+      const bool close = is_near(angles, places);
+      in_lanes(0, angles.pairs, to.whole(angles.pairs), [&](auto lanes, int64_t i) {
+        put_alone<decltype(lanes)>({angles, places, 0}, close, i, to);
+      });
     }
-    const To to(out, row);
-    const bool close = is_near(angles, places);
-    in_lanes(0, angles.pairs, to.whole(), [&](auto lanes, int64_t i) {
-      put_alone<decltype(lanes)>(angles, places, close, i, to);
-    });
   }
 #if defined(__AVX2__)
   if (out.streamed) _mm_sfence();
@@ -180,8 +212,10 @@ inline void waves_to(const Angles& given, const int64_t* places, int64_t count, 
 
 template <Order order>
 inline void waves_in(const Angles& angles, const int64_t* places, int64_t count, const Output& out) {
-  return out.streamed ? waves_to<Row<order, true>>(angles, places, count, out)
-                        : waves_to<Row<order, false>>(angles, places, count, out);
+#if defined(__AVX2__)
+  if (out.streamed) return waves_to<Row<order, true>>(angles, places, count, out);
+#endif
+  waves_to<Row<order, false>>(angles, places, count, out);
 }
 
 inline void waves(const Angles& angles, const int64_t* places, int64_t count, const Output& out) {
@@ -197,9 +231,9 @@ inline void steps_of(const Angles& given, Block* steps) {
   angles.axes = 1;  // every coordinate goes as far
   for (int64_t begin = 0; begin < angles.pairs; begin += kBlock)
     for (int64_t step = 0; step <= kSteps; ++step, ++steps) {
-      const int64_t end = angles.pairs - begin < kBlock ? angles.pairs : begin + kBlock;
-      in_lanes(begin, end, end, [&](auto lanes, int64_t i) {
-        write<decltype(lanes)>(*steps, i - begin, alone<decltype(lanes)>(angles, &step, i, !angles.fine));
+      const int64_t pairs = std::min(kBlock, angles.pairs - begin);
+      in_lanes(0, pairs, pairs, [&](auto lanes, int64_t i) {
+        write<decltype(lanes)>(*steps, i, alone<decltype(lanes)>(angles, &step, begin + i, !angles.fine));
       });
     }
 }

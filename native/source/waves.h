@@ -151,12 +151,12 @@ inline Pair<V> alone(const Angles& angles, const int64_t* place, int64_t i, bool
 }
 
 // Calls `each` with the type of so many lanes, and the first of them, until all pairs from `begin` to `end` have been; one by
-// one those from `whole` on.
+// one from where a vector would reach beyond `whole`.
 template <typename Each>
 inline void in_lanes(int64_t begin, int64_t end, [[maybe_unused]] int64_t whole, Each each) {
   int64_t i = begin;
 #if defined(__AVX2__)
-  for (; i + Many::count <= (end < whole ? end : whole); i += Many::count) each(Many{}, i);
+  for (; i + Many::count <= whole; i += Many::count) each(Many{}, i);
 #endif
   for (; i < end; ++i) each(One{}, i);
 }
