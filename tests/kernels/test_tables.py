@@ -267,3 +267,16 @@ def test_the_operators_themselves_write_no_memory_that_is_not_theirs() -> None:
             torch.ops.posenc.waves_within(places, numbers, 1.0, torch.empty(2, 3, width), True, True)
     with pytest.raises(RuntimeError, match="a row for each place"):
         torch.ops.posenc.waves_within(places, numbers, 1.0, torch.empty(3, 2, 8), True, True)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_a_table_asks_nothing_of_the_defaults_of_the_caller(kind: torch.dtype) -> None:
+    record, places = Sinusoidal(dim=6), torch.arange(40)
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(kind)
+        with torch.device("meta"):
+            found = table(record, places)
+    finally:
+        torch.set_default_dtype(before)
+    assert torch.equal(found, record.embed(places))

@@ -61,7 +61,9 @@ def table(
     record.checked(params)
     shape = (*positions.shape, record.width)
     if out is None:
-        out = torch.empty(shape)
+        out = torch.empty(
+            shape, dtype=torch.float32, device=positions.device
+        )  # whatever the defaults of the caller are
     else:
         check_out("out", out, shape, torch.float32, positions)
     positions = checked(positions)
