@@ -143,6 +143,6 @@ REASONS = {
     "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which are not the bits of the reference",
     "forward and backward": "results and gradients are new tensors here; the prototype overwrote its arguments and the gradient that came",
     "embedding × scale + positions, bfloat16": f"{SIXTEEN}; the rows of positions are read in float32, twice the bytes of the words'",
-    "import of the kernels": "PyTorch reads the source of each function that it is told of",
+    "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as each other",
     "ALiBi": "a mask is read, where a kernel that knew slopes would compute it",
 }

@@ -116,10 +116,10 @@ def _told() -> None:
     if native.MISSING is not None:
         return
     for name in ("waves", "waves_at"):
-        torch.library.register_fake(f"posenc::{name}", _table_like)
+        native.LIBRARY.impl(name, _table_like, "Meta")
     for name in ("waves_into", "waves_within", "waves_within_at"):
-        torch.library.register_fake(f"posenc::{name}", _nothing)
-    torch.library.register_fake("posenc::turn_pair_by_angles", _pair_like)
+        native.LIBRARY.impl(name, _nothing, "Meta")
+    native.LIBRARY.impl("turn_pair_by_angles", _pair_like, "Meta")
     torch.library.register_autograd("posenc::turn_pair_by_angles", _backward, setup_context=_remember)
     torch.library.register_vmap("posenc::turn_pair_by_angles", _mapped)
 

@@ -53,7 +53,7 @@ def _told() -> None:
     if native.MISSING is not None:
         return
     for name in ("embedded", "embedded_at"):
-        torch.library.register_fake(f"posenc::{name}", _like)
+        native.LIBRARY.impl(name, _like, "Meta")
     torch.library.register_autograd("posenc::embedded", _backward, setup_context=_remember)
 
 

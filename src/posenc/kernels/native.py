@@ -31,6 +31,11 @@ NEWEST = (
 )
 
 
+#: Says what operators give where there are no numbers. PyTorch's `register_fake` would read the source of each such function,
+#: and look for its module among all that are imported, which takes longer than to open the library.
+LIBRARY = torch.library.Library("posenc", "IMPL")
+
+
 def refusal(turn: Turn, *tensors: Any) -> str | None:
     """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
     if MISSING is not None:
@@ -177,8 +182,8 @@ def _opened() -> str | None:
         return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
     if not all(hasattr(torch.ops.posenc, name) for name in NEWEST):
         return "posenc-kernels is older than posenc; install both of one version"
-    torch.library.register_fake("posenc::turn_one", _like)
-    torch.library.register_fake("posenc::turn_one_at", _like)
+    for name in ("turn_one", "turn_one_at"):
+        LIBRARY.impl(name, _like, "Meta")
     torch.library.register_autograd("posenc::turn_one", _backward, setup_context=_remember)
     torch.library.register_vmap("posenc::turn_one", _mapped)
     return None
