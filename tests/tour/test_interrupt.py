@@ -52,7 +52,7 @@ def test_ctrl_c_while_training(tmp_path):
             workers = until(lambda: children(process.pid), 120)
             time.sleep(1)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 130
