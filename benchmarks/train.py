@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 from measure import Maker, Variant, compared, floor
-from ours import MADE_NEW, NEW, kernels, references
+from ours import IN_PLACE, MADE_NEW, NEW, kernels, references
 from peers import peers
 from problem import Pair, Problem, name_of, problem
 
+from posenc.torch import rotate_
 from posenc.turn import Layout
 
 FLOOR = "two copy_ of q and k"
@@ -30,7 +31,11 @@ def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
     expected = tuple(turn(x.float(), layout=layout) for x in back)
     ready = kernels(leaves)
     forward = {NEW: ready[NEW], MADE_NEW: ready[MADE_NEW]} | references(leaves, compiled=False) | peers(leaves)
-    variants = {FLOOR: two_copies(given), **{name: both_ways(make, leaves, back) for name, make in forward.items()}}
+    variants = {
+        FLOOR: two_copies(given),
+        IN_PLACE: both_ways(lambda: in_place(leaves), leaves, back),
+        **{name: both_ways(make, leaves, back) for name, make in forward.items()},
+    }
     return compared(f"{layout} {name_of(dtype)} halves", FLOOR, variants, expected, given.bound, rounds=5)
 
 
@@ -43,6 +48,28 @@ def two_copies(given: Problem) -> Maker:
                 to.copy_(x)
 
     return floor(copied)
+
+
+class Projected(torch.autograd.Function):
+    """The same memory as a result, as of a projection, which may be turned in place where a leaf may not. Costs nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.detach()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient
+
+
+def in_place(leaves: Problem) -> Variant:
+    """Forward where the tensors are, again and again; backward into new memory, which is what is compared."""
+
+    def run() -> Any:
+        q, k = (Projected.apply(x) for x in leaves.pair)
+        return rotate_(q, k, leaves.turn, layout=leaves.layout, impl="native")
+
+    return Variant(run, run)
 
 
 def both_ways(make: Maker, leaves: Problem, back: Pair) -> Maker:

@@ -59,19 +59,24 @@ def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
 
 
 def writable(name: str, x: Array) -> None:
-    """Refuse what cannot be turned in place."""
+    """Refuse what cannot be turned in place and needs no gradient there."""
     still(name, x, "to be turned in place", "Use rotate")
-    if not torch.compiler.is_compiling() and overlaps(x):
-        raise ValueError(
-            f"{name} must not overlap itself in memory to be turned in place; got strides {x.stride()}. Clone it, or use rotate."
-        )
+    unfolded(name, x)
 
 
 def writable_pair(q: Array, k: Array) -> None:
-    """Refuse queries and keys of which one cannot be turned in place, or not without the other."""
-    writable("q", q)
-    writable("k", k)
+    """Refuse queries and keys of which one cannot be written in place, or not without the other; of gradients ask apart."""
+    unfolded("q", q)
+    unfolded("k", k)
     if not torch.compiler.is_compiling() and not apart(q, k):
         raise ValueError(
             "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
+        )
+
+
+def unfolded(name: str, x: Array) -> None:
+    """Refuse what would be written twice."""
+    if not torch.compiler.is_compiling() and overlaps(x):
+        raise ValueError(
+            f"{name} must not overlap itself in memory to be turned in place; got strides {x.stride()}. Clone it, or use rotate."
         )

@@ -79,8 +79,8 @@ def rotate_normed_(
     norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
     choice = _choice(q, k, turn, layout, impl)
     writable_pair(q, k)
-    for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
-        still(name, weight, "in place", "Use rotate_normed, or torch.no_grad()")
+    for name, x in (("q", q), ("k", k), ("q_weight", q_weight), ("k_weight", k_weight)):
+        still(name, x, "in place", "Use rotate_normed, or torch.no_grad()")
     if choice == "reference":
         turn = made(turn, q)
         q.copy_(_normed(q, q_weight, turn, *norm, layout))

@@ -12,7 +12,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.kernels import angles as kernel
 from posenc.kernels import blocks, native
-from posenc.torch import at_once
+from posenc.torch import at_once, recorded
 from posenc.torch.heads import alike, heads_first, writable_pair
 from posenc.torch.memory import written
 from posenc.torch.turns import Angles
@@ -75,7 +75,9 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
 def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
     """`rotate`, in place: q and k themselves are turned, and returned. Nothing is allocated by the kernel.
 
-    Tensors that need a gradient, overlap themselves (`expand`) or are one and the same are refused: use `rotate`.
+    Tensors that overlap themselves (`expand`) or each other are refused: use `rotate`. So are leaves that need a gradient, parts of
+    them, and views that autograd lets nobody write to; results of other operations are turned and recorded, and what autograd had
+    kept of them is an error in backward. Backward takes new memory, as the gradient that comes may be somebody else's too.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
@@ -86,10 +88,18 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     if at_once.rotated_(q, k, turn, layout, impl):
         return q, k
     name, _ = taken(q, k, turn, layout, impl)
+    needed = [recorded.followed(*of) for of in (("q", q), ("k", k))]
     writable_pair(q, k)
     if name == "reference":
         turn = made(turn, q)
         return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
+    if any(needed):
+        if name == "triton":
+            raise ValueError(
+                "q and k must need no gradient in place with impl 'triton'; got one that does. Use rotate."
+            )
+        recorded.rotated_(q, k, made(turn, q), layout, name)
+        return q, k
     first, second = heads_first(q, layout), heads_first(k, layout)
     if name == "torch":
         blocks.in_place(made(turn, q), first, second)
