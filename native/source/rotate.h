@@ -30,7 +30,7 @@ struct Turn {
 
 constexpr int kLimbs = 5;
 
-constexpr int64_t kBlock = 64;  // pairs whose steps stay in the first cache
+constexpr int64_t kBlock = 128;  // pairs whose steps stay in the first cache
 
 // Cosines and sines of a block of pairs at one position.
 struct alignas(64) Block {
@@ -44,12 +44,13 @@ struct Angles {
   int64_t axes, pairs;
   double factor;
   bool fine;  // whether a frequency is so small that all its limbs are needed
-  const Block* steps = nullptr;  // waves of the first steps, for runs; without them every row is made alone
+  const Block* steps = nullptr;  // waves of steps and leaps, for runs; without them every row is made alone
 };
 
-constexpr int64_t kSteps = 16;     // positions whose waves are made beforehand, for runs; for each block of pairs, one more
+constexpr int64_t kSteps = 8;      // positions whose waves are made beforehand, for runs: 0, 1, …
+constexpr int64_t kLeaps = 16;     // and those of 0, kSteps, 2·kSteps, …: both for each block of pairs
 constexpr int64_t kLeastRun = 48;  // consecutive positions below which that is not worth it
-inline int64_t blocks_of(int64_t pairs) { return (pairs + kBlock - 1) / kBlock * (kSteps + 1); }
+inline int64_t blocks_of(int64_t pairs) { return (pairs + kBlock - 1) / kBlock * (kSteps + kLeaps); }
 
 enum class Order : int32_t { apart, cosine_first, sine_first };  // two tables; or one, cosine and sine of a pair by turns
 
@@ -69,7 +70,7 @@ using Rows = void (*)(const Heads&, const Turn&, Kind, int64_t batch, int64_t fi
 // Cosines and sines for places (count, axes).
 using Waves = void (*)(const Angles&, const int64_t* places, int64_t count, const Output& out);
 
-// The steps of angles: blocks_of(pairs).
+// The steps and leaps of angles: blocks_of(pairs).
 using Steps = void (*)(const Angles&, Block* steps);
 
 // x·scale + y, rounded once; `streamed`: written past the caches, to whole lines of them. `next`: the x that is wanted soon.

@@ -12,23 +12,20 @@
 
 namespace {
 
-constexpr int64_t kLinks = 8;              // times that a row goes on from the one before, until one is made alone again
-constexpr int64_t kRun = kLinks * kSteps;  // rows that go back to one
+constexpr int64_t kRun = kLeaps * kSteps;  // rows that go back to one which is made alone
 
 // How far a product may lie from what is made alone, as part of the factor. In units of u = 2^-53, as distances of complex
-// numbers of size 1: what is made alone is off by 7. Its angle, at most π/4 from the quarter, is rounded six times at most, which
-// is 4.8; its polynomials, cut and rounded, are off by 1.0 in the sine and 1.2 in the cosine, of which all but 0.5 each is in the
-// small terms. A product of two brings the errors of both and √5 of its own, or less where it is fused (Brent, Percival and
-// Zimmermann, Mathematics of Computation 76, 2007). So a row made alone, times the factor, is off by 8; seven links and the last
-// product, by steps made alone, add 9.3 each: 83; what it stands for is off by 8 as well: 91, below 2^7.
-constexpr double kMargin = 0x1p-46;
-// Where cosine times sine is so large neither is below 2^-10, and the margin is less than `kNear` of the last bits of a double.
-constexpr float kSmallest = 0x1.01p-10f;
+// numbers of size 1: what is made alone is off by 7. Its angle, at most π/4 from the quarter, is rounded six times at most,
+// which is 4.8; its polynomials, cut and rounded, are off by 1.0 in the sine and 1.2 in the cosine, half of it in the last sum. A
+// product of two brings the errors of both and √5 of its own, or less where it is fused (Brent, Percival and Zimmermann,
+// Mathematics of Computation 76, 2007). So a row made alone, times the factor, is off by 8; a leap and a step, made alone, add
+// 9.3 each: 26.6; and what it stands for is off by 8 as well: 34.6.
+constexpr double kMargin = 36 * 0x1p-53;
 
 // A row of what is written, from the pair `begin` on.
 template <Order order, bool streamed>
 struct Row {
-  // Streams into two tables that lie whole pages apart would wait for each other: sines come a row later, from memory that is near.
+  // Streams into two tables that lie whole pages apart would wait for each other: sines follow a row later.
   static constexpr bool delays = order == Order::apart && streamed;
   float *cosine, *sine;
   int64_t cosines, sines;
@@ -106,8 +103,8 @@ __attribute__((noinline, cold)) void put_again(const Place& at, int64_t i, const
   put_alone<V>(at, is_near(at.angles, at.place), i, to);
 }
 
-// Pairs from `first` to `last` behind `begin`, products of those of a row before and of a step; made alone where one may be rounded
-// to another number than that would be.
+// Pairs from `first` to `last` behind `begin`, products of those of a row before and of a step; made alone where one may be
+// rounded to another number than that would be.
 template <typename To>
 inline void put_tested(const Place& at, const Block& row, const Block& step, int64_t first, int64_t last, const To& to) {
   const double margin = kMargin * std::fabs(at.angles.factor);
@@ -123,7 +120,8 @@ inline void put_tested(const Place& at, const Block& row, const Block& step, int
 }
 
 template <typename To>
-__attribute__((noinline, cold)) void put_carefully(const Place& at, const Block& row, const Block& step, int64_t i, const To& to) {
+__attribute__((noinline, cold)) void put_carefully(const Place& at, const Block& row, const Block& step, int64_t i,
+                                                   const To& to) {
   put_tested(at, row, step, i, i + 16, to);
 }
 
@@ -131,9 +129,9 @@ __attribute__((noinline, cold)) void put_carefully(const Place& at, const Block&
 template <typename To>
 inline void run_of(const Angles& angles, const int64_t* places, int64_t count, int64_t begin, const Output& out, int64_t first) {
   const int64_t pairs = std::min(kBlock, angles.pairs - begin);
-  const Block* steps = angles.steps + begin / kBlock * (kSteps + 1);
+  const Block* steps = angles.steps + begin / kBlock * (kSteps + kLeaps);
   const bool close = is_near(angles, places);
-  Block from;
+  Block base, from;
   Late late;
   const To top(out, first, begin);
   in_lanes(0, pairs, top.whole(pairs), [&](auto lanes, int64_t i) {
@@ -141,13 +139,14 @@ inline void run_of(const Angles& angles, const int64_t* places, int64_t count, i
     const Pair<V> pair = alone<V>(angles, places, begin + i, close);
     const Pair<V> scaled{pair.cosine * angles.factor, pair.sine * angles.factor};
     top.template put<V>(i, V::single(scaled.cosine), V::single(scaled.sine));
+    write<V>(base, i, scaled);
     write<V>(from, i, scaled);
   });
   for (int64_t row = 1; row < count; ++row) {
     if (row % kSteps == 0)
       in_lanes(0, pairs, pairs, [&](auto lanes, int64_t i) {
         using V = decltype(lanes);
-        write<V>(from, i, product<V>(read<V>(from, i), read<V>(steps[kSteps], i)));
+        write<V>(from, i, product<V>(read<V>(base, i), read<V>(steps[kSteps + row / kSteps], i)));
       });
     const Block& step = steps[row % kSteps];
     const Place at{angles, places + row * angles.axes, begin};
@@ -230,10 +229,11 @@ inline void steps_of(const Angles& given, Block* steps) {
   Angles angles = given;
   angles.axes = 1;  // every coordinate goes as far
   for (int64_t begin = 0; begin < angles.pairs; begin += kBlock)
-    for (int64_t step = 0; step <= kSteps; ++step, ++steps) {
+    for (int64_t index = 0; index < kSteps + kLeaps; ++index, ++steps) {
       const int64_t pairs = std::min(kBlock, angles.pairs - begin);
+      const int64_t place = index < kSteps ? index : (index - kSteps) * kSteps;
       in_lanes(0, pairs, pairs, [&](auto lanes, int64_t i) {
-        write<decltype(lanes)>(*steps, i, alone<decltype(lanes)>(angles, &step, begin + i, !angles.fine));
+        write<decltype(lanes)>(*steps, i, alone<decltype(lanes)>(angles, &place, begin + i, !angles.fine));
       });
     }
 }

@@ -6,7 +6,10 @@
 namespace {
 
 constexpr int64_t kSixteen = 16;
-constexpr int kNear = 1 << 17;  // last bits of a double, of which a float32 leaves out 29
+// Where cosine times sine is this large, as part of the factor's square, neither is below 2^-11, and a margin of 36 · 2^-53 is
+// less than so many of the last bits of a double, of which a float32 leaves out 29.
+constexpr float kSmallest = 0x1.01p-11f;
+constexpr int kNear = 36 << 11;
 
 // What a float32 keeps of eight numbers.
 inline __m256 rounded(const Many::Real* x) {
