@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from posenc.cli import show
+from posenc.cli.examine import Meant, examine, tell
 from posenc.cli.load import load
 from posenc.inspect.questions import QUESTIONS, Grade, Question, grade, question
 
-if TYPE_CHECKING:
-    from posenc.cli.check import Check
 
-
-def run(options: Check) -> int:
+def run(name: str | None, answer: str | None, target: str | None, meant: Meant, as_json: bool) -> int:
     """0 for a right answer (and where there is nothing to grade), 1 for a wrong one."""
-    if options.target is not None:
+    if target is not None:
         raise ValueError("target must be left out with a question; got both. Give a function as --answer FILE.py:NAME.")
-    if options.question is None:
-        _list(options.json)
+    if name is None:
+        _list(as_json)
         return 0
-    asked = question(options.question)
-    if options.answer is None:
-        _ask(asked, options.json)
+    asked = question(name)
+    if answer is None:
+        _ask(asked, as_json)
         return 0
     if asked.kind == "function":
-        return _function(options, asked, options.answer)
-    result = grade(asked, options.answer)
-    if options.json:
-        print(
-            show.as_json({"question": asked.name, "answer": options.answer, "right": result.right, "said": result.said})
-        )
+        return _function(asked, answer, meant, as_json)
+    result = grade(asked, answer)
+    if as_json:
+        print(show.as_json({"question": asked.name, "answer": answer, "right": result.right, "said": result.said}))
     else:
         _tell(asked, result)
     return 1 if result.right is False else 0
@@ -64,16 +58,14 @@ def _tell(asked: Question, result: Grade) -> None:
     show.say(*(line for line in result.said if line != "Right."))
 
 
-def _function(options: Check, asked: Question, answer: str) -> int:
+def _function(asked: Question, answer: str, meant: Meant, as_json: bool) -> int:
     """A function is graded as `posenc check` would: it must rotate, and rightly."""
-    from posenc.cli.check import examine, tell
-
     if ".py" not in answer:
         grade(asked, answer)
-    outcome = examine(options, load(answer))
+    outcome = examine(load(answer), answer, meant)
     rotates = outcome["door"] == "rotates"
     right = bool(outcome["right"]) and rotates
-    if options.json:
+    if as_json:
         print(show.as_json({"question": asked.name, "answer": answer} | outcome | {"right": right}))
     elif rotates:
         tell(outcome)
