@@ -36,7 +36,7 @@ def defined(ids: Any, weight: Any, table: Any, scale: float) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_level_has_the_bits(level: str, dtype: torch.dtype) -> None:
     for width in (*range(1, 41), 50, 64):
-        ids, weight, table = made(dtype, width)
+        ids, weight, table = made(dtype, width, 3, 1 + width)  # pieces of sixteen tokens, and what is left of them
         wanted = defined(ids, weight, table, width**0.5)
         assert torch.equal(kernel.embedded_at(level, ids, weight, table[None], width**0.5), wanted)
 
