@@ -83,7 +83,7 @@ def _turned(x: Any, turn: Turn, heads: int) -> Any:
 def _parts(x: Any, turn: Turn, heads: int) -> tuple[Any, Any, Any]:
     """x as (rows, heads, 2, pairs), and tables that fit it."""
     shape, cosine, sine = x.shape, turn.cos, turn.sin
-    if cosine.ndim == 3:
+    if cosine.ndim == 3 and shape[0] > 1:  # else its single row is broadcast as it is
         cosine, sine = cosine.unsqueeze(1), sine.unsqueeze(1)
     return x.view(shape[0], shape[heads], 2, shape[3] // 2), cosine, sine
 
