@@ -15,6 +15,7 @@ from posenc.doors import Adds
 from posenc.torch.embed import embedded
 from posenc.torch.held import beside, fill
 from posenc.torch.modules import Add
+from posenc.torch.tables import table
 
 
 @final
@@ -77,8 +78,8 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         record, weight = self.encoding.record, self.embedding
         if type(record).attach is Adds.attach:
             places = beside("positions", places, weight)
-            table = record.embed(places, self.encoding.params, dtype=_array.wide_dtype(weight.dtype, weight))
-            return embedded(rows, weight, table, scale)
+            wide = _array.wide_dtype(weight.dtype, weight)
+            return embedded(rows, weight, table(record, places, self.encoding.params, dtype=wide), scale)
         x = torch.nn.functional.embedding(rows, weight)
         return self.encoding(_array.wide(x) * scale, places).to(x.dtype)
 
