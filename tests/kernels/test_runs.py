@@ -23,8 +23,8 @@ STARTS = (0, 1, 31, 2**20, 2**31 - 40, 2**32 - 40, 2**53 - 40, -20, -(2**31) - 4
 PAIRS = (*range(1, 41), 64, 65, 79, 80, 128, 130)
 
 #: Base and start of runs in which a product lies so near to the middle between two numbers that it alone would be rounded to
-#: the wrong one: found among 400 million that AVX2 made without its test.
-HARD = ((1e4, 68712), (5e5, 2071043), (1e4, 10098323), (1e6, 77052480), (1e6, 77054656))
+#: the wrong one: found among a thousand million that AVX2 made without its test. Most are small; the first, third and last are not.
+HARD = ((1e4, 10042515), (1e4, 359008), (1e5, 70080), (1e5, 64704), (1e6, 5070144))
 
 
 def alone(level: str, places: torch.Tensor, record: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -88,7 +88,8 @@ def test_what_is_no_run(level: str) -> None:
         assert same(level, places, record)
     grid = AxialRoPE(axis=(0, 1, 2) * 7, rung=(*range(21),), ladder=42, scaling=YaRN(factor=4.0, original=64))
     for steps in product((0, 1), repeat=3):
-        assert same(level, up[:, None] * torch.tensor(steps) + torch.tensor([0, 2**32 - 90, -5]), grid)
+        apart = up[:, None] * torch.tensor(steps) + torch.tensor([0, 2**32 - 90, -5])
+        assert same(level, torch.cat([up[:100, None].expand(100, 3), apart]), grid)
 
 
 @pytest.mark.parametrize("level", LEVELS)
