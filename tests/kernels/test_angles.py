@@ -300,7 +300,7 @@ def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
     [
         ((RoPE(dim=8, numerics="float32"), torch.arange(3)), "RoPE turns in another way"),
         ((RoPE(dim=8), torch.tensor([0.5])), "positions are float32, not whole"),
-        ((RoPE(dim=8), torch.arange(3), torch.float64), "the turn is to be float64"),
+        ((RoPE(dim=8), torch.arange(3), torch.float64), "numbers are to be float64"),
         ((RoPE(dim=8), torch.arange(3, device="meta")), "positions are on meta"),
     ],
 )

@@ -162,7 +162,7 @@ def test_threads_change_nothing() -> None:
         ({"record": Learned(dim=8, length=9)}, "Learned is made of more than waves"),
         ({"positions": torch.ones(3)}, "positions are float32, not whole"),
         ({"positions": torch.arange(3, device="meta")}, "positions are on meta"),
-        ({"dtype": torch.float64}, "the table is to be float64"),
+        ({"dtype": torch.float64}, "numbers are to be float64"),
         ({"out": torch.empty(8, 3).T}, "the numbers of a row of out are not side by side"),
         (
             {"positions": torch.zeros(2, 3, dtype=torch.int64), "out": torch.empty(2, 5, 8)[:, :3]},

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc import _check
+from posenc import _array, _check
 from posenc._array import Array
 from posenc.torch.memory import apart, beyond, overlaps, still
 
@@ -47,6 +47,15 @@ def copied(made: Array, out: Array) -> Array:
 def rows_of(out: Array) -> Array:
     """The same memory as (1, rows, width)."""
     return out.view((1, out.shape[:-1].numel(), out.shape[-1]))
+
+
+def unfit_places(positions: Array, dtype: Any) -> str | None:
+    """Why the kernel cannot make float32 numbers of these positions in this dtype; None where it can."""
+    if _array.kind(positions) != "integer":
+        return f"positions are {_array.dtype_name(positions.dtype)}, not whole"
+    if positions.device.type != "cpu":
+        return f"positions are on {positions.device.type}"
+    return None if dtype in (None, torch.float32) else f"numbers are to be {dtype}".replace("torch.", "")
 
 
 def unfit_rows(out: Any) -> str | None:

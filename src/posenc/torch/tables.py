@@ -12,7 +12,7 @@ from posenc.doors import Adds, Params
 from posenc.kernels import angles as kernel
 from posenc.kernels import native
 from posenc.phase import Waves, checked, rates, waves_of
-from posenc.torch.into import check_out, copied, rows_of, unfit_rows
+from posenc.torch.into import check_out, copied, rows_of, unfit_places, unfit_rows
 from posenc.torch.memory import written
 
 IMPLS = ("auto", "reference", "native")
@@ -80,12 +80,6 @@ def _unfit(record: Adds, waves: Waves | None, positions: Array, dtype: Any, out:
     """Why the kernel cannot make this table; None where it can."""
     if waves is None:
         return f"{type(record).__name__} is made of more than waves of exact frequencies"
-    if _array.kind(positions) != "integer":
-        return f"positions are {_array.dtype_name(positions.dtype)}, not whole"
-    if positions.device.type != "cpu":
-        return f"positions are on {positions.device.type}"
-    if dtype not in (None, torch.float32):
-        return f"the table is to be {dtype}".replace("torch.", "")
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
-    return None if out is None else unfit_rows(out)
+    return unfit_places(positions, dtype) or (None if out is None else unfit_rows(out))

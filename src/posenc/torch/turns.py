@@ -14,7 +14,7 @@ from posenc.kernels import angles as kernel
 from posenc.kernels import native
 from posenc.phase import Steady, checked, rates, steady_of, words
 from posenc.positions import coordinates
-from posenc.torch.into import check_pair, copied, rows_of, unfit_rows
+from posenc.torch.into import check_pair, copied, rows_of, unfit_places, unfit_rows
 from posenc.torch.memory import written
 from posenc.turn import Turn, of_pairs
 
@@ -150,10 +150,4 @@ def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any,
     """Why the kernel cannot make this turn; None where it can."""
     if steady is None:
         return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
-    if _array.kind(positions) != "integer":
-        return f"positions are {_array.dtype_name(positions.dtype)}, not whole"
-    if positions.device.type != "cpu":
-        return f"positions are on {positions.device.type}"
-    if dtype not in (None, torch.float32):
-        return f"the turn is to be {dtype}".replace("torch.", "")
-    return None if out is None else unfit_rows(out[0]) or unfit_rows(out[1])
+    return unfit_places(positions, dtype) or (None if out is None else unfit_rows(out[0]) or unfit_rows(out[1]))
