@@ -130,6 +130,9 @@ ABSENT = (
 GOALS: tuple[Goal, ...] = (*PREFILL, *AGAINST_EAGER, *FALLBACK, *ANGLES, *TRAINING, *ERRORS, *OTHERS, *SCALE, *ABSENT)
 #: Why a goal is not reached, by how its name begins; said where it is not.
 SIXTEEN = "without AVX-512's conversions, bfloat16 is widened and rounded in several steps of AVX2, about as long as memory takes"
+TABLES = (
+    "a product in double precision for each pair and the test of its rounding take about as long as the memory does"
+)
 REASONS = {
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
@@ -148,6 +151,8 @@ REASONS = {
     "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which are not the bits of the reference",
     "forward and backward": "gradients are turned into new memory, for others may hold the one that comes; the prototype overwrote it",
     "embedding × scale + positions, bfloat16": f"{SIXTEEN}; the rows of positions are read in float32, twice the bytes of the words'",
+    "cosines and sines, 100 000": TABLES,
+    "sinusoidal table, 100 000": TABLES,
     "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as each other",
     "ALiBi": "a mask is read, where a kernel that knew slopes would compute it",
 }
