@@ -11,6 +11,7 @@ from peers import peers
 from problem import Pairs, Problem, name_of, problem
 
 from posenc.kernels import native
+from posenc.torch.at_once import LAYOUTS
 
 ALONE = "posenc, its operator alone"
 
@@ -33,7 +34,7 @@ def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
 
 
 def alone(given: Problem) -> Variant:
-    """What is left of a call without the checks of its arguments, made in Python: the operator as PyTorch calls it."""
-    operator = torch.ops.posenc.turn_pair_.default
-    table, channels = native.table(given.turn), native.channels(given.turn)
-    return in_place(given, lambda q, k: operator(q, k, *table, *channels, False))
+    """What is left of a call without Python around it: the operator, which looks at its arguments itself."""
+    operator, turn = native.operator("rotate_"), given.turn
+    form = turn.pairing.form | LAYOUTS[given.layout]
+    return in_place(given, lambda q, k: operator(q, k, turn.cos, turn.sin, form))

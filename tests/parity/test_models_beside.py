@@ -32,6 +32,7 @@ UNREAD = {
     "glm4v_moe_text": "partial_rotary_factor must leave an even number of channels of a head of 42",
     "glm4v_text": "mrope_section must add up to 64",
     "glm_image_text": "mrope_section must add up to 64",
+    "hunyuan_vl_text": "mrope_section must list the pairs of each axis",  # its class cannot run without them either
     "moonshine_streaming": "'moonshine_streaming_encoder'",
     "moshi": "'moshi_depth'",
     "neucodec": "got 'relative_key'",

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,10 @@ def test_ctrl_c_while_training(tmp_path):
         "--steps",
         "1000000",
     ]
+    # What a shell starts in the background ignores Ctrl-C, and hands that on to all that it starts.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=heeds
     ) as process:
         try:
             workers = until(lambda: children(process.pid), 120)
