@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,14 @@ import pytest
 from posenc.lab.tokens import default_text
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads the process table of Linux")
+
+
+#: What a shell starts in the background ignores Ctrl-C, and hands that on to all that it starts.
+HEEDING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("posenc.cli", run_name="__main__")
+"""
 
 
 def children(pid):
@@ -36,8 +43,8 @@ def test_ctrl_c_while_training(tmp_path):
     text.write_text(default_text()[:20_000], encoding="utf-8")
     command = [
         sys.executable,
-        "-m",
-        "posenc.cli",
+        "-c",
+        HEEDING,
         "tour",
         "--text",
         str(text),
@@ -46,10 +53,8 @@ def test_ctrl_c_while_training(tmp_path):
         "--steps",
         "1000000",
     ]
-    # What a shell starts in the background ignores Ctrl-C, and hands that on to all that it starts.
-    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=heeds
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     ) as process:
         try:
             workers = until(lambda: children(process.pid), 120)
