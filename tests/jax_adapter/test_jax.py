@@ -51,8 +51,9 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     if isinstance(record, Biases):
         return query, key
     width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
-    heads = 12 if isinstance(record, Rotates) else getattr(record, "heads", 12)
-    key_heads = 4 if isinstance(record, Rotates) else heads
+    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
+    heads = own or 12
+    key_heads = 4 if isinstance(record, Rotates) and own is None else heads
     q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))
     content = [q, k]
     if isinstance(record, Scores) and record.reads:
