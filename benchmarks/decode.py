@@ -11,7 +11,7 @@ from peers import peers
 from problem import Pairs, Problem, name_of, problem
 
 from posenc.kernels import native
-from posenc.torch.at_once import LAYOUTS
+from posenc.torch.fast_path import LAYOUTS
 
 ALONE = "posenc, its operator alone"
 

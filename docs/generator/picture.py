@@ -16,7 +16,7 @@ from posenc.catalog import Row
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.frequencies import Geometric
 from posenc.plot import canvas
-from posenc.testing import probe
+from posenc.testing import door_probe
 from posenc.turn import at_every_head
 
 #: Bytes a picture may have.
@@ -115,7 +115,7 @@ def _turned(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
-    params = probe.parameters(record) or None
+    params = door_probe.parameters(record) or None
     first, second = ("output", "value") if "value" in record.roles else ("query", "key")
     if first == "output":  # the output is turned back, so its side of the product is the inverse
         query, key = key, query
@@ -129,7 +129,7 @@ def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray
 
 
 def _bias(record: Biases, ax: Any) -> None:
-    after = "symmetric" in record.claims or not record.bias(0, 3, 5, probe.parameters(record) or None)
+    after = "symmetric" in record.claims or not record.bias(0, 3, 5, door_probe.parameters(record) or None)
     ends = [(0, 101), (0, 33), (0, 9)] if after else [(-64, 65), (-16, 17), (-4, 5)]
     _first_accepted(ends, lambda span: plot.bias_by_distance(record, range(*span), ax=ax))
 
@@ -182,12 +182,12 @@ def _logits(record: Encoding, ax: Any) -> None:
 def _scored(record: Any, places: np.ndarray) -> np.ndarray:
     """What head 0 of a record that scores adds for content drawn from a seed; a grid's places stand along its diagonal."""
     rng, axes = np.random.default_rng(0), int(record.axes)
-    shape = (1, probe.heads(record), len(places), probe.head_width(record))
+    shape = (1, door_probe.heads(record), len(places), door_probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
     read = record.places_read(len(places), len(places))
     hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
     where = places if axes == 1 else np.stack([places // 4] + [places % 4] * (axes - 1), -1)
-    return np.asarray(record.score(q, k, where, where, probe.parameters(record) or None, hidden=hidden))[0, 0]
+    return np.asarray(record.score(q, k, where, where, door_probe.parameters(record) or None, hidden=hidden))[0, 0]
 
 
 _DRAWN: dict[str, Callable[[Any, Any], None]] = {

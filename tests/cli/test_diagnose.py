@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posenc.cli.caller import PLACES
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.inspect.changes import Observed
-from posenc.inspect.diagnose import conventions, diagnose, recipe_of
-from posenc.inspect.mistakes import MISTAKES
-from posenc.inspect.recipe import evaluate, rounded
+from posenc.diagnosis.code.caller import PLACES
+from posenc.diagnosis.code.mistakes import MISTAKES
+from posenc.diagnosis.code.recipe import evaluate, rounded
+from posenc.diagnosis.code.recipe_changes import Observed
+from posenc.diagnosis.code.table_diagnosis import conventions, diagnose, recipe_of
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 
 PLACED = np.array(PLACES, dtype=np.float64)
 #: What the mistakes that read a number off the values are planted with.

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
+from posenc import parse
 from posenc.catalog import CATALOG
-from posenc.cli import parse
 from posenc.compose import Partial, PerLayer, Scaled, Sum
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 
 SAMPLES = [sample for row in CATALOG for sample in row.samples]
 

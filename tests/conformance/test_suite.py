@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from posenc import testing
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.nope import NoPE
-from posenc.encodings.rope import RoPE
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.rope import RoPE
 from posenc.testing import ALL_CHECKS, Check, CheckFailed, check_encoding, checks_for, suite
-from posenc.testing.check import close, refused, same_bits
+from posenc.testing.named_check import close, refused, same_bits
 
 
 def _only(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> None:

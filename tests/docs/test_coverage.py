@@ -10,7 +10,7 @@ import pytest
 from generator.coverage import keys, page
 from generator.covered import ITEMS, PARTS
 from posenc.catalog import CATALOG
-from posenc.encodings.axial_layouts import LAYOUTS
+from posenc.encodings.rotates.axial_layouts import LAYOUTS
 
 
 def exists(name: str) -> bool:

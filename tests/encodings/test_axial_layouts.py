@@ -3,7 +3,7 @@
 import pytest
 
 from posenc import AxialRoPE, Linear, RoPE, axial
-from posenc.encodings.axial_layouts import LAYOUTS
+from posenc.encodings.rotates.axial_layouts import LAYOUTS
 from posenc.frequencies import Bands, Geometric, InTurns, Joined
 
 #: Axis and rung of each pair, written out for four pairs of two axes or eight of three.

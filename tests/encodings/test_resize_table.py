@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from posenc.encodings.resize_table import filter_weights, resize_table
+from posenc.encodings.adds.resize_table import filter_weights, resize_table
 
 CUBIC = {"prefix": 0, "method": "bicubic", "antialias": False}
 

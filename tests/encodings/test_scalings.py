@@ -30,9 +30,9 @@ from posenc import (
     RoPE,
     Scaling,
     YaRN,
+    parse,
 )
 from posenc.catalog import row, row_of
-from posenc.cli import parse
 from posenc.frequencies import Geometric, Rescaled, attention_of
 from posenc.inspect import rotation_error, spectrum, worked
 

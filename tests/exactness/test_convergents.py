@@ -12,7 +12,7 @@ import pytest
 from exactness import truth
 from exactness.backends import WAVES
 from posenc.frequencies import Geometric
-from posenc.phase import fixed
+from posenc.phase import fixed_point
 
 LADDERS = ((1e4, 128), (5e5, 128), (1e12, 64))
 
@@ -73,7 +73,7 @@ def test_convergents_in_float64(hardest: dict, backend: str) -> None:
 
 @pytest.mark.parametrize(("limbs", "least"), [(2, 1000), (3, 100)])
 def test_fewer_limbs_would_be_seen(hardest: dict, monkeypatch: pytest.MonkeyPatch, limbs: int, least: int) -> None:
-    monkeypatch.setattr(fixed, "WIDE", fixed.WIDE._replace(limbs=limbs))
+    monkeypatch.setattr(fixed_point, "WIDE", fixed_point.WIDE._replace(limbs=limbs))
     assert wrong_entries(hardest, "numpy")[1] > least
 
 

@@ -13,7 +13,7 @@ import torch
 from exactness import truth
 from exactness.backends import WAVES
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine, fixed
+from posenc.phase import cosine_sine, fixed_point
 
 LADDERS = ((1e4, 64), (1e12, 32))
 #: As in test_phase.py, and two roundings more: of the rate, and of its product with what lies below 2^-52 of a step.
@@ -60,9 +60,9 @@ def test_fractions_in_float64(sampled: dict, backend: str) -> None:
 
 
 def test_a_fraction_cut_short_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = fixed._split
+    split = fixed_point._split
     monkeypatch.setattr(
-        fixed, "_split", lambda places, word: (split(places, word)[0], np.float32(split(places, word)[1]))
+        fixed_point, "_split", lambda places, word: (split(places, word)[0], np.float32(split(places, word)[1]))
     )
     assert wrong_entries(sampled, "numpy")[1] > 1000
 

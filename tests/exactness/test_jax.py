@@ -13,7 +13,7 @@ import pytest
 from exactness import truth
 from posenc import Sinusoidal
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine, fixed
+from posenc.phase import cosine_sine, fixed_point
 
 LADDERS = ((1e4, 128), (5e5, 64), (1e12, 64))
 #: Two roundings of the angle (at most π/4, so 2^-25 each), one of the wave's own function, one of the result.
@@ -59,7 +59,7 @@ def test_fractional_positions() -> None:
 
 
 def test_fewer_limbs_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fixed, "NARROW", fixed.NARROW._replace(limbs=3))
+    monkeypatch.setattr(fixed_point, "NARROW", fixed_point.NARROW._replace(limbs=3))
     assert worst(np.array(whole(), np.int32)) > BOUND
 
 

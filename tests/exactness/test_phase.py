@@ -15,7 +15,7 @@ import torch
 from exactness import truth
 from exactness.backends import WAVES
 from posenc.frequencies import Geometric
-from posenc.phase import fixed, phase
+from posenc.phase import fixed_point, phase
 
 LADDERS = ((1e4, 128), (5e5, 96), (1e6, 64), (1e12, 50))
 RANGES = (
@@ -59,16 +59,16 @@ def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> N
 
 
 def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = fixed._turns
-    monkeypatch.setattr(fixed, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
-    monkeypatch.setattr(fixed, "_remembered_limbs", fixed._remembered_limbs.__wrapped__)
+    turns = fixed_point._turns
+    monkeypatch.setattr(fixed_point, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
+    monkeypatch.setattr(fixed_point, "_remembered_limbs", fixed_point._remembered_limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
 
 
 def test_words_wrap_around_to_the_phase() -> None:
     """Kernels take a frequency as whole 2^-128 turns: a place times that is off by half a unit a step at most."""
     for base, dim in LADDERS:
-        words = fixed.turn_words(Geometric(dim, base))
+        words = fixed_point.turn_words(Geometric(dim, base))
         assert words.dtype == np.int64
         whole = [(int(upper) << 64) + int(lower) % 2**64 for upper, lower in words.T]
         for place in (1, -3, 2**31 - 1, 2**53):

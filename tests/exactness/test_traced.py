@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine, fixed
+from posenc.phase import cosine_sine, fixed_point
 
 RECORD = Geometric(24)
 WHOLE = np.array([0, 1, -1, 3, 131_071, 2**27 + 5, 2**31, -(2**40) - 3, 2**53])
@@ -131,7 +131,7 @@ def test_out_of_range_is_nan_where_it_cannot(places: np.ndarray) -> None:
 
 
 def test_a_guard_that_is_missing_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fixed, "guard", lambda positions, real=None: positions * 0.0)
+    monkeypatch.setattr(fixed_point, "guard", lambda positions, real=None: positions * 0.0)
     with pytest.raises(AssertionError):
         test_out_of_range_is_nan_where_it_cannot(OUTSIDE[0])
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from posenc import plot
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer import Report
 from posenc.explorer.page import POLICY
 

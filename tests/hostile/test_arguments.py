@@ -28,13 +28,13 @@ from posenc import catalog
 from posenc.attention import attention
 from posenc.compose import PerLayer
 from posenc.doors import Encoding
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.shaw import Shaw
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
-from posenc.encodings.transformer_xl import TransformerXL
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.scores.shaw import Shaw
+from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine, phase
 from posenc.positions import decoding, difference, from_mask, packed, span

@@ -13,9 +13,9 @@ from hostile.values import NAN, NOT_A_WORD, NOT_REAL, NOT_TRUTH, NOT_WHOLE, name
 from posenc.catalog import CATALOG
 from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.doors import Encoding
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Divisors, Geometric
 from posenc.turn import Pairing
 

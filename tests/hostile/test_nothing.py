@@ -10,8 +10,8 @@ import pytest
 from posenc.attention import attention
 from posenc.catalog import CATALOG
 from posenc.positions import decoding, from_mask, packed, span
+from posenc.testing.door_probe import array, program
 from posenc.testing.one_coordinate import placed
-from posenc.testing.probe import array, program
 
 SAMPLES = [record for row in CATALOG for record in row.samples]
 

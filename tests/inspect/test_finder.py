@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
-from posenc.inspect.branches import Wave, blocks
+from posenc.inspect.course.branches import Wave, blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -81,7 +81,7 @@ def test_the_real_valued_position_has_exactly_the_value():
 
 
 def test_blocks_run_through_every_stretch_once(monkeypatch):
-    from posenc.inspect import branches
+    from posenc.inspect.course import branches
 
     monkeypatch.setattr(branches, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from posenc.compose import Partial, Scaled, Sum
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.count import Count
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.learned import Learned
-from posenc.encodings.nope import NoPE
-from posenc.encodings.one_sine import OneSine
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.count import Count
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.one_sine import OneSine
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import (
     binary_counting,
     derivative,
@@ -33,7 +33,7 @@ from posenc.inspect import (
 )
 from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
-from posenc.inspect.waves import waves
+from posenc.inspect.sinusoid_channels import waves
 
 CONVENTIONS = (
     Sinusoidal(dim=8),

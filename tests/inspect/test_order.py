@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from posenc.compose import Concatenated, Sum
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.count import Count
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.count import Count
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import ERRATA, errata, order_blindness
 from posenc.inspect.order import embedding
 

@@ -5,8 +5,8 @@ import pytest
 import posenc
 from posenc import CATALOG, frequencies
 from posenc.compose import Partial, Sum
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import _text
 
 

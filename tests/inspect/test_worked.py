@@ -9,15 +9,15 @@ import pytest
 from posenc import CATALOG, Backward, LogNTemperature, StepTemperature, XPos, _array
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Biases, Rotates, Scores
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.axial_rope import AxialRoPE
-from posenc.encodings.count import Count
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.shaw import Shaw
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
-from posenc.encodings.transformer_xl import TransformerXL
+from posenc.encodings.adds.count import Count
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.scores.shaw import Shaw
+from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.inspect import place_difference, rotation_error, rotation_matrices, score_by_distance, worked
 from posenc.phase import checked
 from posenc.turn import Pairing, Turn, at_every_head

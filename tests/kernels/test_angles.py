@@ -12,8 +12,8 @@ import torch
 import posenc
 from exactness import truth
 from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
-from posenc.kernels import angles as kernel
 from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import rates, steady_of
 from posenc.torch import angles, chosen, rotate, rotate_, turn
 

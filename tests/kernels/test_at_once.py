@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import posenc
 from posenc import Partial, RoPE
 from posenc.kernels import native as kernel
-from posenc.torch import angles, at_once, rotate, rotate_, rotate_into_cache_
+from posenc.torch import angles, fast_path, rotate, rotate_, rotate_into_cache_
 from posenc.turn import Pairing, Turn
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
@@ -53,10 +53,10 @@ def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
         q = heads(4, layout, dtype)
         k = heads(2 if getattr(turn, "heads", None) is None else 4, layout, dtype).flip(-2)
         wanted = rotate(q, k, turn, layout=layout, impl="reference")
-        found = at_once.rotated(q, k, turn, layout, "auto")
+        found = fast_path.rotated(q, k, turn, layout, "auto")
         assert found is not None
         assert all(x.stride() == y.stride() and x.device == y.device for x, y in zip(found, (q, k), strict=True))
-        assert at_once.rotated_(q, k, turn, layout, "native")
+        assert fast_path.rotated_(q, k, turn, layout, "native")
         for pair in (found, (q, k)):
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
 
@@ -70,11 +70,11 @@ def test_parts_of_one_projection(layout: Any) -> None:
     parts = fused[:, :, :5], fused[:, :, 5:7]
     q, k = parts if layout == "bthd" else (part.transpose(1, 2) for part in parts)
     wanted = rotate(q.clone(), k.clone(), turn, layout=layout, impl="reference")
-    made = at_once.rotated(q, k, turn, layout, "auto")
+    made = fast_path.rotated(q, k, turn, layout, "auto")
     assert made is not None
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
     assert torch.empty_like(q).stride() == made[0].stride()
-    assert at_once.rotated_(q, k, turn, layout, "auto")
+    assert fast_path.rotated_(q, k, turn, layout, "auto")
     assert torch.equal(q, wanted[0])
     assert torch.equal(k, wanted[1])
     assert torch.equal(fused[:, :, 7:], before[:, :, 7:])
@@ -95,8 +95,8 @@ def test_what_is_followed_goes_the_slower_way(turn: Any) -> None:
     seen: list[Any] = []
 
     def at_once_of(q: Any, k: Any) -> Any:
-        seen.append(at_once.rotated(q, k, turn, "bhtd", "auto"))
-        seen.append(at_once.rotated_(q, k, turn, "bhtd", "auto") or None)
+        seen.append(fast_path.rotated(q, k, turn, "bhtd", "auto"))
+        seen.append(fast_path.rotated_(q, k, turn, "bhtd", "auto") or None)
         return q
 
     q, k = heads(4), heads(2)
@@ -195,8 +195,8 @@ def test_what_does_not_fit(name: str) -> None:
     given = call(bad()[name])
     tensors = [x for x in (given["q"], given["k"]) if isinstance(x, torch.Tensor)]
     before = [x.clone() for x in tensors]
-    assert at_once.rotated(**given) is None
-    assert at_once.rotated_(**given) is False
+    assert fast_path.rotated(**given) is None
+    assert fast_path.rotated_(**given) is False
     assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
 
 
@@ -210,10 +210,10 @@ def test_what_overlaps_is_refused(name: str, angled: bool) -> None:
     if angled:
         given["turn"] = angles(RECORD, torch.arange(LENGTH))
     wanted = rotate(**{**given, "impl": "reference"})
-    made = at_once.rotated(**given)
+    made = fast_path.rotated(**given)
     assert made is not None
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
-    assert at_once.rotated_(**given) is False
+    assert fast_path.rotated_(**given) is False
     for impl in ("auto", "torch", "reference"):
         with pytest.raises(ValueError, match=r"^(q must not overlap|k must not overlap|k must be another)"):
             rotate_(**{**given, "impl": impl})
@@ -228,8 +228,8 @@ def test_memory_of_two_kinds_of_strides() -> None:
     turn = RECORD.turn(torch.arange(LENGTH))
     with pytest.raises(ValueError, match=r"^k must be another"):
         rotate_(q, k, turn, layout="bhtd")
-    assert at_once.rotated_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
-    assert at_once.rotated_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
+    assert fast_path.rotated_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
+    assert fast_path.rotated_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
 
 
 @native
@@ -285,15 +285,15 @@ def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: i
         wanted, before = rotate(q, k, turn, layout=layout, impl="reference"), (q.clone(), k.clone())
         for impl in ("torch", "auto"):
             for first in (q, inside):
-                found = at_once.rotated(first, k, turn, layout, impl)
+                found = fast_path.rotated(first, k, turn, layout, impl)
                 assert found is not None
                 assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
                 assert found[0].is_contiguous()
             assert all(torch.equal(a, b) for a, b in zip((q, k), before, strict=True))
             pair = q.clone(), k.clone()
-            assert at_once.rotated_(*pair, turn, layout, impl)
+            assert fast_path.rotated_(*pair, turn, layout, impl)
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
-        assert at_once.rotated(q, k, turn, layout, "native") is None
+        assert fast_path.rotated(q, k, turn, layout, "native") is None
 
 
 @pytest.mark.parametrize(
@@ -320,14 +320,14 @@ def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: i
 def test_what_is_no_single_token(case: dict[str, Any]) -> None:
     pair = {"q": single(4, "bhtd", torch.float32, 2), "k": single(2, "bhtd", torch.float32, 2)}
     given = {**pair, "turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), "layout": "bhtd", "impl": "torch"}
-    assert at_once.rotated(**given) is not None
-    assert at_once.rotated(**{**given, **case}) is None
-    assert at_once.rotated_(**{**given, **case}) is False
+    assert fast_path.rotated(**given) is not None
+    assert fast_path.rotated(**{**given, **case}) is None
+    assert fast_path.rotated_(**{**given, **case}) is False
 
 
 def test_single_tokens_that_share_memory() -> None:
     turn, both = RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), torch.zeros(1, 6, 1, 12)
     for q, k in ((both, both), (both[:, :4], both[:, 3:]), (both[:, 3:], both[:, :4])):
-        assert at_once.rotated_(q, k, turn, "bhtd", "torch") is False
-    assert at_once.rotated_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
-    assert at_once.rotated_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False
+        assert fast_path.rotated_(q, k, turn, "bhtd", "torch") is False
+    assert fast_path.rotated_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
+    assert fast_path.rotated_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False

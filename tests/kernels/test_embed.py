@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from posenc import Concatenated, Learned, Sinusoidal
-from posenc.kernels import embedding as kernel
 from posenc.kernels import native as library
+from posenc.kernels import native_embedding as kernel
 from posenc.torch import InputLayer, embed
 
 native = pytest.mark.skipif(library.MISSING is not None, reason=str(library.MISSING))

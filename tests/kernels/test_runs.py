@@ -10,8 +10,8 @@ import torch
 
 from posenc import AxialRoPE, Linear, RoPE, YaRN
 from posenc.frequencies import Geometric
-from posenc.kernels import angles as kernel
 from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import Waves, rates, steady_of
 
 pytestmark = pytest.mark.skipif(

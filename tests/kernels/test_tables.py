@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from posenc import ALiBi, AxialRoPE, Learned, RoPE, Sinusoidal, YaRN
-from posenc.kernels import angles as kernel
 from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import rates, waves_of
 from posenc.torch import table, turn
 

@@ -59,7 +59,7 @@ def test_compiled_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
 
 @needs_triton
 def test_how_the_work_is_cut() -> None:
-    from posenc.kernels.gpu.launch import PAIRS_A_PROGRAM, tile, warps
+    from posenc.kernels.triton.launch import PAIRS_A_PROGRAM, tile, warps
 
     for heads in range(1, 130):
         for block in (1, 32, 64, 128, 2048):

@@ -10,7 +10,7 @@ import torch
 
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
-from posenc.kernels import gpu
+from posenc.kernels import triton
 from posenc.phase import cosine_sine, turn_words
 from posenc.torch import angles, chosen, rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
 
@@ -26,17 +26,17 @@ RECORDS = (
 
 def content(count: int, time: int, dim: int, layout: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     shape = (2, count, time, dim) if layout == "bhtd" else (2, time, count, dim)
-    return torch.randn(shape, generator=torch.Generator().manual_seed(count), device="cpu").to(gpu.WHERE, dtype)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(count), device="cpu").to(triton.WHERE, dtype)
 
 
 def drawn(least: int, most: int, *shape: int) -> torch.Tensor:
     source = torch.Generator().manual_seed(3)
-    return torch.randint(least, most, shape, generator=source, device="cpu").to(gpu.WHERE)
+    return torch.randint(least, most, shape, generator=source, device="cpu").to(triton.WHERE)
 
 
 def words(record: Any) -> torch.Tensor:
     """Of a record of one axis, (2, 1, pairs)."""
-    return torch.from_numpy(turn_words(record.frequencies))[:, None].to(gpu.WHERE)
+    return torch.from_numpy(turn_words(record.frequencies))[:, None].to(triton.WHERE)
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -66,8 +66,8 @@ def exact_waves() -> None:
     for base in (10_000.0, 500_000.0):
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        waves = gpu.Waves(places=places[None, :, None], words=words(record))
-        turned, _ = gpu.into_new(pairs, pairs, waves, gpu.Channels(0, 1, True))
+        waves = triton.Waves(places=places[None, :, None], words=words(record))
+        turned, _ = triton.into_new(pairs, pairs, waves, triton.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
@@ -76,14 +76,16 @@ def exact_waves() -> None:
         exact = record.turn(places, dtype=torch.float64)(x.double(), layout="bhtd")
         for dtype in (torch.bfloat16, torch.float16):
             right = (
-                (gpu.into_new(x, x, waves, gpu.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype)).double().mean()
+                (triton.into_new(x, x, waves, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
+                .double()
+                .mean()
             )
             if not right >= 0.999:
                 raise SystemExit(f"{right:.5f} of the numbers in {dtype} are correctly rounded")
     beyond = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None]
-    far = gpu.Waves(places=beyond, words=words(RoPE(dim=2)))
+    far = triton.Waves(places=beyond, words=words(RoPE(dim=2)))
     x = torch.ones(1, 1, 3, 2)
-    if not gpu.into_new(x, x, far, gpu.Channels(0, 1, True))[0].isnan().all():
+    if not triton.into_new(x, x, far, triton.Channels(0, 1, True))[0].isnan().all():
         raise SystemExit("a place too far away gave a number")
 
 
@@ -97,18 +99,18 @@ def exact_turns() -> None:
         for positions in (drawn(0, 2**31, *rows, 3), None):
             turn = record.turn(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)
-            waves, channels = gpu.Waves(None, None, given, words(inner), 7, turn.factor), gpu.of_table(turn)[1]
+            waves, channels = triton.Waves(None, None, given, words(inner), 7, turn.factor), triton.of_table(turn)[1]
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for turned in (
-                lambda q, k, waves=waves, channels=channels: gpu.into_new(q, k, waves, channels),
+                lambda q, k, waves=waves, channels=channels: triton.into_new(q, k, waves, channels),
                 lambda q, k, turn=turn: rotate(q, k, turn, layout="bhtd", impl="reference"),
             ):
                 leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
                 found.append(turned(*leaves))
                 grown.append(torch.autograd.grad(found[-1], leaves, (2 * q, k[..., :1].expand_as(k))))
             ours = q.clone(), k.clone()
-            gpu.in_place(*ours, waves, channels)
+            triton.in_place(*ours, waves, channels)
             close(ours, found[1])
             close(found[0], found[1])
             close(grown[0], grown[1])
@@ -148,15 +150,15 @@ def tracers() -> None:
     """PyTorch's own checks of schemas, shapes, autograd and compilation; vmap, and compilation without a break."""
     turn = RoPE(dim=4).turn(torch.arange(2))
     q, k = content(2, 2, 4, "bhtd")[:1], content(1, 2, 4, "bhtd")[:1]
-    how = (*gpu.of_table(turn)[0], *gpu.of_table(turn)[1])
+    how = (*triton.of_table(turn)[0], *triton.of_table(turn)[1])
     weights = (q[0, 0, 0].clone().requires_grad_(), k[0, 0, 0].clone().requires_grad_())
     operators, caches = torch.ops.posenc, (torch.zeros(1, 1, 4, 4), torch.zeros(1, 1, 4, 4))
     leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
     torch.library.opcheck(operators.turn_pair_triton.default, (*leaves, False, *how, *weights, 1e-6, False))
-    torch.library.opcheck(operators.turn_pair_triton_.default, (q.clone(), k.clone(), False, *how, *gpu.PLAIN))
+    torch.library.opcheck(operators.turn_pair_triton_.default, (q.clone(), k.clone(), False, *how, *triton.PLAIN))
     torch.library.opcheck(
         operators.turn_into_cache_triton_.default,
-        (q.clone(), k, k.clone(), *caches, torch.tensor([[1, 3]]), False, *how, *gpu.PLAIN),
+        (q.clone(), k, k.clone(), *caches, torch.tensor([[1, 3]]), False, *how, *triton.PLAIN),
     )
     wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
     for call in (
@@ -226,13 +228,13 @@ def caches() -> None:
         same((turned, *ours), (turn(q, layout="bhtd"), *wanted))
         before = [cache.clone() for cache in ours]
         gone = torch.tensor([[12, -1, 2**40]])
-        gpu.into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *gpu.of_table(turn))
+        triton.into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *triton.of_table(turn))
         same(ours, before)
         if not turned[..., :6].isnan().all():
             raise SystemExit("a token of a slot that is not there got a number")
         weights = content(2, 1, record.head_dim, "bhtd")[0, :, 0]
-        normed, norm = q.clone(), gpu.Norm(*weights, 1e-2, True)
-        gpu.into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *gpu.of_table(turn), norm)
+        normed, norm = q.clone(), triton.Norm(*weights, 1e-2, True)
+        triton.into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(turn), norm)
         names = dict(zip(norm._fields, norm, strict=True))
         turned, keys = rotate_normed(q, k, turn, **names, layout="bhtd", impl="reference")
         pages = ours[0].transpose(1, 2)
@@ -275,8 +277,8 @@ def captured() -> None:
 
 
 if __name__ == "__main__":
-    if gpu.WHERE != "cpu":
-        torch.set_default_device(gpu.WHERE)
+    if triton.WHERE != "cpu":
+        torch.set_default_device(triton.WHERE)
     if not sys.argv[1:]:
         raise SystemExit("name a case at least: none is none that passes")
     for case in sys.argv[1:]:

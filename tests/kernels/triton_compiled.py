@@ -13,9 +13,9 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from posenc.kernels.gpu.cache import turn_into_cache
-from posenc.kernels.gpu.launch import How, planned, turn_token
-from posenc.kernels.gpu.waves import Channels, Waves
+from posenc.kernels.triton.cos_sin_kernel import Channels, Waves
+from posenc.kernels.triton.kv_cache_kernel import turn_into_cache
+from posenc.kernels.triton.launch import How, planned, turn_token
 
 HOPPER = GPUTarget("cuda", 90, 32)
 #: As PyTorch allocates: at 16 bytes, with strides of as many numbers.

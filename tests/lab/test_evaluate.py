@@ -7,7 +7,7 @@ import torch
 from posenc import Learned, RoPE
 from posenc.lab.evaluate import ends, loss_by_position
 from posenc.lab.model import Transformer
-from posenc.lab.recipe import Shape
+from posenc.lab.run_config import Shape
 
 TOKENS = np.random.default_rng(0).integers(0, 30, 400)
 SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=1)

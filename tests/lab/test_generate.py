@@ -6,7 +6,7 @@ import torch
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw
 from posenc.lab.generate import generate
 from posenc.lab.model import Transformer
-from posenc.lab.recipe import Shape
+from posenc.lab.run_config import Shape
 
 SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=2)
 

@@ -9,7 +9,7 @@ import torch
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
 from posenc.attention import attention
 from posenc.lab.model import Cache, Transformer
-from posenc.lab.recipe import Shape
+from posenc.lab.run_config import Shape
 
 DECODER = Shape(vocabulary=40, width=24, heads=3, layers=2)
 ENCODER = Shape(vocabulary=40, width=24, heads=3, layers=2, causal=False)

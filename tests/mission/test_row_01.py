@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from posenc import CATALOG
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.fire import FIRE
-from posenc.encodings.fourier_features import FourierFeatures
-from posenc.encodings.nope import NoPE
-from posenc.encodings.temperature import LogNTemperature, StepTemperature
+from posenc.encodings.adds.fourier_features import FourierFeatures
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.fire import FIRE
+from posenc.encodings.rotates.temperature import LogNTemperature, StepTemperature
 from posenc.inspect import order_blindness
 
 CAT = ("The cat sat on the mat", "The mat sat on the cat")

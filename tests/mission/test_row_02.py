@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from posenc.compose import Concatenated
-from posenc.encodings.count import Count, NormalisedCount
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.one_sine import OneSine
+from posenc.encodings.adds.count import Count, NormalisedCount
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.one_sine import OneSine
 from posenc.inspect import LADDER, ladder_figures, properties
 
 ONE_PAIR = DivisorPairs(divisors=(1.0,))

@@ -5,9 +5,9 @@ import pytest
 
 from posenc import CATALOG, Partial
 from posenc.doors import Adds, Rotates
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.one_sine import OneSine
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.one_sine import OneSine
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import worked
 from posenc.turn import Turn
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import derivative, spectrum
 
 RECORDS = (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import binary_counting, dials
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import shift_error, shift_matrix
 
 RECORDS = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.encodings.divisor_pairs import DivisorPairs
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import properties
 
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from posenc.compose import Concatenated
-from posenc.encodings.learned import Learned
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import score_terms
 
 #: The chapter's embedding of "book".

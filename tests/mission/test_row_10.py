@@ -7,7 +7,7 @@ import torch
 from posenc import Learned, resized
 from posenc.lab.generate import generate
 from posenc.lab.model import Transformer
-from posenc.lab.recipe import Recipe, Shape
+from posenc.lab.run_config import Recipe, Shape
 from posenc.lab.train import train
 from posenc.torch import module
 

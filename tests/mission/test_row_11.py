@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from posenc.compose import LearnedScale, Sum
-from posenc.encodings.learned import Learned
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import order_blindness, worked
 
 

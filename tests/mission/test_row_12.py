@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posenc.compose import Partial
-from posenc.encodings.rope import RoPE
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import rotation_error, rotation_matrices
 
 RECORDS = (

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import place_difference
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from posenc import plot
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
 
 RECORD, ROTARY = Sinusoidal(dim=128), RoPE(dim=128)
 

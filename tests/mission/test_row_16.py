@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions, worked
 
 

@@ -9,7 +9,7 @@ import torch
 from posenc import CATALOG, ALiBi, Learned, LearnedScale, NoPE, RoPE, Shaw, Sinusoidal, Sum, T5Bias, TransformerXL
 from posenc.attention import attention
 from posenc.lab.model import Transformer
-from posenc.lab.recipe import Recipe, Shape
+from posenc.lab.run_config import Recipe, Shape
 from posenc.lab.tokens import default_text, encode, learn_pieces
 from posenc.lab.train import train
 from posenc.torch import InputLayer

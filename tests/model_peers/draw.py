@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 from model_peers.rotary import Peer
-from posenc.models.axes import SECTIONS
-from posenc.models.families import families
-from posenc.models.head_width import LATENT
-from posenc.models.table import classes
+from posenc.models.config.config_classes import classes
+from posenc.models.config.head_dim import LATENT
+from posenc.models.config.model_types import families
+from posenc.models.config.pair_axes import SECTIONS
 
 KINDS = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 #: Types that a class refuses to be built with, or computes with a width that its own code cannot use.

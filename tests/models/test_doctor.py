@@ -9,7 +9,7 @@ import pytest
 
 from models import stack
 from posenc import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Partial, RoPE, YaRN
-from posenc.models.doctor import diagnose
+from posenc.diagnosis.doctor import diagnose
 
 N, D = 300, 64
 P = np.arange(N)

@@ -9,7 +9,7 @@ import pytest
 
 from models import stack
 from posenc import AxialRoPE, Partial
-from posenc.models.doctor import diagnose
+from posenc.diagnosis.doctor import diagnose
 
 SECTIONS = (8, 12, 12)
 BLOCKS = (0,) * 8 + (1,) * 12 + (2,) * 12

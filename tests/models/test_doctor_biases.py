@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, RelativeBias, T5Bias
+from posenc.diagnosis.doctor import diagnose
 from posenc.models import from_config
-from posenc.models.doctor import diagnose
 
 N, H, D = 200, 8, 32
 P = np.arange(N)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, T5Bias
+from posenc.diagnosis.doctor import diagnose
 from posenc.models import LayerGroup, ModelPositions
-from posenc.models.doctor import diagnose
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",

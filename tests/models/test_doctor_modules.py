@@ -17,8 +17,8 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc import ALiBi, Learned, LongRoPE, RoPE, YaRN
+from posenc.diagnosis.doctor import diagnose
 from posenc.models import from_config
-from posenc.models.doctor import diagnose
 
 PARAMETERS = {
     "rope_type": "llama3",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from posenc.models.doctor import diagnose
+from posenc.diagnosis.doctor import diagnose
 
 GPT2 = {"model_type": "gpt2", "n_positions": 64, "n_embd": 8}
 OPT = {"model_type": "opt", "max_position_embeddings": 64, "hidden_size": 8}

@@ -13,7 +13,8 @@ import pytest
 import torch
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
-from posenc.models import ModelPositions, diagnose, from_config
+from posenc.diagnosis import diagnose
+from posenc.models import ModelPositions, from_config
 
 SAMPLE = (
     "llama",

@@ -52,8 +52,8 @@ from posenc import (
     YaRN,
 )
 from posenc.catalog import CATALOG
-from posenc.models.fingerprint import fingerprint
-from posenc.testing.probe import parameters, rows, sides
+from posenc.models.fingerprints import fingerprint
+from posenc.testing.door_probe import parameters, rows, sides
 from posenc.testing.vary import variants
 
 HALVES = "halves"
@@ -184,7 +184,7 @@ def test_a_release_does_not_change_a_fingerprint(record: Any, pinned: str) -> No
 
 
 def test_another_process_gives_the_same_fingerprint() -> None:
-    code = "from posenc import RoPE; from posenc.models.fingerprint import fingerprint; print(fingerprint(RoPE(64)))"
+    code = "from posenc import RoPE; from posenc.models.fingerprints import fingerprint; print(fingerprint(RoPE(64)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert said == fingerprint(RoPE(64))
 

@@ -10,7 +10,8 @@ import pytest
 
 import posenc
 from posenc import Backward, Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
-from posenc.models import diagnose, diff, from_config, plan_context, to_config
+from posenc.diagnosis import diagnose
+from posenc.models import diff, from_config, plan_context, to_config
 
 LLAMA31 = {
     "factor": 8.0,

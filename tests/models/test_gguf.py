@@ -12,8 +12,8 @@ import pytest
 from posenc import Partial, RoPE
 from posenc.frequencies import Linear, Llama3, LongRoPE, YaRN
 from posenc.models import LayerGroup, ModelPositions, from_gguf, to_gguf
-from posenc.models.gguf_file import GGUFHead, read_gguf
-from posenc.models.gguf_tables import ADJACENT, HALVES, NONE, VARYING
+from posenc.models.formats.gguf_architectures import ADJACENT, HALVES, NONE, VARYING
+from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 
 
 def written(path, keys, tensors=None):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc.cli import parse
-from posenc.models.rotation import rotation
+from posenc import parse
+from posenc.models.pair_rotation import rotation
 
 FOLDER = Path(__file__).resolve().parents[2] / "golden"
 MANIFEST = json.loads((FOLDER / "manifest.json").read_text())

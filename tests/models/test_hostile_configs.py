@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from posenc.models import from_config
-from posenc.models.load import LARGEST_FILE
+from posenc.models.config.json_file import LARGEST_FILE
 
 #: More than the class table takes when it is first read; far below what a hostile number would ask for.
 MOST_BYTES = 64 << 20

@@ -7,7 +7,7 @@ import pytest
 
 from posenc import Partial, RoPE
 from posenc.models import Fused, channel_order, convert_qk
-from posenc.models.pairing_map import row_order
+from posenc.models.checkpoints.row_permutation import row_order
 from posenc.turn import Pairing
 
 WORDS = ("adjacent", "halves")

@@ -11,8 +11,8 @@ import pytest
 from posenc import Partial, RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, YaRN
 from posenc.models import GGUFHead, base_bound, from_config, from_gguf, plan_context
-from posenc.models.planner_figures import figures, first_negative, mean_cosine
-from posenc.models.rotation import rotation
+from posenc.models.context_extension.metrics import figures, first_negative, mean_cosine
+from posenc.models.pair_rotation import rotation
 
 LLAMA = {
     "model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,

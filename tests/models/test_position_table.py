@@ -7,7 +7,7 @@ import pytest
 
 from models import checkpoints
 from posenc import Learned
-from posenc.encodings.learned import resized
+from posenc.encodings.adds.learned import resized
 from posenc.models import fitted_table, read_table
 
 

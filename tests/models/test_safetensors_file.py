@@ -13,7 +13,7 @@ import pytest
 
 from models import checkpoints
 from posenc.models import HeadShape, plan_conversion
-from posenc.models.safetensors_file import read_header, shards
+from posenc.models.formats.safetensors_header import read_header, shards
 
 SHAPE = HeadShape(heads=4, kv_heads=2, head_dim=8)
 

@@ -8,8 +8,8 @@ from typing import Any
 from unittest import mock
 
 from mutants.bug import Bug
-from posenc.encodings.learned import Learned
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 TABLE, WAVES = Learned(dim=4, length=12), Sinusoidal(dim=8)
 
@@ -50,7 +50,7 @@ def seed_ignored() -> AbstractContextManager[object]:
 
 @contextmanager
 def copy_draws_again() -> Iterator[None]:
-    from posenc.torch.held import Held
+    from posenc.torch.record_module import Held
 
     def again(self: Any, memo: Any) -> Any:
         return _Forwarded.made(self.record, 99)
@@ -61,7 +61,7 @@ def copy_draws_again() -> Iterator[None]:
 
 @contextmanager
 def loading_does_nothing() -> Iterator[None]:
-    from posenc.torch.held import Held
+    from posenc.torch.record_module import Held
 
     with mock.patch.object(Held, "load_state_dict", return_value=None):
         yield
@@ -69,7 +69,7 @@ def loading_does_nothing() -> Iterator[None]:
 
 @contextmanager
 def parameters_detached() -> Iterator[None]:
-    from posenc.torch.held import Held
+    from posenc.torch.record_module import Held
 
     original = Held.params.fget  # type: ignore[attr-defined]
 

@@ -10,7 +10,7 @@ import numpy as np
 from mutants.bug import Bug
 from posenc import _array
 from posenc.doors import Biases
-from posenc.encodings.axial_rope import AxialRoPE
+from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.positions import coordinates, steps
 from posenc.turn import Turn
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc import _array
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.shaw import Shaw
-from posenc.encodings.t5 import T5Bias
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.scores.shaw import Shaw
 
 
 @dataclass(frozen=True)

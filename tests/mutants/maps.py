@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutants.bug import Bug
-from posenc.encodings.liere import LieRE
-from posenc.encodings.multiplicative_grape import MultiplicativeGRAPE
-from posenc.encodings.xd_rope import XDRoPE
+from posenc.encodings.rotates.liere import LieRE
+from posenc.encodings.rotates.multiplicative_grape import MultiplicativeGRAPE
+from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.operators import Matrices, Rebased
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from mutants.bug import Bug
 from posenc import _array
 from posenc.doors import Adds, Biases
-from posenc.encodings.count import Count
-from posenc.encodings.learned import Learned
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.count import Count
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.phase import cosine_sine
 
 EVERY_CLAIM = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned", "shift-linear"})

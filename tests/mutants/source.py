@@ -17,7 +17,7 @@ import json, sys
 import posenc, posenc.compose
 from posenc.testing import ALL_CHECKS
 from posenc.testing.suite import _failure
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Names(dict):
     def __missing__(self, name):  # asked for one by one: a planted bug may refuse samples of the catalog
         return getattr(posenc, name)
@@ -73,7 +73,7 @@ SUBSTITUTIONS = (
     Substitution(
         "exponent",
         "the exponent i/d where 2i/d is meant",
-        "frequencies/ladder.py",
+        "frequencies/geometric.py",
         'step = 2 if self.exponent == "2i/d" else 1',
         "step = 1",
         (*WAVES, *WHEEL),
@@ -82,7 +82,7 @@ SUBSTITUTIONS = (
     Substitution(
         "exponent_sign",
         "frequencies that rise instead of falling",
-        "frequencies/ladder.py",
+        "frequencies/geometric.py",
         "Decimal(-top)",
         "Decimal(top)",
         WHEEL,
@@ -91,7 +91,7 @@ SUBSTITUTIONS = (
     Substitution(
         "base_forgotten",
         "the base is always 10000",
-        "frequencies/ladder.py",
+        "frequencies/geometric.py",
         "_powers(self.base, ",
         "_powers(10_000.0, ",
         WAVES,
@@ -100,7 +100,7 @@ SUBSTITUTIONS = (
     Substitution(
         "divisors_multiply",
         "divisors that multiply",
-        "frequencies/ladder.py",
+        "frequencies/geometric.py",
         "EXACT.divide(Decimal(1), Decimal(value))",
         "EXACT.divide(Decimal(value), Decimal(1))",
         ("DivisorPairs()",),
@@ -109,7 +109,7 @@ SUBSTITUTIONS = (
     Substitution(
         "carry_dropped",
         "the carry between limbs is dropped",
-        "phase/fixed.py",
+        "phase/fixed_point.py",
         "carry = total >> word.limb_bits",
         "carry = 0",
         WHEEL,
@@ -118,7 +118,7 @@ SUBSTITUTIONS = (
     Substitution(
         "quarter_sign",
         "the sine of odd quarters has the other sign",
-        "phase/waves.py",
+        "phase/cos_sin.py",
         "sine * a + cosine * b",
         "sine * a - cosine * b",
         WAVES,
@@ -127,7 +127,7 @@ SUBSTITUTIONS = (
     Substitution(
         "half_positions_pass",
         "16-bit positions are let through",
-        "phase/fixed.py",
+        "phase/fixed_point.py",
         'if kind == "narrow":',
         'if kind == "no such kind":',
         WAVES,
@@ -136,7 +136,7 @@ SUBSTITUTIONS = (
     Substitution(
         "range_open",
         "positions beyond 2^53 are let through",
-        "phase/fixed.py",
+        "phase/fixed_point.py",
         "and ends[1] <= LARGEST_POSITION)",
         "and ends[1] <= LARGEST_POSITION**2)",
         WHEEL,
@@ -163,7 +163,7 @@ SUBSTITUTIONS = (
     Substitution(
         "slopes_for_twelve",
         "the other half of the extra slopes",
-        "encodings/alibi.py",
+        "encodings/biases/alibi.py",
         "[0::2]",
         "[1::2]",
         ("ALiBi(heads=12)",),
@@ -172,7 +172,7 @@ SUBSTITUTIONS = (
     Substitution(
         "slopes_rise",
         "a bias that favours what is far",
-        "encodings/alibi.py",
+        "encodings/biases/alibi.py",
         "0.0 - slope *",
         "0.0 + slope *",
         SLOPES,
@@ -181,7 +181,7 @@ SUBSTITUTIONS = (
     Substitution(
         "bucket_direction",
         "keys before the query in the half for keys after it",
-        "encodings/t5.py",
+        "encodings/biases/t5.py",
         "steps > 0",
         "steps < 0",
         BUCKETS,
@@ -190,7 +190,7 @@ SUBSTITUTIONS = (
     Substitution(
         "bucket_edge",
         "the exact buckets end one late",
-        "encodings/t5.py",
+        "encodings/biases/t5.py",
         "exact = buckets // 2\n",
         "exact = buckets // 2 + 1\n",
         BUCKETS,
@@ -217,7 +217,7 @@ SUBSTITUTIONS = (
     Substitution(
         "shaw_off_by_one",
         "row of distance 1 for distance 0",
-        "encodings/shaw.py",
+        "encodings/scores/shaw.py",
         "-self.clip, self.clip) + self.clip, guard",
         "-self.clip, self.clip - 1) + self.clip + 1, guard",
         SHAW,
@@ -226,7 +226,7 @@ SUBSTITUTIONS = (
     Substitution(
         "xl_sign",
         "the sinusoid of n - m for m - n",
-        "encodings/transformer_xl.py",
+        "encodings/scores/transformer_xl.py",
         "asked_cosine * sine - asked_sine * cosine",
         "asked_cosine * sine + asked_sine * cosine",
         XL,
@@ -235,7 +235,7 @@ SUBSTITUTIONS = (
     Substitution(
         "xl_global_key",
         "u reads positions twice as loud",
-        "encodings/transformer_xl.py",
+        "encodings/scores/transformer_xl.py",
         "(k @ u[:, :, None])",
         "(2 * k @ u[:, :, None])",
         XL,
@@ -244,7 +244,7 @@ SUBSTITUTIONS = (
     Substitution(
         "wrap_short",
         "the table wraps one row early",
-        "encodings/learned.py",
+        "encodings/adds/learned.py",
         "index % self.length",
         "index % (self.length - 1)",
         ("Learned(dim=4, length=9, outside='wrap')",),
@@ -253,7 +253,7 @@ SUBSTITUTIONS = (
     Substitution(
         "count_from_two",
         "the count starts one late",
-        "encodings/count.py",
+        "encodings/adds/count.py",
         "count = steps + start",
         "count = steps + start + 1",
         ("Count()", "NormalisedCount(length=4)"),

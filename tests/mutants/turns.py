@@ -9,7 +9,7 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc import _array
-from posenc.encodings.rope import RoPE
+from posenc.encodings.rotates.rope import RoPE
 from posenc.phase import cosine_sine
 from posenc.turn import Pairing, Turn
 

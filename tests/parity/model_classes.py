@@ -1,4 +1,4 @@
-"""Write src/posenc/models/classes.json: what the config classes of the installed transformers fill in for themselves.
+"""Write src/posenc/models/config/classes.json: what the config classes of the installed transformers fill in for themselves.
 
 Facts alone: names of classes and keys, and their default values. `python tests/parity/model_classes.py` rewrites the file; a test
 regenerates and compares it.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-FILE = ROOT / "src" / "posenc" / "models" / "classes.json"
+FILE = ROOT / "src" / "posenc" / "models" / "config" / "classes.json"
 #: Keys whose defaults matter to positions.
 KEYS = re.compile(
     r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_|sliding|window"

@@ -13,12 +13,12 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 from model_peers.ledger import BY_HAND, REASONS, TYPES, TYPES_BY_HAND, VERIFIED  # noqa: E402
 from posenc.doors import Encoding  # noqa: E402
 from posenc.models import from_config  # noqa: E402
-from posenc.models.absolute import PATCHES, TABLES  # noqa: E402
-from posenc.models.axes import RULES  # noqa: E402
-from posenc.models.beside import TABLES as BESIDE  # noqa: E402
-from posenc.models.biased import READERS  # noqa: E402
-from posenc.models.families import Family, families  # noqa: E402
-from posenc.models.head_width import LATENT  # noqa: E402
+from posenc.models.config.absolute_models import PATCHES, TABLES  # noqa: E402
+from posenc.models.config.biased_models import READERS  # noqa: E402
+from posenc.models.config.head_dim import LATENT  # noqa: E402
+from posenc.models.config.model_types import Family, families  # noqa: E402
+from posenc.models.config.pair_axes import RULES  # noqa: E402
+from posenc.models.config.vision_tables import TABLES as BESIDE  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\

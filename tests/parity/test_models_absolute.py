@@ -13,9 +13,9 @@ pytest.importorskip("transformers")
 
 from posenc import ALiBi, DeBERTa, Learned, Partial, Sinusoidal, T5Bias
 from posenc.models import LayerGroup, from_config
-from posenc.models.absolute import PATCHES, TABLES
-from posenc.models.biased import READERS
-from posenc.models.table import classes
+from posenc.models.config.absolute_models import PATCHES, TABLES
+from posenc.models.config.biased_models import READERS
+from posenc.models.config.config_classes import classes
 
 pytestmark = pytest.mark.parity
 TOKENS = 6

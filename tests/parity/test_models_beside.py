@@ -17,10 +17,10 @@ pytest.importorskip("transformers")
 from parity.model_classes import config_classes
 from posenc import FactorisedLearned, GridLearned, Learned
 from posenc.models import from_config
-from posenc.models.absolute import PATCHES, TABLES
-from posenc.models.beside import TABLES as BESIDE
-from posenc.models.biased import READERS
-from posenc.models.families import families
+from posenc.models.config.absolute_models import PATCHES, TABLES
+from posenc.models.config.biased_models import READERS
+from posenc.models.config.model_types import families
+from posenc.models.config.vision_tables import TABLES as BESIDE
 
 pytestmark = pytest.mark.parity
 #: Types whose defaults cannot be read, and what the error says.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from posenc import plot
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import binary_counting, place_difference
 from posenc.inspect import dials as dials_of
 from posenc.inspect import score_by_distance as score_of

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc import plot
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.rope import RoPE
 from posenc.plot import canvas
 
 S, R, A = Sinusoidal(dim=32), RoPE(dim=8), ALiBi(heads=8)

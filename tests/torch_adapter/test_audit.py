@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers import BloomConfig, BloomForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from posenc.torch import audit
+from posenc.testing import audit
 
 WIDTH = 16
 

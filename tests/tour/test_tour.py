@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from posenc.cli import main
-from posenc.explorer import tour
+from posenc.explorer import tour_page
 from posenc.explorer.tour_order import ORDER_TITLE, PAIRS
 from posenc.lab.pool import Event
-from posenc.lab.recipe import Outcome, Progress
+from posenc.lab.run_config import Outcome, Progress
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
@@ -58,7 +58,7 @@ def short_text(tmp_path_factory):
 def done(short_text, tmp_path_factory):
     """A whole tour, with next to no training."""
     output = tmp_path_factory.mktemp("tour") / "tour.html"
-    journey = tour.Journey(tour.Settings(text=short_text, output=output, steps=3, workers=2, seed=5))
+    journey = tour_page.Journey(tour_page.Settings(text=short_text, output=output, steps=3, workers=2, seed=5))
     steps = list(journey.steps())
     return journey, steps, output.read_text(encoding="utf-8")
 
@@ -138,7 +138,7 @@ def test_worked_numbers_and_blindness_are_on_the_page(done):
 
 
 def test_the_default_sentences_are_those_of_the_sources():
-    assert tour.Settings().pairs == PAIRS
+    assert tour_page.Settings().pairs == PAIRS
     assert [pair[0] for pair in PAIRS] == ["Dog bites man", "The cat sat on the mat", "Rohan killed the lion"]
 
 
@@ -157,8 +157,8 @@ def fake_run(finished, then):
 
 @pytest.mark.parametrize("finished", [0, 2])
 def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys, finished):
-    monkeypatch.setattr(tour, "PICTURES", ())
-    monkeypatch.setattr(tour, "run", fake_run(finished, KeyboardInterrupt()))
+    monkeypatch.setattr(tour_page, "PICTURES", ())
+    monkeypatch.setattr(tour_page, "run", fake_run(finished, KeyboardInterrupt()))
     output = tmp_path / "part.html"
     assert main(["tour", "--text", str(short_text), "--output", str(output), "--steps", "1"]) == 130
     said = capsys.readouterr().err.splitlines()
@@ -176,7 +176,7 @@ def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
     def stopped(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tour, "read", stopped)
+    monkeypatch.setattr(tour_page, "read", stopped)
     assert main(["tour", "--output", str(tmp_path / "x.html")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "Stopped. Nothing was written."
     assert list(tmp_path.iterdir()) == []
@@ -188,8 +188,8 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
             losses = np.full((9, recipe.bins), float(index))
             yield Event(index, Outcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
 
-    monkeypatch.setattr(tour, "PICTURES", ())
-    monkeypatch.setattr(tour, "run", run)
+    monkeypatch.setattr(tour_page, "PICTURES", ())
+    monkeypatch.setattr(tour_page, "run", run)
     assert (
         main(["tour", "--text", str(short_text), "--output", str(tmp_path / "x.html"), "--steps", "1", "--json"]) == 0
     )

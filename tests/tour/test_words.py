@@ -5,7 +5,7 @@ import pytest
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.explorer.tour_words import change, findings, lengths, verdict
-from posenc.lab.recipe import Contestant, Outcome, Progress, Recipe
+from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
 
 RECIPE = Recipe(steps=10)
 RNG = np.random.default_rng(0)

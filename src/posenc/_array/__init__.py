@@ -4,6 +4,7 @@ No library is imported here: one that has handed in an array is already in `sys.
 einops' backends.) NumPy alone is a dependency.
 """
 
+from posenc._array.arguments import arange, as_array, as_arrays, as_mask, constant, floats, of_content
 from posenc._array.dtypes import (
     astype,
     dtype_name,
@@ -16,7 +17,6 @@ from posenc._array.dtypes import (
     widest,
     widest_dtype,
 )
-from posenc._array.given import arange, as_array, as_arrays, as_mask, constant, floats, of_content
 from posenc._array.indexing import contracted, picked, product, sum_along, take_along, times_power_of_two
 from posenc._array.libraries import (
     Array,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from posenc._array.given import arange
+from posenc._array.arguments import arange
 from posenc._array.libraries import Array, full_precision, library, namespace
 
 

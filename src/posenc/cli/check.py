@@ -9,7 +9,7 @@ import tyro
 
 from posenc.cli import show
 from posenc.cli.examine import Meant, examine, tell
-from posenc.cli.load import load
+from posenc.diagnosis.code.user_file import load
 from posenc.doors import Encoding
 
 

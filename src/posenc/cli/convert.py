@@ -15,9 +15,9 @@ import tyro
 from posenc.cli import show
 
 if TYPE_CHECKING:
-    from posenc.models.conversion import Progress
-    from posenc.models.conversion_plan import ConversionPlan
-    from posenc.models.head_shape import HeadShape
+    from posenc.models.checkpoints.conversion import Progress
+    from posenc.models.checkpoints.conversion_plan import ConversionPlan
+    from posenc.models.checkpoints.head_shape import HeadShape
 
 Word = Literal["adjacent", "halves"]
 
@@ -90,8 +90,8 @@ class Convert:
     """Print JSON."""
 
     def run(self) -> int:
-        from posenc.models.conversion import convert_checkpoint, receipt_of
-        from posenc.models.conversion_plan import plan_conversion
+        from posenc.models.checkpoints.conversion import convert_checkpoint, receipt_of
+        from posenc.models.checkpoints.conversion_plan import plan_conversion
 
         if (self.output is None) != self.dry_run:
             raise ValueError("output must be given without --dry-run, and only then. Add one of the two.")
@@ -119,8 +119,8 @@ class Convert:
         return 0
 
     def _heads(self) -> HeadShape | tuple[HeadShape | None, ...]:
-        from posenc.models.head_shape import HeadShape
-        from posenc.models.head_shapes import head_shapes
+        from posenc.models.checkpoints.head_shape import HeadShape
+        from posenc.models.checkpoints.head_shapes_from_config import head_shapes
 
         grouped = None if self.fused is None else self.fused == "grouped"
         own = (self.heads, self.kv_heads, self.head_dim)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from posenc.cli import show
-from posenc.cli.load import load
 from posenc.cli.stacks import stack
+from posenc.diagnosis.code.user_file import load
 
 if TYPE_CHECKING:
-    from posenc.models import Diagnosis
+    from posenc.diagnosis import Diagnosis
 
 #: What is read as arrays, or refused as a pickle, by the library itself.
 FILES = (".npz", ".safetensors", ".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
@@ -56,7 +56,7 @@ class Doctor:
     """Print JSON."""
 
     def run(self) -> int:
-        from posenc.models import diagnose
+        from posenc.diagnosis import diagnose
 
         meant, there = stack("first", self.first), _second(self.second)
         found = diagnose(meant, there, layer=self.layer, layout=self.layout, part=self.part)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from posenc import _check
-from posenc.cli import parse, show
-from posenc.cli.caller import Probe
-from posenc.cli.probe import probe
+from posenc import _check, parse
+from posenc.cli import show
+from posenc.diagnosis.code.caller import Probe
+from posenc.diagnosis.code.probing import probe
+from posenc.diagnosis.code.table_diagnosis import Finding, agrees, diagnose
 from posenc.doors import Adds, Rotates
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.inspect.diagnose import Finding, agrees, diagnose
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 #: A second width and an odd one, to see what a single width would hide.
 OTHER_WIDTH = 10

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import tyro
 
+from posenc import parse
 from posenc.catalog import CATALOG, row_of
-from posenc.cli import parse, show
+from posenc.cli import show
 from posenc.cli.explain_config import explain_config, is_config
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.encodings.axial_learned import AxialLearned
-from posenc.encodings.nope import NoPE
+from posenc.encodings.adds.axial_learned import AxialLearned
+from posenc.encodings.adds.nope import NoPE
 from posenc.inspect import OrderBlindness, Spectrum, order_blindness, spectrum, worked
 from posenc.inspect._text import short
 

@@ -59,7 +59,7 @@ def _read(path: str, length: int | None, waive: tuple[str, ...]) -> ModelPositio
 
 def counted(layers: tuple[int, ...]) -> str:
     """Layers as runs, without the word."""
-    from posenc.models.records import counted as runs
+    from posenc.models.model_positions import counted as runs
 
     return runs(layers).removeprefix("layers ").removeprefix("layer ")
 

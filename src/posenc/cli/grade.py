@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from posenc.cli import show
 from posenc.cli.examine import Meant, examine, tell
-from posenc.cli.load import load
-from posenc.inspect.questions import QUESTIONS, Grade, Question, grade, question
+from posenc.diagnosis.code.user_file import load
+from posenc.inspect.course.questions import QUESTIONS, Grade, Question, grade, question
 
 
 def run(name: str | None, answer: str | None, target: str | None, meant: Meant, as_json: bool) -> int:

@@ -9,7 +9,7 @@ import tyro
 
 from posenc.catalog import CATALOG, row
 from posenc.cli import show
-from posenc.rows.row import Row
+from posenc.row import Row
 
 
 @dataclass(frozen=True)

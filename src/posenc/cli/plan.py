@@ -11,8 +11,8 @@ import tyro
 from posenc.cli import show
 
 if TYPE_CHECKING:
-    from posenc.models.planner import ContextPlan, Planned
-    from posenc.models.planner_figures import Band
+    from posenc.models.context_extension.metrics import Band
+    from posenc.models.context_extension.planner import ContextPlan, Planned
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Plan:
     """Print JSON."""
 
     def run(self) -> int:
-        from posenc.models.planner import plan_context
+        from posenc.models.context_extension.planner import plan_context
 
         plan = plan_context(self.config, length=self.length, typical=self.typical, trained=self.trained)
         if self.json:

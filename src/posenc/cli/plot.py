@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import tyro
 
-from posenc.cli import parse, show
+from posenc import parse
+from posenc.cli import show
 from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import show
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
 
 EXPONENTS = ("2i/d", "i/d", "i/(d/2-1)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.cli import parse
+from posenc import parse
 from posenc.cli.explain_config import ENDINGS, is_config
 from posenc.doors import Encoding
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli import show
-from posenc.explorer.tour import ALL, STEPS, Journey, Settings, Step
 from posenc.explorer.tour_order import PAIRS
+from posenc.explorer.tour_page import ALL, STEPS, Journey, Settings, Step
 
 INTERRUPTED = 130
 #: What the tour needs beyond the mathematics, and what installs it.

@@ -9,6 +9,9 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import YaRN
+from posenc.row import Row
 from posenc.turn import Turn, of_pairs
 
 
@@ -24,7 +27,7 @@ class Backward(OfOne, Rotates):
     Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
-    >>> from posenc.encodings.rope import RoPE
+    >>> from posenc import RoPE
     >>> Backward(RoPE(dim=2)).turn([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
     [[0.5403, -0.8415]]
     """
@@ -45,3 +48,15 @@ class Backward(OfOne, Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         turn = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
         return Turn(turn.cos, -turn.sin, turn.pairing, turn.factor, turn.heads)
+
+
+ROW = Row(
+    Backward,
+    (
+        Backward(RoPE(dim=6, pairing="halves")),
+        Backward(RoPE(dim=4, base=100.0, scaling=YaRN(factor=8.0, original=128))),
+    ),
+    "no paper: released code of NanoChat; the rotation is Su et al. 2021, arXiv:2104.09864",
+    ("NanoChatRotaryEmbedding", "rotate_half of (b, -a)"),
+    "To run weights that were trained with the other sign.",
+)

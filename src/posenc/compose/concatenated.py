@@ -9,6 +9,9 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Params
 from posenc.encodings._of_one import OfOne
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Concatenated(OfOne, Adds):
     dtype of x. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> Concatenated(Sinusoidal(dim=2)).attach(np.zeros((1, 3)), [0]).tolist()
     [[0.0, 0.0, 0.0, 0.0, 1.0]]
     """
@@ -48,3 +51,12 @@ class Concatenated(OfOne, Adds):
             )
         xp = _array.namespace(x)
         return xp.concatenate([x, xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
+
+
+ROW = Row(
+    Concatenated,
+    (Concatenated(Sinusoidal(dim=4)), Concatenated(Learned(dim=3, length=7))),
+    "no paper: the notes' first idea, a feature beside the others",
+    ("position as a feature",),
+    "To keep position and content in channels of their own, at the price of a wider model.",
+)

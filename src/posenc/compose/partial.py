@@ -10,7 +10,10 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import YaRN
 from posenc.phase import Steady, steady_of
+from posenc.row import Row
 from posenc.turn import Pairing, Turn, of_pairs
 
 
@@ -27,7 +30,7 @@ class Partial(OfOne, Rotates):
     Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
-    >>> from posenc.encodings.rope import RoPE
+    >>> from posenc import RoPE
     >>> Partial(RoPE(dim=2), dim=4).turn([1])(np.ones((1, 4))).round(3)
     array([[-0.301,  1.382,  1.   ,  1.   ]])
     """
@@ -69,3 +72,15 @@ class Partial(OfOne, Rotates):
     def _within(self, own: Pairing) -> Pairing:
         """The encoding's pairing as one of the whole head."""
         return Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
+
+
+ROW = Row(
+    Partial,
+    (
+        Partial(RoPE(dim=4, pairing="halves"), dim=10),
+        Partial(RoPE(dim=6, scaling=YaRN(factor=8.0, original=128)), dim=10, start=3),
+    ),
+    "Black et al. 2022, arXiv:2204.06745",
+    ("partial_rotary_factor", "rotary_pct (GPT-NeoX)", "rotary_dim (GPT-J)", "qk_rope_head_dim (DeepSeek)"),
+    "To leave channels of a head free of position: the first ones turn, or the last ones.",
+)

@@ -12,7 +12,7 @@ from posenc.doors import Encoding
 class PerLayer:
     """Which encoding each layer of a model uses; None for a layer without one. A schedule, not an encoding.
 
-    >>> from posenc.encodings.rope import RoPE
+    >>> from posenc import RoPE
     >>> PerLayer((RoPE(dim=8), None)).at(1) is None
     True
     """

@@ -13,6 +13,9 @@ from posenc._array import Array
 from posenc.compose._parts import own
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings._of_one import OfOne
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Scaled(OfOne, Adds):
     Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
     Raises ValueError or TypeError naming the argument.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> Scaled(Sinusoidal(dim=2), 0.5).embed([0]).tolist()
     [[0.0, 0.5]]
     """
@@ -59,7 +62,7 @@ class LearnedScale(Adds):
     Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
     Raises ValueError or TypeError naming the argument.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
     {'scale': array(0.5)}
     """
@@ -105,3 +108,21 @@ def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any,
     dtype = _array.result_dtype(dtype, positions)
     rows = encoding.embed(positions, params, dtype=_array.wide_dtype(dtype, positions))
     return _array.astype(rows * factor, dtype)
+
+
+ROWS = (
+    Row(
+        Scaled,
+        (Scaled(Sinusoidal(dim=6), 0.5), Scaled(Learned(dim=4, length=9), -3.0)),
+        "no paper: released code; what is scaled is of Vaswani et al. 2017, arXiv:1706.03762",
+        ("scale (SinusoidalPositionalEncoding of MLX)",),
+        "To set how loud position is beside embeddings of another size.",
+    ),
+    Row(
+        LearnedScale,
+        (LearnedScale(Sinusoidal(dim=6), initial=0.25), LearnedScale(Learned(dim=4, length=9, std=1.0), initial=0.5)),
+        "Li et al. 2019, arXiv:1809.08895",
+        ("ScaledSinusoidalEmbedding (x-transformers)", "ScaledPositionalEncoding (ESPnet)"),
+        "To let training choose how loud position is, for one number.",
+    ),
+)

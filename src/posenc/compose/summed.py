@@ -11,6 +11,9 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.compose._parts import own
 from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Sum(Adds):
     Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded once.
     Raises ValueError or TypeError naming the argument.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> Sum((Sinusoidal(dim=2), Sinusoidal(dim=2))).embed([0]).tolist()
     [[0.0, 2.0]]
     """
@@ -78,3 +81,15 @@ def _adding(name: str, parts: Any) -> tuple[Adds, ...]:
     for part in parts:
         _check.instance(name, part, Adds, "a tuple of records that add")
     return tuple(parts)
+
+
+ROW = Row(
+    Sum,
+    (
+        Sum((Sinusoidal(dim=8), Learned(dim=8, length=16))),
+        Sum((Sinusoidal(dim=6), Sinusoidal(dim=6, base=100.0), Sinusoidal(dim=6, base=7.0, layout="concatenated"))),
+    ),
+    "no paper: a usual hybrid; its parts are of Vaswani et al. 2017, arXiv:1706.03762",
+    ("fixed and learned together", "hybrid embedding"),
+    "To give a fixed table a learned correction, or positions of several kinds a vector together.",
+)

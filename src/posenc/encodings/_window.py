@@ -8,7 +8,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.positions.coordinates import coordinates
 from posenc.positions.distance import difference
-from posenc.positions.whole import whole
+from posenc.positions.whole_positions import whole
 
 #: The longest side of a window.
 LONGEST = 1 << 12

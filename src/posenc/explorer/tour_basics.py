@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from posenc.doors import Adds
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.report import Section
 from posenc.inspect import LADDER, ladder_figures, rotation_error, shift_error, worked
 

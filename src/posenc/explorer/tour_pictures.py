@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.report import Section
 
 PICTURES_TITLE = "The pictures"

@@ -6,13 +6,13 @@ import platform
 import textwrap
 from collections.abc import Sequence
 
-from posenc.encodings.learned import Learned
+from posenc.encodings.adds.learned import Learned
 from posenc.explorer.report import Report, Section
 from posenc.explorer.tour_text import Reading
 from posenc.explorer.tour_words import LEAST, at, change, lengths, verdict
 from posenc.inspect._text import short
 from posenc.lab.data import seeds
-from posenc.lab.recipe import Outcome, Recipe
+from posenc.lab.run_config import Outcome, Recipe
 
 
 def results(report: Report, outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> None:

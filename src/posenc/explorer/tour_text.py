@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.explorer.report import Section
 from posenc.lab.data import Corpus, split
-from posenc.lab.recipe import Recipe
+from posenc.lab.run_config import Recipe
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
 
 TEXT_TITLE = "From text to tokens and places"

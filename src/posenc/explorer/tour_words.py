@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.nope import NoPE
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
-from posenc.lab.recipe import Outcome, Recipe
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.run_config import Outcome, Recipe
 
 #: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may make (nats).
 SURE, LEAST = 2.0, 0.05

@@ -4,18 +4,18 @@ Every result is a frozen record of plain numbers and NumPy arrays, and prints th
 """
 
 from posenc.inspect.binary import BinaryCounting, Dials, binary_counting, dials
-from posenc.inspect.difference import PlaceDifference, place_difference
-from posenc.inspect.errata import ERRATA, Erratum, errata
-from posenc.inspect.finder import Fit, Found, find_positions
-from posenc.inspect.ladder import LADDER, LadderFigures, ladder_figures
+from posenc.inspect.course.errata import ERRATA, Erratum, errata
+from posenc.inspect.course.find_positions import Fit, Found, find_positions
+from posenc.inspect.course.ladder_of_ideas import LADDER, LadderFigures, ladder_figures
 from posenc.inspect.order import OrderBlindness, WordChange, order_blindness
+from posenc.inspect.position_change import PlaceDifference, place_difference
 from posenc.inspect.properties import Properties, properties
-from posenc.inspect.rotation import RotationError, rotation_error, rotation_matrices
-from posenc.inspect.shift import ShiftError, shift_error, shift_matrix
+from posenc.inspect.rotation_matrix import RotationError, rotation_error, rotation_matrices
+from posenc.inspect.shift_matrix import ShiftError, shift_error, shift_matrix
 from posenc.inspect.similarity import ScoreByDistance, score_by_distance, similarity
 from posenc.inspect.spectrum import Spectrum, derivative, spectrum
-from posenc.inspect.terms import ScoreTerms, score_terms
-from posenc.inspect.worked import Worked, worked
+from posenc.inspect.worked_examples.score_terms import ScoreTerms, score_terms
+from posenc.inspect.worked_examples.worked_example import Worked, worked
 
 __all__ = [
     "ERRATA",

@@ -64,7 +64,7 @@ def added(values: Iterable[float]) -> str:
 def short(record: object) -> str:
     """A record's repr without the fields that have their defaults.
 
-    >>> from posenc.encodings.rope import RoPE
+    >>> from posenc import RoPE
     >>> short(RoPE(dim=8, pairing="halves"))
     "RoPE(dim=8, pairing='halves')"
     """

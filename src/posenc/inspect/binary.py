@@ -9,10 +9,10 @@ import numpy as np
 
 from posenc import _check
 from posenc.doors import Adds, Encoding
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import _text
+from posenc.inspect.sinusoid_channels import waves
 from posenc.inspect.spectrum import frequencies_of, spectrum
-from posenc.inspect.waves import waves
 from posenc.phase import phase
 
 

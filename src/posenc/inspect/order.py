@@ -116,7 +116,7 @@ def order_blindness(
 
     >>> order_blindness("Dog bites man", "Man bites dog").blind
     True
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> order_blindness("Dog bites man", "Man bites dog", Sinusoidal(dim=16)).blind
     False
     """

@@ -64,7 +64,7 @@ def properties(
 
     What is learned is drawn from `seed` where `params` is left out. TypeError for a record that does not add.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> figures = properties(Sinusoidal(dim=2))
     >>> figures.pair, round(figures.distance, 7)
     ('any two 710 apart', 6.03e-05)

@@ -42,7 +42,7 @@ def similarity(record: Adds, positions: Array, *, params: Params | None = None) 
 
     What is learned is drawn with seed 0 where `params` is left out. TypeError for a record that does not add.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
     [[1.0, 0.5403], [0.5403, 1.0]]
     """
@@ -64,7 +64,7 @@ def score_by_distance(
     scores: what is added to the logit for q and k of ones, every head.
     What is learned is drawn with seed 0 where `params` is left out.
 
-    >>> from posenc.encodings.rope import RoPE
+    >>> from posenc import RoPE
     >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
     [[1.4142, 0.7641]]
     """

@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Encoding
 from posenc.frequencies import Geometric
 from posenc.inspect import _text
-from posenc.inspect.waves import needed
+from posenc.inspect.sinusoid_channels import needed
 from posenc.phase import Frequencies, checked, cosine_sine
 
 
@@ -72,7 +72,7 @@ def spectrum(record: Encoding) -> Spectrum:
 
     Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for a record without.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> spectrum(Sinusoidal(dim=4)).wavelengths.round(3).tolist()
     [6.283, 628.319]
     """
@@ -96,7 +96,7 @@ def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
     position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, beside `position`.
     TypeError for a record that is not made of sines and cosines.
 
-    >>> from posenc.encodings.sinusoidal import Sinusoidal
+    >>> from posenc import Sinusoidal
     >>> derivative(Sinusoidal(dim=4), 0).tolist()
     [1.0, 0.0, 0.01, 0.0]
     """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.nope import NoPE
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5Bias
-from posenc.lab.recipe import Contestant, Recipe
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.run_config import Contestant, Recipe
 
 #: The rate of an encoding's own parameters, as a multiple of the model's.
 PACE = 10.0

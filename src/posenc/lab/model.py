@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from posenc.doors import Adds, Encoding
 from posenc.lab.placed import Placed, place
-from posenc.lab.recipe import Shape
+from posenc.lab.run_config import Shape
 from posenc.torch import module
 
 

@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from typing import IO, Any, NamedTuple
 
 from posenc.lab.data import Corpus
-from posenc.lab.recipe import Contestant, Outcome, Progress, Recipe
+from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
 
 
 class Event(NamedTuple):

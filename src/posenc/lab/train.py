@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from posenc.lab.data import batches, masked, seeds
 from posenc.lab.model import Transformer
-from posenc.lab.recipe import Progress, Recipe
+from posenc.lab.run_config import Progress, Recipe
 
 
 def train(

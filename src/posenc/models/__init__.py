@@ -3,36 +3,32 @@
 Every result is a frozen record of plain numbers that says where each of them came from.
 """
 
-from posenc.models.conversion import convert_checkpoint
-from posenc.models.conversion_plan import ConversionPlan, plan_conversion
+from posenc.models.checkpoints.conversion import convert_checkpoint
+from posenc.models.checkpoints.conversion_plan import ConversionPlan, plan_conversion
+from posenc.models.checkpoints.head_shape import HeadShape
+from posenc.models.checkpoints.head_shapes_from_config import head_shapes
+from posenc.models.checkpoints.position_table import fitted_table, read_table
+from posenc.models.checkpoints.row_permutation import Fused, channel_order, convert_qk
+from posenc.models.config.reader import from_config
+from posenc.models.context_extension.metrics import base_bound
+from posenc.models.context_extension.planner import ContextPlan, plan_context
 from posenc.models.difference import Difference, Effect, FieldDifference, diff
-from posenc.models.doctor import Diagnosis, diagnose
-from posenc.models.fingerprint import fingerprint
-from posenc.models.gguf import from_gguf
-from posenc.models.gguf_file import GGUFHead
-from posenc.models.gguf_write import to_gguf
-from posenc.models.head_shape import HeadShape
-from posenc.models.head_shapes import head_shapes
-from posenc.models.megatron import from_megatron, to_megatron
-from posenc.models.meta import from_meta, to_meta
-from posenc.models.onnx import from_onnx, to_onnx
-from posenc.models.pairing_map import Fused, channel_order, convert_qk
-from posenc.models.planner import ContextPlan, plan_context
-from posenc.models.planner_figures import base_bound
-from posenc.models.position_table import fitted_table, read_table
-from posenc.models.read import from_config
-from posenc.models.records import LayerGroup, ModelPositions, Value
-from posenc.models.search import Finding
-from posenc.models.to_config import to_config
+from posenc.models.fingerprints import fingerprint
+from posenc.models.formats.gguf_header import GGUFHead
+from posenc.models.formats.gguf_read import from_gguf
+from posenc.models.formats.gguf_write import to_gguf
+from posenc.models.formats.hugging_face import to_config
+from posenc.models.formats.megatron import from_megatron, to_megatron
+from posenc.models.formats.meta import from_meta, to_meta
+from posenc.models.formats.onnx import from_onnx, to_onnx
+from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 
 __all__ = [
     "ContextPlan",
     "ConversionPlan",
-    "Diagnosis",
     "Difference",
     "Effect",
     "FieldDifference",
-    "Finding",
     "Fused",
     "GGUFHead",
     "HeadShape",
@@ -43,7 +39,6 @@ __all__ = [
     "channel_order",
     "convert_checkpoint",
     "convert_qk",
-    "diagnose",
     "diff",
     "fingerprint",
     "fitted_table",

@@ -18,11 +18,11 @@ import numpy as np
 from posenc import _check
 from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.encodings.alibi import ALiBi
-from posenc.encodings.t5 import T5Bias
-from posenc.inspect.waves import Waves, waves
-from posenc.models.records import LayerGroup, ModelPositions
-from posenc.models.rotation import Rotation, rotation
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.inspect.sinusoid_channels import Waves, waves
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.pair_rotation import Rotation, rotation
 
 #: Plain data: words, whole numbers and tuples of them.
 Form = str | int | tuple[Any, ...]

@@ -14,9 +14,9 @@ from posenc.compose import Backward, Partial
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.inspect import _text
 from posenc.models.canonical import canonical
-from posenc.models.fingerprint import fingerprint
-from posenc.models.records import LayerGroup, ModelPositions, counted
-from posenc.models.rotation import rotation
+from posenc.models.fingerprints import fingerprint
+from posenc.models.model_positions import LayerGroup, ModelPositions, counted
+from posenc.models.pair_rotation import rotation
 
 #: Where the effect is measured: 1k, 8k and 128k.
 PLACES = (1024, 8192, 131_072)

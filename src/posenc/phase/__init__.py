@@ -4,13 +4,13 @@ Everything that turns, waves or decays with position passes through here, so tha
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
 """
 
-from posenc.phase.exponential import exponential
-from posenc.phase.fixed import LARGEST_POSITION, Phase, checked, guard, phase, turn_words
+from posenc.phase.cos_sin import Numerics, cosine_sine, cosine_sine_of_sum, product_dtype
+from posenc.phase.fixed_frequencies import Steady, Waves, along_one, rates, steady_of, waves_of, words
+from posenc.phase.fixed_point import LARGEST_POSITION, Phase, checked, guard, phase, turn_words
 from posenc.phase.frequencies import Frequencies
-from posenc.phase.learned import cosine_sine_of, cosine_sine_of_learned_sum
+from posenc.phase.learned_frequencies import cosine_sine_of, cosine_sine_of_learned_sum
+from posenc.phase.matrix_exponential import exponential
 from posenc.phase.powers import power_of_two
-from posenc.phase.steady import Steady, Waves, along_one, rates, steady_of, waves_of, words
-from posenc.phase.waves import Numerics, cosine_sine, cosine_sine_of_sum, product_dtype
 
 __all__ = [
     "LARGEST_POSITION",

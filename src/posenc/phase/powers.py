@@ -6,7 +6,7 @@ import math
 
 from posenc import _array
 from posenc._array import Array
-from posenc.phase.fixed import phase, turn_rates
+from posenc.phase.fixed_point import phase, turn_rates
 from posenc.phase.frequencies import Frequencies
 
 

@@ -6,13 +6,13 @@ or let a notebook show `axes.figure`.
 """
 
 from posenc.plot.analogy import binary, dials
-from posenc.plot.distance import bias, bias_by_distance, score_by_distance
+from posenc.plot.by_distance import bias, bias_by_distance, score_by_distance
 from posenc.plot.export import Image, image
 from posenc.plot.frequency import wavelengths, waves
+from posenc.plot.heat_maps import dimensions, heatmap, similarity
 from posenc.plot.lines import curves
-from posenc.plot.place import differences, rotated
-from posenc.plot.rotation import pairing, rotation
-from posenc.plot.tables import dimensions, heatmap, similarity
+from posenc.plot.plane import pairing, rotation
+from posenc.plot.position_effect import differences, rotated
 
 __all__ = [
     "Image",

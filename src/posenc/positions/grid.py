@@ -9,7 +9,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.positions.coordinates import coordinates
-from posenc.positions.whole import whole
+from posenc.positions.whole_positions import whole
 
 #: The most patches on one side.
 LONGEST = 1 << 26

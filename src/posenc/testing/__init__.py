@@ -5,8 +5,8 @@ own. A claim is checked both ways: what is claimed must hold, what is not claime
 PyTorch or JAX run where these are installed, and the report says which were left out.
 """
 
-from posenc.testing.check import Check, CheckFailed
-from posenc.testing.report import Outcome, Report
+from posenc.testing.named_check import Check, CheckFailed
 from posenc.testing.suite import ALL_CHECKS, check_encoding, checks_for
+from posenc.testing.suite_report import Outcome, Report
 
 __all__ = ["ALL_CHECKS", "Check", "CheckFailed", "Outcome", "Report", "check_encoding", "checks_for"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.probe import content, dtype_asked, head_width, heads, hidden, operated, sides
+from posenc.testing.door_probe import content, dtype_asked, head_width, heads, hidden, operated, sides
 
 
 def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:

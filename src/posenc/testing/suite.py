@@ -8,42 +8,42 @@ from importlib.util import find_spec
 
 from posenc import _check
 from posenc.doors import Encoding
-from posenc.testing import (
-    axes,
+from posenc.testing.checks import (
+    array_libraries,
     claims,
     derived,
     gradients,
+    grid_axes,
     learning,
-    libraries,
-    modules,
-    places,
+    module_life,
+    position_inputs,
     precision,
     published,
-    records,
+    record_fields,
     shapes,
     tracing,
 )
-from posenc.testing.check import Check, CheckFailed
+from posenc.testing.named_check import Check, CheckFailed
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.testing.report import Outcome, Report
+from posenc.testing.suite_report import Outcome, Report
 
 THEMES = (
-    records,
+    record_fields,
     learning,
     shapes,
-    places,
+    position_inputs,
     claims,
     derived,
     published,
-    libraries,
+    array_libraries,
     precision,
     gradients,
     tracing,
-    modules,
-    axes,
+    module_life,
+    grid_axes,
 )
 #: What is asked of the record as it is; all else is asked along a line where positions have several coordinates.
-OF_THE_RECORD = (records, published, axes)
+OF_THE_RECORD = (record_fields, published, grid_axes)
 
 
 def _along(check: Check) -> Check:
@@ -75,7 +75,7 @@ def check_encoding(
     no check of this record (ValueError). slow: also the checks that generate machine code, seconds each.
     Raises TypeError naming the argument. A failed check is in the report, not raised.
 
-    >>> from posenc.encodings.nope import NoPE
+    >>> from posenc import NoPE
     >>> report = check_encoding(NoPE(dim=4))
     >>> report.ok, report.failed
     (True, ())

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc._array import Array
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.testing.probe import array, converted, library, parameters, program
+from posenc.testing.door_probe import array, converted, library, parameters, program
 from posenc.turn import at_every_head
 
 

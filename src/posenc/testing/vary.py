@@ -11,8 +11,8 @@ import numpy as np
 
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
+from posenc.testing.door_probe import parameters, rows, sides
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.testing.probe import parameters, rows, sides
 from posenc.turn import at_every_head
 
 

@@ -5,19 +5,19 @@ A module has no buffers: whatever does not learn is recomputed from the record, 
 no checkpoint can lose it.
 """
 
-from posenc.torch.accelerate import Accelerated, accelerate
-from posenc.torch.cache import rotate_into_cache_
-from posenc.torch.embed import embed
+from posenc.torch.accelerated_model import Accelerated, accelerate
+from posenc.torch.angles import Angles, angles, turn
+from posenc.torch.apply_turn import Choice, chosen, rotate, rotate_
+from posenc.torch.decode_bias import decode_row, slopes
 from posenc.torch.flex import score_mod
-from posenc.torch.hugging_face import HuggingFaceRotary
 from posenc.torch.input_layer import InputLayer
+from posenc.torch.kv_cache import rotate_into_cache_
 from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
-from posenc.torch.normed import rotate_normed, rotate_normed_
-from posenc.torch.rotate import Choice, chosen, rotate, rotate_
-from posenc.torch.rows import decode_row, slopes
-from posenc.torch.strided import strided, strided_attention
-from posenc.torch.tables import table
-from posenc.torch.turns import Angles, angles, turn
+from posenc.torch.rms_norm import rotate_normed, rotate_normed_
+from posenc.torch.rotary_module import HuggingFaceRotary
+from posenc.torch.strided_bias import strided, strided_attention
+from posenc.torch.token_embedding import embed
+from posenc.torch.vector_table import table
 
 __all__ = [
     "Accelerated",

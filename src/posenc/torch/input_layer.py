@@ -12,10 +12,10 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.compose import Concatenated
 from posenc.doors import Adds
-from posenc.torch.embed import embedded
-from posenc.torch.held import beside, fill
 from posenc.torch.modules import Add
-from posenc.torch.tables import table
+from posenc.torch.record_module import beside, fill
+from posenc.torch.token_embedding import embedded
+from posenc.torch.vector_table import table
 
 
 @final

@@ -9,7 +9,7 @@ import torch
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.torch.held import Held, beside
+from posenc.torch.record_module import Held, beside
 from posenc.turn import LAYOUTS, Layout
 
 

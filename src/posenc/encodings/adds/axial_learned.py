@@ -1,0 +1,108 @@
+"""Learned positions on a grid of indices: a small table an axis in place of one long table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.positions.stretched_table import inside
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class AxialLearned(Adds):
+    """embed(p) = table_0[p ÷ b] ‖ table_1[p mod b] for shape (a, b): a·b positions from a + b vectors.
+
+    Kitaev et al. 2020, arXiv:2001.04451, in the authors' released code; with more than two axes p is written as a number
+    whose digits count to the lengths in `shape`, the last one fastest, and each digit picks a row of its table.
+
+    shape: rows of each table; their product is how many positions there are.     dims: channels of each table.
+    std: of the fresh tables, 1 in the released code.
+
+    Positions (*batch, n), whole numbers from 0; params["table_0"] (shape[0], dims[0]) and so on; result (*batch, n, sum of
+    dims). Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+
+    >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
+    >>> AxialLearned(shape=(2, 3), dims=(1, 1)).embed([0, 4], tables).tolist()
+    [[10.0, 1.0], [20.0, 2.0]]
+    """
+
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+    std: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            shape=_integers("shape", self.shape, 1 << 30),
+            dims=_integers("dims", self.dims, _check.LARGEST_WIDTH),
+            std=_check.real("std", self.std, 0.0, 1e3),
+        )
+        if len(self.shape) != len(self.dims):
+            raise ValueError(
+                f"dims must have a width for each of the {len(self.shape)} axes of shape; got {self.dims}. Give as many."
+            )
+        if self.length > 2**53:
+            raise ValueError(f"shape must hold at most 2^53 positions; got {self.length}. Make an axis shorter.")
+        for rows, width in zip(self.shape, self.dims, strict=True):
+            _check.size("shape", rows * width)
+
+    @cached_property
+    def length(self) -> int:
+        """How many positions there are."""
+        return math.prod(self.shape)
+
+    @property
+    def width(self) -> int:
+        return sum(self.dims)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"table_{axis}": sizes for axis, sizes in enumerate(zip(self.shape, self.dims, strict=True))}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(sizes) * self.std for name, sizes in self.shapes.items()}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        tables = self.checked(params)
+        index, guard = whole("positions", positions, like=tables["table_0"])
+        xp = _array.namespace(index, *tables.values())
+        guard = guard + inside(index, self.length - 1)
+        rest = xp.clip(index, 0, self.length - 1)
+        dtype = _array.result_dtype(dtype, index)
+        parts: list[Array] = []
+        for axis in reversed(range(len(self.shape))):
+            table = _array.astype(tables[f"table_{axis}"], _array.wide_dtype(dtype, index))
+            parts.insert(0, table[rest % self.shape[axis]])
+            rest = rest // self.shape[axis]
+        rows = xp.concatenate(parts, -1)
+        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+
+
+def _integers(name: str, given: Any, most: int) -> tuple[int, ...]:
+    """Two or more sizes, as plain ints."""
+    if not isinstance(given, tuple | list) or len(given) < 2:
+        raise TypeError(
+            f"{name} must be a tuple of two or more whole numbers; got {_check.shown(given)}. Give (64, 128), say."
+        )
+    return tuple(_check.integer(name, size, 1, most) for size in given)
+
+
+ROW = Row(
+    AxialLearned,
+    (AxialLearned(shape=(4, 8), dims=(3, 2)), AxialLearned(shape=(2, 3, 5), dims=(2, 1, 4), std=0.5)),
+    "Kitaev et al. 2020, arXiv:2001.04451",
+    ("AxialPositionEmbeddings (Reformer)", "AxialPositionalEncoding (Trax)"),
+    "For very long inputs of a fixed shape, whose table of a vector a position would be too large.",
+)

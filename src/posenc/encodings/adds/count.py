@@ -1,0 +1,114 @@
+"""The first ideas of the notes: count the tokens, and divide the count by their number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.phase import checked, guard
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Count(Adds):
+    """embed(p) = p + start, one channel: the raw count, to be appended to the embedding (`compose.Concatenated`).
+
+    The notes' first step, shown for what it lacks: the value has no bound, so it drowns the embedding and its gradients.
+
+    start: the count of position 0; 1 counts tokens from one.
+
+    Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, 1), in steps.
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> Count().embed([0, 1, 2]).tolist()
+    [[1.0], [2.0], [3.0]]
+    """
+
+    start: int = 1
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, start=_start(self.start))
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        return _counted(positions, self.start, 1, dtype)
+
+
+@dataclass(frozen=True)
+class NormalisedCount(Adds):
+    """embed(p) = (p + start) / length, one channel: the count as a share of the sentence.
+
+    The notes' second step, shown for what it lacks: the same place has another value in a sentence of another length. Values
+    lie in (0, 1] inside a sentence of `length` tokens and grow beyond it.
+
+    length: how many tokens the sentence has.     start: the count of position 0; 1 counts tokens from one.
+
+    Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, 1), without unit.
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    The second word of "Thank you" and of a sentence of four words:
+
+    >>> NormalisedCount(length=2).embed([1]).item(), NormalisedCount(length=4).embed([1]).item()
+    (1.0, 0.5)
+    """
+
+    length: int
+    start: int = 1
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, length=_check.integer("length", self.length, 1, 1 << 30), start=_start(self.start))
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        return _counted(positions, self.start, self.length, dtype)
+
+
+def _start(start: int) -> int:
+    return _check.integer("start", start, -(2**30), 2**30)
+
+
+def _counted(positions: Array, start: int, length: int, dtype: Any) -> Array:
+    """(positions + start) / length, with a last axis of one channel."""
+    positions = checked(positions)
+    dtype = _array.result_dtype(dtype, positions)
+    steps = _array.signed(positions)
+    count = steps + start
+    # A 32-bit integer wraps at its end; a count that went the wrong way is not a number.
+    wrapped = (count < steps) if start >= 0 else (count > steps)
+    real = _array.astype(count, _array.widest_dtype(positions))
+    xp = _array.namespace(real)
+    share = (xp.where(wrapped, xp.full_like(real, float("nan")), real) + guard(positions)) / length
+    return _array.astype(share, dtype)[..., None]
+
+
+ROWS = (
+    Row(
+        Count,
+        (Count(), Count(start=0)),
+        "no paper: the notes' first idea",
+        ("position ids as a feature",),
+        "To see what an unbounded value does to embeddings and gradients.",
+    ),
+    Row(
+        NormalisedCount,
+        (NormalisedCount(length=2), NormalisedCount(length=5, start=0)),
+        "no paper: the notes' second idea",
+        ("relative coordinate", "progress feature"),
+        "To see that one place then has another value at another length.",
+    ),
+)

@@ -1,0 +1,64 @@
+"""The notes' last step before the sinusoidal encoding: pairs of sine and cosine, each slower than the one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.frequencies import Divisors
+from posenc.phase import cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class DivisorPairs(Adds):
+    """PE(p, 2i) = sin(p / divisors[i]), PE(p, 2i+1) = cos(p / divisors[i]).
+
+    The notes' "River Bank": one pair repeats almost exactly after 710 steps; more pairs with other divisors come back
+    together much later. The sinusoidal encoding is this with a geometric ladder of divisors.
+
+    divisors: one positive number a pair; `(1.0,)` is the single sine-cosine pair.
+
+    Positions (*batch, n), integers or float32/float64; divisors in steps a radian; result (*batch, n, 2·pairs).
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> DivisorPairs(divisors=(1.0, 2.0)).embed([0, 1]).round(4)
+    array([[0.    , 1.    , 0.    , 1.    ],
+           [0.8415, 0.5403, 0.4794, 0.8776]])
+    """
+
+    divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, divisors=Divisors(self.divisors).divisors)
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def width(self) -> int:
+        return 2 * len(self.divisors)
+
+    @cached_property
+    def frequencies(self) -> Divisors:
+        """How fast each pair turns."""
+        return Divisors(self.divisors)
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
+        pairs = _array.namespace(sine).stack([sine, cosine], -1)
+        return pairs.reshape((*sine.shape[:-1], self.width))
+
+
+ROW = Row(
+    DivisorPairs,
+    (DivisorPairs(), DivisorPairs(divisors=(1.0,)), DivisorPairs(divisors=(0.5, 4.0, 30.0, 7.25))),
+    "no paper: the notes' last step before the sinusoidal encoding",
+    (),
+    "To see how more pairs keep positions apart, before the geometric ladder.",
+)

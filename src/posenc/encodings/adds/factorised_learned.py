@@ -1,0 +1,95 @@
+"""Learned positions on a grid from one short table an axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds.resize_table import grid_sizes
+from posenc.positions.grid import on_grid
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class FactorisedLearned(Adds):
+    """embed(p) = Σ_a table_a[p_a], or table_a[p_a] for each axis behind one another: rows + columns in place of rows·columns.
+
+    Dehghani et al. 2023, arXiv:2307.06304 (NaViT's factorised positions, summed); Carion et al. 2020, arXiv:2005.12872, in
+    released code (DETR's learned positions, concatenated).
+
+    sizes: rows of each table, one a coordinate.     dims: channels of each; all alike where they are summed.
+    combine: "summed" or "concatenated", in the order of the coordinates.     std: of the fresh tables, N(0, std²).
+
+    Give DETR and Gemma 4 positions as (column, row): `positions.grid(order="wh")`. Gemma 4 sums, and keeps both tables in one
+    tensor (2, positions, dim).
+
+    Positions (*batch, n, axes), whole numbers from 0; params["table_0"] (sizes[0], dims[0]) and so on; result (*batch, n,
+    width). Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
+    >>> FactorisedLearned(sizes=(2, 3), dims=(1, 1)).embed([[1, 2]], tables).tolist()
+    [[23.0]]
+    """
+
+    sizes: tuple[int, ...]
+    dims: tuple[int, ...]
+    combine: Literal["summed", "concatenated"] = "summed"
+    std: float = 0.02
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+
+    def __post_init__(self) -> None:
+        sizes = grid_sizes("sizes", self.sizes, least=2)
+        dims = grid_sizes("dims", self.dims, least=2, most=_check.LARGEST_WIDTH)
+        combine = _check.choice("combine", self.combine, ("summed", "concatenated"))
+        if len(dims) != len(sizes) or (combine == "summed" and len(set(dims)) > 1):
+            rule = (
+                "one number for each coordinate" if combine == "concatenated" else "the same number for each coordinate"
+            )
+            raise ValueError(f"dims must be {rule} of sizes={sizes}; got {dims}. Give as many as there are tables.")
+        _check.settle(self, sizes=sizes, dims=dims, combine=combine, std=_check.real("std", self.std, 0.0, 1e3))
+        for rows, width in zip(sizes, dims, strict=True):
+            _check.size("sizes", rows * width)
+
+    @property
+    def axes(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def width(self) -> int:
+        return self.dims[0] if self.combine == "summed" else sum(self.dims)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"table_{axis}": sizes for axis, sizes in enumerate(zip(self.sizes, self.dims, strict=True))}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        tables = self.checked(params)
+        indices, front, guard = on_grid(positions, self.sizes, like=tables["table_0"])
+        xp, dtype = _array.namespace(front, *tables.values()), _array.result_dtype(dtype, front)
+        wide = _array.wide_dtype(dtype, front)
+        parts = [_array.astype(tables[f"table_{axis}"], wide)[index] for axis, index in enumerate(indices)]
+        rows = sum(parts[1:], parts[0]) if self.combine == "summed" else xp.concatenate(parts, -1)
+        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+
+
+ROW = Row(
+    FactorisedLearned,
+    (
+        FactorisedLearned(sizes=(13, 25), dims=(4, 4)),
+        FactorisedLearned(sizes=(12, 24), dims=(3, 3), combine="concatenated", std=0.5),
+    ),
+    "Dehghani et al. 2023, arXiv:2307.06304",
+    ("DetrLearnedPositionEmbedding", "position_embedding_table (Gemma 4)", "row_embedder (Pix2Struct)"),
+    "For images of many sizes: rows and columns are seen more often than their crossings.",
+)

@@ -1,0 +1,86 @@
+"""Fourier features of a coordinate: the bands of NeRF and of the Perceiver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds._pairs import LAYOUTS, Layout, arranged
+from posenc.frequencies.bands import Bands, Spacing
+from posenc.phase import checked, cosine_sine, guard
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class FourierFeatures(Adds):
+    """PE(p) = (sin(f_k·π·p), cos(f_k·π·p)) for the bands k = 0 … bands-1.
+
+    Mildenhall et al. 2020, arXiv:2003.08934, eq. 4 (spacing "octaves", interleaved); Jaegle et al. 2021, arXiv:2103.03206,
+    §3.2 (spacing "linear", concatenated, coordinate first). Meant for coordinates in [-1, 1], exact at any:
+    with octaves 1 is -1 again, and whole positions two apart are alike.
+
+    bands: how many frequencies, two channels each; at most 24 octaves.
+    spacing: "octaves", f_k = 2^k; "linear", f evenly from 1 to resolution/2; "logarithmic", f from 1 to resolution/2 by one
+    factor.     resolution: samples over the two units from -1 to 1, required by "linear" and "logarithmic" alone.
+    layout: "interleaved" (sine and cosine of band 0, of band 1, …) or "concatenated" (all sines, then all cosines).
+    coordinate: whether p itself stands before the waves, as one channel more.
+
+    Positions (*batch, n), integers or float32/float64, in units of which two make the widest period; result
+    (*batch, n, 2·bands), with coordinate=True one channel more. Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> FourierFeatures(bands=2).embed([0.25, 1.0]).round(4) + 0.0
+    array([[ 0.7071,  0.7071,  1.    ,  0.    ],
+           [ 0.    , -1.    ,  0.    ,  1.    ]])
+    """
+
+    bands: int = 10
+    spacing: Spacing = "octaves"
+    resolution: float | None = None
+    layout: Layout = "interleaved"
+    coordinate: bool = False
+
+    def __post_init__(self) -> None:
+        _check.settle(self, bands=self.frequencies.count, resolution=self.frequencies.resolution)
+        _check.choice("layout", self.layout, LAYOUTS)
+        _check.truth("coordinate", self.coordinate)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        always: frozenset[Claim] = frozenset({"streaming", "unlimited", "fractional"})
+        return always if self.coordinate else always | {"bounded", "shift-linear"}
+
+    @property
+    def width(self) -> int:
+        return 2 * self.bands + self.coordinate
+
+    @cached_property
+    def frequencies(self) -> Bands:
+        """How fast each band turns."""
+        return Bands(self.bands, self.spacing, self.resolution)
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        positions = checked(positions)
+        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
+        waves = arranged(sine, cosine, self.bands, self.layout)
+        if not self.coordinate:
+            return waves
+        own = _array.astype(positions, _array.widest_dtype(positions)) + guard(positions)
+        return _array.namespace(waves).concatenate([_array.astype(own, waves.dtype)[..., None], waves], -1)
+
+
+ROW = Row(
+    FourierFeatures,
+    (
+        FourierFeatures(bands=9, spacing="linear", resolution=7.0, layout="concatenated", coordinate=True),
+        FourierFeatures(bands=3),
+        FourierFeatures(bands=3, spacing="logarithmic", resolution=16.0, layout="concatenated"),
+    ),
+    "Mildenhall et al. 2020, arXiv:2003.08934",
+    ("NeRF positional encoding", "PerceiverFourierPositionEncoding", "FourierEmbed (timm)"),
+    "For real coordinates between -1 and 1: fields, point clouds, pixels, samples of sound.",
+)

@@ -1,0 +1,100 @@
+"""A learned vector for every patch of a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds.resize_table import grid_sizes, resize_table
+from posenc.positions.grid import on_grid
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class GridLearned(Adds):
+    """embed(row, column) = table[prefix + row·columns + column]: a trainable vector a patch, drawn from N(0, std²).
+
+    Dosovitskiy et al. 2020, arXiv:2010.11929, §3.1, where the table is resized for images of another size (§3.2).
+
+    dim: channels.     sizes: rows and columns of the grid (or frames, rows and columns), the last counted fastest.
+    prefix: tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with frames
+    at (-1, 0, j)), as `positions.prefixed` places it.     std: of the fresh table.
+
+    A grid of another size: `resized`. Positions off the grid are refused.
+
+    Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim).
+    Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> table = {"table": np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])}
+    >>> GridLearned(dim=1, sizes=(2, 2), prefix=1).embed([[-1, 0], [0, 1], [1, 0]], table).tolist()
+    [[9.0], [1.0], [2.0]]
+    """
+
+    dim: int
+    sizes: tuple[int, ...]
+    prefix: int = 0
+    std: float = 0.02
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            sizes=grid_sizes("sizes", self.sizes, least=2),
+            prefix=_check.integer("prefix", self.prefix, 0, 1 << 20),
+            std=_check.real("std", self.std, 0.0, 1e3),
+        )
+        _check.size("sizes", (self.prefix + math.prod(self.sizes)) * self.dim)
+
+    @property
+    def axes(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (self.prefix + math.prod(self.sizes), self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        indices, front, guard = on_grid(positions, self.sizes, prefix=self.prefix, like=table)
+        xp, dtype = _array.namespace(front, table), _array.result_dtype(dtype, front)
+        row = indices[0]
+        for index, size in zip(indices[1:], self.sizes[1:], strict=True):
+            row = row * size + index
+        row = xp.where(front, indices[-1], row + self.prefix)
+        rows = _array.astype(table, _array.wide_dtype(dtype, front))[row]
+        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+
+    def resized(
+        self, params: Params, sizes: tuple[int, ...], *, method: str, antialias: bool
+    ) -> tuple[GridLearned, dict[str, Array]]:
+        """The record of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
+        table = self.checked(params)["table"]
+        record = replace(self, sizes=sizes)
+        given = {"prefix": self.prefix, "method": method, "antialias": antialias}
+        return record, {"table": resize_table(table, self.sizes, record.sizes, **given)}  # type: ignore[arg-type]
+
+
+ROW = Row(
+    GridLearned,
+    (GridLearned(dim=4, sizes=(13, 25)), GridLearned(dim=3, sizes=(9, 20), prefix=2, std=0.5)),
+    "Dosovitskiy et al. 2020, arXiv:2010.11929",
+    ("pos_embed (timm)", "position_embeddings (ViT)", "interpolate_pos_encoding", "resample_abs_pos_embed"),
+    "For images of one size with enough of them to learn from; resize the table, grid stated, for others.",
+)

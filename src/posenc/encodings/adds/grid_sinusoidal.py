@@ -1,0 +1,131 @@
+"""The sinusoidal encoding over several axes: a slice of the channels for each coordinate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings.rotates.axial_rope import MOST_AXES
+from posenc.frequencies import Chosen, Geometric
+from posenc.phase import cosine_sine
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+
+Layout = Literal["interleaved", "concatenated", "gathered"]
+LAYOUTS = ("interleaved", "concatenated", "gathered")
+
+
+@dataclass(frozen=True)
+class GridSinusoidal(Adds):
+    """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin and cos of p·base^(-2i/ladder).
+
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and He
+    et al. 2022, arXiv:2111.06377 (MAE).
+
+    dims: channels of each slice, even; one slice for each coordinate.     order: the coordinate each slice reads; None is
+    0, 1, ….     ladder: the width that the exponents are taken of; None is each slice's own.     first: "sine" or "cosine".
+    layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered": the sines
+    of all slices, then all cosines.
+
+    With positions (row, column): DETR has dims (d/2, d/2); RT-DETR the same, concatenated; MAE and diffusers besides order=(1, 0);
+    timm gathers. positional-encodings rounds dims up to even, equal ones and cuts the last: dims (6, 4), ladder=6 for d = 10.
+    diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1: `positions.grid_from_mask`.
+
+    Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims). Raises
+    ValueError or TypeError naming the field or `positions`.
+
+    >>> GridSinusoidal(dims=(2, 2), order=(1, 0)).embed([[0, 1]]).round(4).tolist()
+    [[0.8415, 0.5403, 0.0, 1.0]]
+    """
+
+    dims: tuple[int, ...]
+    order: tuple[int, ...] | None = None
+    base: float = 10_000.0
+    layout: Layout = "interleaved"
+    first: Literal["sine", "cosine"] = "sine"
+    ladder: int | None = None
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+
+    def __post_init__(self) -> None:
+        dims = _numbers("dims", self.dims)
+        _check.settle(
+            self,
+            dims=tuple(_check.integer("dims", dim, 2, even=True) for dim in dims),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            layout=_check.choice("layout", self.layout, LAYOUTS),
+            first=_check.choice("first", self.first, ("sine", "cosine")),
+        )
+        order = range(len(dims)) if self.order is None else _numbers("order", self.order)
+        _check.settle(self, order=tuple(_check.integer("order", axis, 0, MOST_AXES - 1) for axis in order))
+        if sorted(self.order or ()) != list(range(len(dims))):
+            raise ValueError(
+                f"order must name each of {len(dims)} coordinates once; got {self.order}. Give (0, 1), say."
+            )
+        if self.ladder is not None:
+            _check.settle(self, ladder=_check.integer("ladder", self.ladder, max(self.dims), even=True))
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists
+
+    @property
+    def axes(self) -> int:
+        return len(self.dims)
+
+    @property
+    def width(self) -> int:
+        return sum(self.dims)
+
+    @cached_property
+    def frequencies(self) -> tuple[Chosen, ...]:
+        """Those of each slice."""
+        return tuple(Chosen(Geometric(self.ladder or dim, self.base), tuple(range(dim // 2))) for dim in self.dims)
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        places = coordinates("positions", positions, self.axes)
+        dtype = _array.result_dtype(dtype, places[0])
+        slices = []
+        for axis, frequencies in zip(self.order or (), self.frequencies, strict=True):
+            waves = cosine_sine(places[axis], frequencies, dtype=dtype)
+            # The same shape, with a width that torch.compile knows: it takes that of a host constant for an open one.
+            cosine, sine = (wave.reshape((*wave.shape[:-1], frequencies.pairs)) for wave in waves)
+            slices.append((sine, cosine) if self.first == "sine" else (cosine, sine))
+        xp = _array.namespace(places[0])
+        if self.layout == "interleaved":
+            parts = [xp.stack(list(both), -1).reshape((*both[0].shape[:-1], 2 * both[0].shape[-1])) for both in slices]
+        elif self.layout == "concatenated":
+            parts = [wave for both in slices for wave in both]
+        else:
+            parts = [both[which] for which in (0, 1) for both in slices]
+        return xp.concatenate(parts, -1)
+
+
+def _numbers(name: str, given: Any) -> tuple[Any, ...]:
+    if not isinstance(given, tuple | list) or not 2 <= len(given) <= MOST_AXES:
+        raise TypeError(
+            f"{name} must be a tuple of 2 to {MOST_AXES} whole numbers, one a coordinate; got {_check.shown(given)}. "
+            "Give two for rows and columns."
+        )
+    return tuple(given)
+
+
+ROW = Row(
+    GridSinusoidal,
+    (
+        GridSinusoidal(dims=(4, 4)),
+        GridSinusoidal(dims=(6, 6), order=(1, 0), base=100.0, layout="concatenated", first="cosine"),
+        GridSinusoidal(dims=(4, 6, 2), order=(0, 2, 1), layout="gathered", ladder=6),
+    ),
+    "Carion et al. 2020, arXiv:2005.12872",
+    (
+        "DetrSinePositionEmbedding",
+        "build_sincos2d_pos_embed (timm)",
+        "get_2d_sincos_pos_embed (MAE, diffusers)",
+        "PositionalEncoding2D",
+        "PositionalEncoding3D",
+    ),
+    "For images and videos of varying size, without parameters.",
+)

@@ -1,0 +1,130 @@
+"""Learned absolute positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.phase import checked
+from posenc.positions.stretched_table import Stretch, inside, resized
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+__all__ = ["Learned", "resized"]
+
+Outside = Literal["error", "clamp", "interpolate", "wrap"]
+OUTSIDE = ("error", "clamp", "interpolate", "wrap")
+
+
+@dataclass(frozen=True)
+class Learned(Adds):
+    """embed(p) = table[p]: a trainable vector a position, drawn from N(0, std²).
+
+    Gehring et al. 2017, arXiv:1705.03122, §3.1; Devlin et al. 2018, arXiv:1810.04805, §3 (std 0.02).
+
+    dim: channels.     length: rows of the table.     std: of the fresh table.
+    outside: what a position beyond the table does. "error" refuses it; "clamp" takes the nearest row, the first for
+    negative positions; "wrap" takes row p mod length; "interpolate" stretches the table over `extent` positions, as
+    `resized` does, takes fractions, and refuses positions beyond 0 … extent-1.
+    extent: positions the stretched table covers; required by "interpolate" and refused without it.
+
+    Positions (*batch, n), whole numbers except for "interpolate"; params["table"] (length, dim); result (*batch, n, dim).
+    Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> Learned(dim=2, length=3, outside="wrap").embed([0, 4], {"table": np.array([[0.0, 1], [2, 3], [4, 5]])})
+    array([[0., 1.],
+           [2., 3.]])
+    """
+
+    dim: int
+    length: int
+    outside: Outside = "error"
+    extent: int | None = None
+    std: float = 0.02
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            length=_check.integer("length", self.length, 1, 1 << 30),
+            outside=_check.choice("outside", self.outside, OUTSIDE),
+            std=_check.real("std", self.std, 0.0, 1e3),
+        )
+        _check.size("length", self.length * self.dim)
+        if (self.extent is None) == (self.outside == "interpolate"):
+            raise ValueError(
+                f"extent must be given with outside='interpolate' and only then; got extent={self.extent!r} with "
+                f"outside={self.outside!r}. Say how many positions the table is stretched over, or leave extent out."
+            )
+        if self.extent is not None:
+            _check.settle(self, extent=_check.integer("extent", self.extent, 1, 1 << 24))
+
+        _ = self.stretch  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @cached_property
+    def stretch(self) -> Stretch | None:
+        """How the table is laid over `extent` positions; None unless it is interpolated."""
+        return None if self.extent is None else Stretch(self.length, self.extent)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        own: dict[str, Claim] = {"interpolate": "fractional", "clamp": "unlimited", "wrap": "unlimited"}
+        always: frozenset[Claim] = frozenset({"streaming", "bounded", "learned"})
+        return always | {own[self.outside]} if self.outside in own else always
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (self.length, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": rng.standard_normal((self.length, self.dim)) * self.std}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        positions = checked(_array.as_array("positions", positions, like=table))
+        _array.namespace(positions, table)  # refuses a mixture of libraries
+        dtype = _array.result_dtype(dtype, positions)
+        table = _array.astype(table, _array.wide_dtype(dtype, positions))
+        rows = self.stretch.mixed(table, positions) if self.stretch else self._rows(table, positions)
+        return _array.astype(rows, dtype)
+
+    def _rows(self, table: Array, positions: Array) -> Array:
+        """A row of the table for every position; the read itself never leaves the table."""
+        index, guard = whole("positions", positions)
+        if self.outside == "wrap":
+            index = index % self.length
+        elif self.outside == "error":
+            guard = guard + inside(index, self.length - 1)
+        index = _array.namespace(index).clip(index, 0, self.length - 1)
+        return table[index] + _array.astype(guard, table.dtype)[..., None]
+
+
+ROW = Row(
+    Learned,
+    (
+        Learned(dim=8, length=32),
+        Learned(dim=6, length=12, outside="clamp", std=0.5),
+        Learned(dim=5, length=9, outside="wrap", std=1.0),
+        Learned(dim=4, length=7, outside="interpolate", extent=25, std=1.0),
+    ),
+    "Gehring et al. 2017, arXiv:1705.03122",
+    (
+        "BertEmbeddings.position_embeddings",
+        "wpe (GPT-2)",
+        "PositionEmbedding (Keras)",
+        "AbsolutePositionalEmbedding",
+    ),
+    "For a fixed largest length with enough data at every position.",
+)

@@ -1,0 +1,53 @@
+"""No positional encoding, as a member like the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.phase import checked, guard
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class NoPE(Adds):
+    """embed(p) = 0: the control that every comparison needs.
+
+    A decoder without encoding still learns order from its causal mask: Kazemnejad et al. 2023, arXiv:2305.19466.
+    Positions (*batch, n); result (*batch, n, dim), zeros. Raises ValueError or TypeError naming the argument.
+
+    >>> NoPE(dim=2).embed([0, 7]).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+
+    dim: int
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "shift-linear"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 1))
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        positions = checked(positions)
+        dtype = _array.result_dtype(dtype, positions)
+        zero = _array.astype(guard(positions), dtype)
+        return zero[..., None] + _array.constant([0.0] * self.dim, zero, dtype)
+
+
+ROW = Row(
+    NoPE,
+    (NoPE(dim=8),),
+    "Kazemnejad et al. 2023, arXiv:2305.19466",
+    ("NoPE",),
+    "As the control of a comparison, or in layers that should not see position.",
+)

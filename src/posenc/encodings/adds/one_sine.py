@@ -1,0 +1,55 @@
+"""The notes' third idea: one sine of the position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.frequencies import Divisors
+from posenc.phase import cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class OneSine(Adds):
+    """embed(p) = sin(p), one channel.
+
+    Bounded and smooth at last, shown for what it lacks: two positions may have the same value almost exactly, and the value
+    does not tell rising from falling, so a shift is no linear map of it.
+
+    Positions (*batch, n), integers or float32/float64, in radians; result (*batch, n, 1).
+    Raises ValueError or TypeError naming `positions`.
+
+    >>> OneSine().embed([2, 3, 4]).round(4).tolist()
+    [[0.9093], [0.1411], [-0.7568]]
+    """
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    @cached_property
+    def frequencies(self) -> Divisors:
+        """One radian a step."""
+        return Divisors((1.0,))
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        return cosine_sine(positions, self.frequencies, dtype=dtype)[1]
+
+
+ROW = Row(
+    OneSine,
+    (OneSine(),),
+    "no paper: the notes' third idea",
+    (),
+    "To see that a bounded value alone collides.",
+)

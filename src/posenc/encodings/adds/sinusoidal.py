@@ -1,0 +1,142 @@
+"""Sinusoidal encoding, in every published convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.frequencies import Geometric
+from posenc.frequencies.geometric import EXPONENTS, Exponent
+from posenc.phase import Numerics, Waves, checked, cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Sinusoidal(Adds):
+    """PE(p, 2i) = sin(p·base^(-2i/dim)), PE(p, 2i+1) = cos(p·base^(-2i/dim)).
+
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields:
+
+    layout: "interleaved" as in the paper, or "concatenated" (all sines, then all cosines: tensor2tensor).
+    exponent: "2i/d" (paper), "i/d", or "i/(d/2-1)" (tensor2tensor).
+    first: "sine" (paper) or "cosine".
+    scale: every value is multiplied by it.     start: added to every position; 1 counts tokens from one.
+    odd: what an odd width does: "error"; "truncate" drops the last cosine; "zero" leaves the last channel 0.
+    numerics: "exact", or "float32" for what released models compute.
+
+    MLX's SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
+
+    Positions (*batch, n), integers or float32/float64, radians per step; result (*batch, n, dim).
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> Sinusoidal(dim=4).embed([0, 1, 3]).round(4)
+    array([[ 0.    ,  1.    ,  0.    ,  1.    ],
+           [ 0.8415,  0.5403,  0.01  ,  1.    ],
+           [ 0.1411, -0.99  ,  0.03  ,  0.9996]])
+    """
+
+    dim: int
+    base: float = 10_000.0
+    layout: Literal["interleaved", "concatenated"] = "interleaved"
+    exponent: Exponent = "2i/d"
+    first: Literal["sine", "cosine"] = "sine"
+    scale: float = 1.0
+    start: int = 0
+    odd: Literal["error", "truncate", "zero"] = "error"
+    numerics: Numerics = "exact"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            layout=_check.choice("layout", self.layout, ("interleaved", "concatenated")),
+            exponent=_check.choice("exponent", self.exponent, EXPONENTS),
+            first=_check.choice("first", self.first, ("sine", "cosine")),
+            scale=_check.real("scale", self.scale, -1e6, 1e6),
+            start=_check.integer("start", self.start, -(2**31), 2**31),
+            odd=_check.choice("odd", self.odd, ("error", "truncate", "zero")),
+            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
+        )
+        if self.dim % 2 and self.odd == "error":
+            raise ValueError(
+                f"dim must be even, or odd must say what to do; got dim={self.dim}. "
+                "Choose odd='truncate' (the last cosine is dropped) or odd='zero' (the last channel is 0)."
+            )
+        _check.instance(
+            "dim", self.frequencies, Geometric, "wide enough for the exponent"
+        )  # its own check refuses others
+        _ = self.waves  # settled now: torch.compile takes a record that exists, not one made while tracing
+        if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
+            _check.settle(self, claims=type(self).claims - {"shift-linear"})
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """The ladder of this record; with odd="zero" that of the even width below."""
+        even = self.dim - (self.dim % 2 if self.odd == "zero" else 0)
+        return Geometric(even, self.base, self.exponent, released="exponential")
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """What the vectors are made of, for compiled code; None where that is not exact."""
+        width = min(self.dim, 2 * self.frequencies.pairs)
+        made_of = Waves(self.frequencies, self.layout, self.first, width, self.scale, self.start)
+        return made_of if self.numerics == "exact" else None
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        positions = checked(positions)
+        if self.start:
+            positions = checked(_array.signed(positions) + self.start)
+        dtype = _array.result_dtype(dtype, positions)
+        cosine, sine = cosine_sine(
+            positions,
+            self.frequencies,
+            numerics=self.numerics,
+            dtype=dtype if self.scale == 1.0 else _array.widest_dtype(positions),
+        )
+        table = self._arranged(sine, cosine) if self.first == "sine" else self._arranged(cosine, sine)
+        return table if self.scale == 1.0 else _array.astype(table * self.scale, dtype)
+
+    def _arranged(self, first: Array, second: Array) -> Array:
+        """Both waves of every pair in this record's layout, cut or filled to its width."""
+        xp = _array.namespace(first)
+        even = self.dim if self.odd != "zero" else self.dim - self.dim % 2
+        pairs = self.frequencies.pairs
+        # The same shape, with a width that torch.compile knows: it takes that of a host constant for an open one.
+        first, second = (wave.reshape((*wave.shape[:-1], pairs)) for wave in (first, second))
+        missing = self.dim - 2 * pairs
+        if self.layout == "interleaved":
+            table = xp.stack([first, second], -1).reshape((*first.shape[:-1], 2 * pairs))[..., :even]
+        else:
+            table = xp.concatenate([first, second[..., : even - pairs]], -1)
+        if missing > 0:
+            table = xp.concatenate([table, xp.zeros_like(table[..., :missing])], -1)
+        return table
+
+
+ROW = Row(
+    Sinusoidal,
+    (
+        Sinusoidal(dim=8),
+        Sinusoidal(dim=16, base=100.0, start=1, scale=0.5),
+        Sinusoidal(dim=12, layout="concatenated", exponent="i/(d/2-1)"),
+        Sinusoidal(dim=10, exponent="i/d", first="cosine"),
+        Sinusoidal(dim=7, odd="truncate"),
+        Sinusoidal(dim=9, odd="zero", layout="concatenated"),
+        Sinusoidal(dim=8, numerics="float32"),
+    ),
+    "Vaswani et al. 2017, arXiv:1706.03762",
+    ("SinePositionEncoding (Keras)", "PositionalEncoding1D", "SinusoidalPositionalEncoding (MLX)"),
+    "For models of varying length that should cost no parameters.",
+)

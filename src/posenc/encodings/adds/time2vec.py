@@ -1,0 +1,71 @@
+"""Time2Vec: one line and learned sines of the position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Claim, Params
+from posenc.phase import checked, guard
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Time2Vec(Adds):
+    """PE(p, 0) = ω_0·p + φ_0 and PE(p, c) = sin(ω_c·p + φ_c) for c = 1 … dim-1, ω and φ learned.
+
+    Kazemi et al. 2019, arXiv:1907.05321, eq. 1, with the sine as its periodic function. The paper gives no first values:
+    here both are drawn from N(0, std²).
+
+    dim: channels, the line and the sines.     std: of the fresh frequencies and phases.
+
+    Positions (*batch, n), integers or float32/float64; params["omega"] (dim,) in radians a step and params["phi"] (dim,) in
+    radians; result (*batch, n, dim). A learned frequency is a float, so the angle is one too: it is formed in float64 where
+    there is one and off by 2^-52 of itself. Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> Time2Vec(dim=3).embed([0, 2], {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}).round(4)
+    array([[ 3.    ,  0.    ,  0.8415],
+           [ 4.    ,  0.9093, -0.9589]])
+    """
+
+    dim: int
+    std: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 2), std=_check.real("std", self.std, 0.0, 1e3))
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"omega": (self.dim,), "phi": (self.dim,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        own = self.checked(params)
+        positions = checked(_array.as_array("positions", positions, like=own["omega"]))
+        xp = _array.namespace(positions, own["omega"], own["phi"])
+        dtype = _array.result_dtype(dtype, positions)
+        omega, phi = (_array.widest(own[name]) for name in ("omega", "phi"))
+        angle = (_array.widest(positions) + guard(positions))[..., None] * omega + phi
+        return _array.astype(xp.concatenate([angle[..., :1], xp.sin(angle[..., 1:])], -1), dtype)
+
+
+ROW = Row(
+    Time2Vec,
+    (Time2Vec(dim=4), Time2Vec(dim=2, std=0.1)),
+    "Kazemi et al. 2019, arXiv:1907.05321",
+    ("T2V", "SineActivation"),
+    "For events at real times whose periods are to be learned.",
+)

@@ -1,0 +1,81 @@
+"""The embedding of a diffusion model's time step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from posenc import _check
+from posenc._array import Array, namespace
+from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds._pairs import arranged
+from posenc.frequencies.shifted_exponent import Shifted
+from posenc.phase import Numerics, cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class TimestepEmbedding(Adds):
+    """PE(t) = (sin(scale·t·ω_i) for every i, then cos(scale·t·ω_i)), ω_i = max_period^(-i / (dim/2 - shift)).
+
+    Ho et al. 2020, arXiv:2006.11239, appendix B and released code, with what later models vary named by fields:
+
+    shift: 1 as in tensor2tensor and DDPM, where the slowest frequency is exactly 1/max_period; 0 in models after ADM.
+    flip: cosines before sines, as in most models with shift 0.
+    scale: multiplies the time step, 1000 where it is given in [0, 1].     max_period: ω falls from 1 towards its inverse.
+    numerics: "exact", or "float32" for what released models compute.
+
+    dim: channels; the last one of an odd width is 0. Positions (*batch, n), integers or float32/float64: the time steps;
+    result (*batch, n, dim). Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> TimestepEmbedding(dim=4, shift=0.0, flip=True).embed([0, 500]).round(4)
+    array([[ 1.    ,  1.    ,  0.    ,  0.    ],
+           [-0.8838,  0.2837, -0.4678, -0.9589]])
+    """
+
+    dim: int
+    shift: float = 1.0
+    flip: bool = False
+    scale: float = 1.0
+    max_period: float = 10_000.0
+    numerics: Numerics = "exact"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 2))
+        ladder = self.frequencies
+        _check.settle(self, shift=ladder.shift, scale=ladder.scale, max_period=ladder.base)
+        _check.truth("flip", self.flip)
+        _check.choice("numerics", self.numerics, ("exact", "float32"))
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Shifted:
+        """The ladder, with the scale in it."""
+        return Shifted(self.dim // 2, self.max_period, self.shift, self.scale)
+
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        cosine, sine = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
+        first, second = (cosine, sine) if self.flip else (sine, cosine)
+        table = arranged(first, second, self.dim // 2, "concatenated")
+        xp = namespace(table)
+        return table if self.dim % 2 == 0 else xp.concatenate([table, xp.zeros_like(table[..., :1])], -1)
+
+
+ROW = Row(
+    TimestepEmbedding,
+    (
+        TimestepEmbedding(dim=8),
+        TimestepEmbedding(dim=9, shift=0.0, flip=True, scale=1000.0, max_period=1e5),
+        TimestepEmbedding(dim=10, shift=0.5, numerics="float32"),
+    ),
+    "Ho et al. 2020, arXiv:2006.11239",
+    ("get_timestep_embedding (diffusers)", "Timesteps (diffusers)", "timestep_embedding (ADM)"),
+    "To tell a diffusion model its time step or noise level.",
+)

@@ -1,0 +1,114 @@
+"""Attention with linear biases."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.positions.distance import steps
+from posenc.row import Row
+
+Rule = Literal["paper", "geometric", "linear"]
+RULES = ("paper", "geometric", "linear")
+Form = Literal["symmetric", "signed"]
+FORMS = ("symmetric", "signed")
+
+
+@dataclass(frozen=True)
+class ALiBi(Biases):
+    """bias(h, m, n) = -slope_h · |m - n|, slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
+
+    Press et al. 2022, arXiv:2108.12409, §3. For another number of heads the rule decides; for a power of two "paper" and
+    "geometric" are one.
+
+    heads: how many heads the layer has.   steepest: the 8 of the formula (`alibi_bias_max` in MPT).
+    rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of two
+    above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before 2026).
+    "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), another one also for 16 heads.
+    form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper where it was only
+    meant for keys up to the query, which rewards later ones. Behind a causal mask the two are one.
+
+    Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
+
+    >>> ALiBi(heads=8).matrix([2], [0, 1, 2])[:2].tolist()
+    [[[-1.0, -0.5, 0.0]], [[-0.5, -0.25, 0.0]]]
+    """
+
+    steepest: float = 8.0
+    rule: Rule = "paper"
+    form: Form = "symmetric"
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            steepest=_check.real("steepest", self.steepest, 0.0, 64.0, above=True),
+            rule=_check.choice("rule", self.rule, RULES),
+            form=_check.choice("form", self.form, FORMS),
+        )
+        if self.rule == "linear" and self.heads < 2:
+            raise ValueError(
+                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take rule='paper'."
+            )
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        always: frozenset[Claim] = frozenset({"relative", "streaming", "unlimited", "fractional"})
+        return always | {"symmetric"} if self.form == "symmetric" else always
+
+    def slopes(self) -> np.ndarray:
+        """One positive slope a head, as float64; shape (heads,).
+
+        >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()
+        [0.5, 0.25, 0.125]
+        """
+        if self.rule == "geometric":
+            return geometric(self.heads, self.steepest)
+        if self.rule == "linear":
+            return np.exp2(-1.0 - (self.steepest - 1.0) * np.arange(self.heads) / (self.heads - 1))
+        below = 1 << int(math.log2(self.heads))
+        extra = geometric(2 * below, self.steepest)[0::2][: self.heads - below]
+        return np.concatenate([geometric(below, self.steepest), extra])
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key)
+        dtype = _array.result_dtype(dtype, query)
+        distance = steps(query, key, dtype)
+        slopes = _array.constant(_slopes(self), distance, distance.dtype)
+        slope = slopes[self.head_index(head, distance)]
+        if self.form == "signed":
+            return _array.astype(slope * distance, dtype)
+        # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
+        return _array.astype(0.0 - slope * _array.namespace(distance).abs(distance), dtype)
+
+
+def geometric(count: int, steepest: float) -> np.ndarray:
+    """2^(-steepest·(h+1)/count) for h = 0 … count-1, as float64; shape (count,)."""
+    return np.exp2(-steepest * np.arange(1, count + 1) / count)
+
+
+@_array.host
+def _slopes(record: ALiBi) -> np.ndarray:
+    return record.slopes()
+
+
+ROW = Row(
+    ALiBi,
+    (
+        ALiBi(heads=8),
+        ALiBi(heads=12),
+        ALiBi(heads=3, steepest=4.0),
+        ALiBi(heads=12, rule="geometric"),
+        ALiBi(heads=5, rule="linear", form="signed"),
+    ),
+    "Press et al. 2022, arXiv:2108.12409",
+    ("AlibiPositionalBias", "build_alibi_tensor (BLOOM)", "alibi_slopes (flash-attention)"),
+    "For decoders that must run longer than they were trained, when nearer tokens matter more.",
+)

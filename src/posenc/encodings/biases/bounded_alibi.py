@@ -1,0 +1,85 @@
+"""ALiBi with a learned scale and a learned floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings.biases.alibi import geometric
+from posenc.positions.distance import steps
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class BoundedALiBi(Biases):
+    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of heads.
+
+    `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py); no paper. The scale is one number of the layer
+    and starts at 1; the floor keeps far tokens from vanishing.
+
+    heads: how many heads the layer has.     per_head: whether each head has its own bound, or the layer one.
+    initial_bound: where the bound starts.
+
+    Positions broadcast; distances in steps; params["scale"] (), params["bound"] (1,) or (heads,); the result has no unit.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> params = {"scale": np.array(2.0), "bound": np.array([5.0])}
+    >>> BoundedALiBi(heads=8).matrix([4], [4, 2, 0, -9], params)[0].tolist()
+    [[0.0, -2.0, -4.0, -5.0]]
+    """
+
+    per_head: bool = False
+    initial_bound: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            per_head=_check.truth("per_head", self.per_head),
+            initial_bound=_check.real("initial_bound", self.initial_bound, 0.0, 1e6),
+        )
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"scale": (), "bound": (self.heads if self.per_head else 1,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """A scale of 1 and a bound of `initial_bound`; nothing is drawn."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"scale": np.array(1.0), "bound": np.full(self.shapes["bound"], self.initial_bound)}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        learned = self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["scale"])
+        xp, dtype = _array.namespace(query, learned["scale"]), _array.result_dtype(dtype, query)
+        distance = xp.abs(steps(query, key, dtype))
+        slopes = _array.constant(_slopes(self), distance, distance.dtype)
+        head = self.head_index(head, distance)
+        scale, bound = (xp.abs(_array.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
+        # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.
+        fallen = xp.minimum(scale * slopes[head] * distance, bound[head if self.per_head else head * 0])
+        return _array.astype(0.0 - fallen, dtype)
+
+
+@_array.host
+def _slopes(record: BoundedALiBi) -> np.ndarray:
+    return geometric(record.heads, 8.0)
+
+
+ROW = Row(
+    BoundedALiBi,
+    (BoundedALiBi(heads=8), BoundedALiBi(heads=3, per_head=True, initial_bound=0.25)),
+    "no paper: google-research/meliad",
+    ("BoundedALiBi (meliad)",),
+    "For ALiBi whose far tokens must stay visible, at the price of one number or one a head.",
+)

@@ -1,0 +1,108 @@
+"""A network of the distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.positions.distance import steps
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class DynamicPositionBias(Biases):
+    """bias(h, m, n) = MLP(x)_h, x = m - n, or sgn(m - n)·ln(|m - n| + 1) with log_distance.
+
+    Wang et al. 2021, arXiv:2108.00154 (the dynamic position bias of CrossFormer), along one axis and with the layers of
+    x-transformers' `DynamicPositionBias`: `depth` hidden layers of `dim` channels with SiLU, then one number a head.
+    CrossFormer itself has two axes, normalises its layers and takes ReLU.
+
+    heads: how many heads the layer has.     dim: channels of each hidden layer.     depth: how many of them.
+    log_distance: whether the network reads the logarithm of the distance, which it can extrapolate.
+
+    Positions broadcast; distances in steps; the result has no unit. params: "weight_in" and "bias_in" (dim,); for
+    depth > 1 "weight_hidden" (depth-1, dim, dim), rows the outputs, and "bias_hidden" (depth-1, dim); "weight_out"
+    (heads, dim), "bias_out" (heads,). Formed in float64 where there is one. Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
+    >>> DynamicPositionBias(heads=1, dim=1, depth=1).matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
+    [[[0.7311, 0.0, -0.2689]]]
+    """
+
+    dim: int = 128
+    depth: int = 2
+    log_distance: bool = False
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            dim=_check.integer("dim", self.dim, 1, 1 << 14),
+            depth=_check.integer("depth", self.depth, 1, 64),
+            log_distance=_check.truth("log_distance", self.log_distance),
+        )
+        _check.size("dim", self.dim * (self.heads + self.depth * self.dim))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        inner, deep = {"weight_in": (self.dim,), "bias_in": (self.dim,)}, self.depth - 1
+        hidden = {"weight_hidden": (deep, self.dim, self.dim), "bias_hidden": (deep, self.dim)} if deep else {}
+        return {**inner, **hidden, "weight_out": (self.heads, self.dim), "bias_out": (self.heads,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), as x-transformers draws it."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        ends = {name: 1.0 if name.endswith("_in") else self.dim**-0.5 for name in self.shapes}
+        return {name: rng.uniform(-ends[name], ends[name], shape) for name, shape in self.shapes.items()}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        learned = self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["bias_in"])
+        _array.namespace(query, learned["bias_in"])
+        dtype = _array.result_dtype(dtype, query)
+        # float64: a network of float32 sums loses bits, and autocast would turn its products into bfloat16.
+        real = _array.widest_dtype(query)
+        learned = {name: _array.astype(value, real) for name, value in learned.items()}
+        head = self.head_index(head, query)
+        hidden = self._hidden(self._read(-steps(query, key, real)), learned)
+        number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+
+    def _read(self, distance: Array) -> Array:
+        xp = _array.namespace(distance)
+        return xp.sign(distance) * xp.log1p(xp.abs(distance)) if self.log_distance else distance
+
+    def _hidden(self, x: Array, learned: Params) -> Array:
+        x = _silu(x[..., None] * learned["weight_in"] + learned["bias_in"])
+        for layer in range(self.depth - 1):
+            weight, bias = learned["weight_hidden"][layer], learned["bias_hidden"][layer]
+            x = _silu(x @ weight.swapaxes(0, 1) + bias)
+        return x
+
+
+def _silu(x: Array) -> Array:
+    """x / (1 + e^-x), with no power that overflows."""
+    xp = _array.namespace(x)
+    small = xp.exp(-xp.abs(x))
+    return x * xp.where(x >= 0, xp.ones_like(x), small) / (1.0 + small)
+
+
+ROW = Row(
+    DynamicPositionBias,
+    (
+        DynamicPositionBias(heads=3, dim=8),
+        DynamicPositionBias(heads=2, dim=4, depth=1, log_distance=True),
+        DynamicPositionBias(heads=2, dim=5, depth=3, log_distance=True),
+    ),
+    "Wang et al. 2021, arXiv:2108.00154",
+    ("DynamicPositionBias (x-transformers)", "DynamicPosBias (CrossFormer)"),
+    "For encoders that should learn any smooth function of the distance.",
+)

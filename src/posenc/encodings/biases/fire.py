@@ -1,0 +1,98 @@
+"""FIRE: a small network of the distance as a share of the context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.positions.distance import steps
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class FIRE(Biases):
+    """bias(h, m, n) = f_h(ψ(|m - n|) / (ψ(max(|threshold·multiplier|, m)) + epsilon)), ψ(x) = ln(1 + |c·x|).
+
+    Li et al. 2023, arXiv:2310.04418, and the authors' code: f is a network of one hidden layer with ReLU, c and the
+    multiplier of the threshold are learned. The distance is measured against the query's own position, so that it stays
+    within 0 … 1 at any length; the bias of two tokens thus changes as both move, and it is not relative.
+
+    heads: how many heads the layer has.     width: of the hidden layer.
+    threshold: the L of the source: up to here a query's distances are measured against L, in steps; the code of DAPE starts
+    from half of it.     initial_c: where c starts.     epsilon: what keeps the quotient finite; 0 in the formula of the paper.
+
+    Positions broadcast; distances in steps; the result has no unit. params: "c" and "multiplier" (), "weight_in" and
+    "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,). Formed in float64 where there is one.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> record, one = FIRE(heads=1, width=1, threshold=3.0, epsilon=0.0), np.ones(1)
+    >>> params = {"c": np.array(1.0), "multiplier": np.array(1.0), "weight_in": one, "bias_in": 0 * one}
+    >>> params |= {"weight_out": one[None], "bias_out": 0 * one}
+    >>> record.matrix([2, 7], [0, 1], params).round(4).tolist()  # ln 3 / ln 4, ln 2 / ln 4; ln 8 / ln 8, ln 7 / ln 8
+    [[[0.7925, 0.5], [1.0, 0.9358]]]
+    """
+
+    width: int = 32
+    threshold: float = 512.0
+    initial_c: float = 0.1
+    epsilon: float = 1e-6
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            width=_check.integer("width", self.width, 1, 1 << 14),
+            threshold=_check.real("threshold", self.threshold, 0.0, 1e9, above=True),
+            initial_c=_check.real("initial_c", self.initial_c, 0.0, 1e6, above=True),
+            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
+        )
+        _check.size("width", self.heads * self.width)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        inner = {"c": (), "multiplier": (), "weight_in": (self.width,), "bias_in": (self.width,)}
+        return {**inner, "weight_out": (self.heads, self.width), "bias_out": (self.heads,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """c at `initial_c`, the multiplier at 1, each layer uniform within ±1/√(its inputs), as the authors' code draws it."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        ends = {"weight_in": 1.0, "bias_in": 1.0, "weight_out": self.width**-0.5, "bias_out": self.width**-0.5}
+        drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
+        return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        learned = self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["c"])
+        xp, dtype = _array.namespace(query, learned["c"]), _array.result_dtype(dtype, query)
+        # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
+        real = _array.widest_dtype(query)
+        learned = {name: _array.astype(value, real) for name, value in learned.items()}
+        head = self.head_index(head, query)
+        share = self._share(query, steps(query, key, real), learned)
+        hidden = xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
+        number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+
+    def _share(self, query: Array, distance: Array, learned: Params) -> Array:
+        """The distance as a share of the query's position, both on the scale of ψ."""
+        xp, c = _array.namespace(distance), learned["c"]
+        place = _array.astype(query, distance.dtype)
+        reach = xp.maximum(place, xp.abs(self.threshold * learned["multiplier"]))
+        return xp.log1p(xp.abs(c * distance)) / (xp.log1p(xp.abs(c * reach)) + self.epsilon)
+
+
+ROW = Row(
+    FIRE,
+    (FIRE(heads=3), FIRE(heads=2, width=5, threshold=4.0, initial_c=0.5, epsilon=0.0)),
+    "Li et al. 2023, arXiv:2310.04418",
+    ("FIRE",),
+    "For decoders whose distances should count as shares of the context, so that longer ones look familiar.",
+)

@@ -1,0 +1,85 @@
+"""Graphormer's spatial encoding: a learned number for how many edges lie between two nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings import _window
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class GraphDistance(Biases):
+    """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
+
+    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. A node's position is the row of its distances to
+    all nodes, the graph's distance matrix being the positions of its nodes; then d(m, n) = max_a |m_a - n_a|: at most d by
+    the triangle inequality, and d itself at a = n. Give a pair without a path the distance rows - 1 at least, the same for
+    all such pairs: it has the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.) Where the
+    graph is directed distances are none, and this record does not apply.
+
+    heads: how many heads the layer has.     nodes: of the graph, each a coordinate.     rows: of the table (`num_spatial`).
+
+    Positions are whole numbers, (*batch, n, nodes), and broadcast; params["table"] (rows, heads); the result has no unit.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> chain = [[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 9], [9, 9, 9, 0]]  # three nodes in a row, and one apart
+    >>> table = np.array([[0.0], [10.0], [20.0], [-1.0]])
+    >>> GraphDistance(heads=1, nodes=4, rows=4).matrix(chain[:1], chain, {"table": table})[0].tolist()
+    [[0.0, 10.0, 20.0, -1.0]]
+    """
+
+    nodes: int
+    rows: int = 512
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "learned", "symmetric"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            nodes=_check.integer("nodes", self.nodes, 2, 1 << 16),
+            rows=_check.integer("rows", self.rows, 2, 1 << 20),
+        )
+        _check.size("rows", math.prod(self.shapes["table"]))
+
+    @property
+    def axes(self) -> int:
+        return self.nodes
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (self.rows, self.heads)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), the usual spread of an embedding."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        query, key = _array.as_arrays(query=query, key=key, like=table)
+        steps, guard = _window.distances(query, key, self.axes, table)
+        xp, dtype = _array.namespace(guard, table), _array.result_dtype(dtype, guard)
+        row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
+        number = _array.astype(table[row, self.head_index(head, guard)], _array.wide_dtype(dtype, guard))
+        return _array.astype(number + _array.astype(guard, number.dtype), dtype)
+
+
+ROW = Row(
+    GraphDistance,
+    (GraphDistance(heads=3, nodes=3, rows=5), GraphDistance(heads=2, nodes=2)),
+    "Ying et al. 2021, arXiv:2106.05234",
+    ("spatial_pos_encoder (Graphormer)",),
+    "For graphs, whose distances are counted in edges.",
+)

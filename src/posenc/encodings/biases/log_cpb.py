@@ -1,0 +1,104 @@
+"""Log-spaced continuous position bias: a network of distances that grow like logarithms, for windows of any size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings import _window
+from posenc.encodings._layers import drawn
+from posenc.positions.coordinates import coordinates
+from posenc.positions.distance import steps
+from posenc.positions.sums_between import sigmoid
+from posenc.row import Row
+
+#: How far out a distance counts eight, and the most that a bias can be; both of the authors' code.
+FURTHEST, LARGEST = 8.0, 16.0
+
+
+@dataclass(frozen=True)
+class LogCPB(Biases):
+    """bias(h, m, n) = 16·σ(MLP(x)_h), x_a = sgn(Δ_a)·log₂(1 + |8Δ_a / (M_a - 1)|) / log₂ 8, Δ = m - n along each axis.
+
+    Liu et al. 2022, arXiv:2111.09883 (Swin v2), with the factors of the authors' code: one hidden layer with ReLU, no
+    bias on its output. The window M is that of training: a larger one at inference reads the same network farther out.
+
+    heads: how many heads the layer has.     window: places along each axis in training (`pretrained_window_size`; where that
+    is 0, `window_size`).     width: of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
+
+    Positions (*batch, n, axes), also fractions, broadcast; the result has no unit. params: "weight_in" (width, axes),
+    "bias_in" (width,), "weight_out" (heads, width). Formed in float64 where there is one. Raises ValueError or TypeError
+    naming the argument.
+
+    >>> import numpy as np
+    >>> record = LogCPB(heads=1, window=(9, 9), width=2)
+    >>> params = {"weight_in": np.eye(2), "bias_in": np.zeros(2), "weight_out": np.array([[3.0, 0.0]])}
+    >>> record.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
+    [[[15.2412, 8.0, 8.0]]]
+    """
+
+    window: tuple[int, ...] = (8, 8)
+    width: int = 512
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            window=_window.sides("window", self.window, 2),
+            width=_check.integer("width", self.width, 1, 1 << 14),
+        )
+        _check.size("width", self.width * (self.heads + self.axes))
+
+    @property
+    def axes(self) -> int:
+        return len(self.window)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        inner = {"weight_in": (self.width, self.axes), "bias_in": (self.width,)}
+        return {**inner, "weight_out": (self.heads, self.width)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), PyTorch's rule."""
+        return drawn(rng, self.shapes, {"weight_out": self.width}, self.axes)
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        learned = self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key, like=learned["bias_in"])
+        xp = _array.namespace(query, learned["bias_in"])
+        dtype = _array.result_dtype(dtype, query)
+        # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
+        real = _array.widest_dtype(query)
+        learned = {name: _array.astype(value, real) for name, value in learned.items()}
+        parts = [coordinates(name, places, self.axes) for name, places in (("query", query), ("key", key))]
+        hidden = learned["bias_in"]
+        for axis, (m, n) in enumerate(zip(*parts, strict=True)):
+            x = self._read(-steps(m, n, real), self.window[axis])
+            hidden = hidden + x[..., None] * learned["weight_in"][:, axis]
+        row = _array.picked(learned["weight_out"], self.head_index(head, query))
+        number = LARGEST * sigmoid(_array.contracted(xp.clip(hidden, 0.0, None), row))
+        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+
+    def _read(self, distance: Array, size: int) -> Array:
+        xp = _array.namespace(distance)
+        far = xp.log1p(xp.abs(distance) * (FURTHEST / (size - 1))) / math.log(FURTHEST)
+        return xp.sign(distance) * far
+
+
+ROW = Row(
+    LogCPB,
+    (LogCPB(heads=3, window=(4, 5), width=8), LogCPB(heads=2, window=(2, 7, 3), width=5)),
+    "Liu et al. 2022, arXiv:2111.09883",
+    ("continuous_position_bias_mlp (Swin v2)", "RelPosMlp (timm)"),
+    "For windows of an image that grow after training.",
+)

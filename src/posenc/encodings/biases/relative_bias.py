@@ -1,0 +1,75 @@
+"""A learned number for each distance up to a clip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class RelativeBias(Biases):
+    """bias(h, m, n) = table[clip(m - n, -clip, clip) + clip, h]: no buckets, a row of the table for every distance.
+
+    The table of Liu et al. 2021, arXiv:2103.14030, §3.2, along one axis, whose windows of M places have clip = M - 1; beyond
+    the clip distances share the last row, as in Shaw et al. 2018, arXiv:1803.02155, §3.2. Row 0 is for the key farthest
+    after the query, as in Swin checkpoints.
+
+    heads: how many heads the layer has.     clip: the distance from which on all are alike, in steps; Swin's windows of 7.
+
+    Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> table = np.arange(5.0)[:, None]
+    >>> RelativeBias(heads=1, clip=2).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
+    [[4.0, 4.0, 3.0, 2.0, 1.0, 0.0]]
+    """
+
+    clip: int = 6
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            clip=_check.integer("clip", self.clip, 1, 1 << 20),
+        )
+        _check.size("clip", (2 * self.clip + 1) * self.heads)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (2 * self.clip + 1, self.heads)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        query, query_guard = whole("query", query, like=table)
+        key, key_guard = whole("key", key, like=table)
+        distance = difference(query, key)
+        dtype = _array.result_dtype(dtype, distance)
+        row = self.clip - _array.namespace(distance, table).clip(distance, -self.clip, self.clip)
+        number = _array.astype(table[row, self.head_index(head, distance)], _array.wide_dtype(dtype, distance))
+        return _array.astype(number + _array.astype(query_guard + key_guard, number.dtype), dtype)
+
+
+ROW = Row(
+    RelativeBias,
+    (RelativeBias(heads=3), RelativeBias(heads=2, clip=3)),
+    "Liu et al. 2021, arXiv:2103.14030",
+    ("relative_position_bias_table (Swin, one axis)",),
+    "For windows of a few dozen tokens, with enough data at every distance.",
+)

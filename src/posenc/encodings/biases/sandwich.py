@@ -1,0 +1,86 @@
+"""Sandwich: how alike two sinusoids are, as a bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.frequencies import Geometric
+from posenc.phase import checked, cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Sandwich(Biases):
+    """bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, ω_i = base^(-2i/dim), r_h = 8(h+1)/heads, i = 0 … dim/2 - 1.
+
+    Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, which is all that is kept of the
+    sinusoidal encoding, divided by ALiBi's ratios. It is largest at distance 0, where it is dim/2 / r_h.
+
+    heads: how many heads the layer has.     dim: the d̄ of the source, even; no width of the model.
+
+    Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
+
+    >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, cos 2 + cos 0.02
+    [[[2.0, 1.5403, 0.5837]], [[1.0, 0.7701, 0.2918]]]
+    """
+
+    dim: int = 128
+    base: float = 10_000.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            dim=_check.integer("dim", self.dim, 2, 1 << 16, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+        )
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each wave turns."""
+        return Geometric(self.dim, self.base)
+
+    def ratios(self) -> np.ndarray:
+        """r_h, by which each head divides, as float64; shape (heads,)."""
+        return 8.0 * np.arange(1, self.heads + 1) / self.heads
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        self.checked(params)
+        query, key = _array.as_arrays(query=query, key=key)
+        _array.namespace(query, key)
+        dtype = _array.result_dtype(dtype, query)
+        # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no wave is made for a pair of positions.
+        total = _array.contracted(self._waves("query", query), self._waves("key", key))
+        ratios = _array.constant(_ratios(self), total, total.dtype)[self.head_index(head, total)]
+        return _array.astype(_array.astype(total / ratios, _array.wide_dtype(dtype, total)), dtype)
+
+    def _waves(self, name: str, positions: Array) -> Array:
+        """Cosines and sines of every position, exact and in the widest float; shape (*positions, dim)."""
+        waves = cosine_sine(checked(positions, name), self.frequencies, dtype=_array.widest_dtype(positions))
+        return _array.namespace(positions).concatenate(waves, -1)
+
+
+@_array.host
+def _ratios(record: Sandwich) -> np.ndarray:
+    return record.ratios()
+
+
+ROW = Row(
+    Sandwich,
+    (Sandwich(heads=8), Sandwich(heads=3, dim=6, base=100.0)),
+    "Chi et al. 2022, arXiv:2212.10356",
+    ("generate_sandwich_bias (attention-gym)",),
+    "For decoders that must run longer than they were trained, without parameters and bounded.",
+)

@@ -1,0 +1,146 @@
+"""The relative bias of T5: one learned number for a bucket of distances and a head."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class T5Bias(Biases):
+    """bias(h, m, n) = scale · table[bucket(n - m), h], with n the key's position and m the query's.
+
+    Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction the
+    first E = ⌊B/2⌋ hold one distance each; distance d ≥ E has bucket E + ⌊(B-E)·ln(d/E) / ln(max_distance/E)⌋, at most B-1.
+    Where the logarithm meets a bucket's edge is decided in whole numbers. T5 itself does not scale its logits: use
+    `scale=1` in the attention to reproduce it.
+
+    heads: how many heads the layer has.     buckets: rows of the table, for both directions together.
+    max_distance: from here on all distances share the last bucket, in steps.
+    bidirectional: keys after the query have the second half of the buckets; otherwise they share bucket 0 (decoders).
+    scale: 1 in T5; the root of the width of a head in x-transformers, where logits are scaled and the bias is not.
+
+    Positions are whole numbers and broadcast; params["table"] (buckets, heads), as in T5 checkpoints; the result has no unit.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> table = np.arange(8.0)[:, None]
+    >>> T5Bias(heads=1, buckets=8, max_distance=16).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
+    [[2.0, 2.0, 1.0, 0.0, 5.0, 6.0]]
+    """
+
+    buckets: int = 32
+    max_distance: int = 128
+    bidirectional: bool = True
+    scale: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        both = _check.truth("bidirectional", self.bidirectional)
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both),
+            max_distance=_check.integer("max_distance", self.max_distance, 2, 1 << 20),
+            scale=_check.real("scale", self.scale, 0.0, 1e6, above=True),
+        )
+        if self.max_distance <= self._one_way // 2:
+            raise ValueError(
+                f"max_distance must be above {self._one_way // 2}, the distances that have a bucket each with "
+                f"buckets={self.buckets}; got {self.max_distance}. Raise it, or take fewer buckets."
+            )
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (self.buckets, self.heads)}
+
+    @property
+    def _one_way(self) -> int:
+        return self.buckets // 2 if self.bidirectional else self.buckets
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Uniform with variance 2 / (buckets + heads), as the authors' code draws it."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        limit = math.sqrt(6 / (self.buckets + self.heads))
+        return {"table": rng.uniform(-limit, limit, (self.buckets, self.heads))}
+
+    def bucket(self, distance: Array) -> Array:
+        """The bucket of a distance, key - query, in whole steps.
+
+        >>> T5Bias(heads=1).bucket([-200, -8, 0, 8]).tolist()
+        [15, 8, 0, 24]
+        """
+        return self._bucket(whole("distance", distance)[0])
+
+    def _bucket(self, steps: Array) -> Array:
+        xp = _array.namespace(steps)
+        lookup = _array.constant(_lookup(self), steps)
+        if not self.bidirectional:
+            return lookup[xp.clip(-steps, 0, self.max_distance)]
+        later = _array.astype(steps > 0, lookup.dtype) * self._one_way
+        return later + lookup[xp.clip(xp.abs(steps), 0, self.max_distance)]
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        query, query_guard = whole("query", query, like=table)
+        key, key_guard = whole("key", key, like=table)
+        distance = difference(query, key)
+        dtype = _array.result_dtype(dtype, distance)
+        table = _array.astype(table, _array.wide_dtype(dtype, distance)) * self.scale
+        number = table[self._bucket(distance), self.head_index(head, distance)]
+        return _array.astype(number + _array.astype(query_guard + key_guard, number.dtype), dtype)
+
+
+@_array.host
+def _lookup(record: T5Bias) -> np.ndarray:
+    return _remembered_lookup(record._one_way, record.max_distance).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _remembered_lookup(buckets: int, max_distance: int) -> np.ndarray:
+    """The bucket of every distance from 0 to max_distance in one direction; shape (max_distance + 1,)."""
+    exact = buckets // 2
+    edges = [
+        *range(1, exact + 1),
+        *(_edge(step, exact, buckets - exact, max_distance) for step in range(1, buckets - exact)),
+    ]
+    lookup = np.searchsorted(np.array(edges), np.arange(max_distance + 1), side="right").astype(np.int16)
+    lookup.setflags(write=False)
+    return lookup
+
+
+def _edge(step: int, exact: int, wide: int, max_distance: int) -> int:
+    """The least distance d with (d/exact)^wide ≥ (max_distance/exact)^step, compared in whole numbers."""
+    goal = max_distance**step * exact ** (wide - step)
+    edge: int = max(1, round(exact * (max_distance / exact) ** (step / wide)))
+    while edge**wide >= goal:
+        edge -= 1
+    while edge**wide < goal:
+        edge += 1
+    return edge
+
+
+ROW = Row(
+    T5Bias,
+    (
+        T5Bias(heads=3),
+        T5Bias(heads=2, buckets=8, max_distance=20),
+        T5Bias(heads=12, buckets=7, max_distance=16, bidirectional=False),
+        T5Bias(heads=2, buckets=10, max_distance=30, scale=8.0),
+    ),
+    "Raffel et al. 2020, arXiv:1910.10683",
+    ("relative_attention_bias (T5)", "RelativePositionBiases (T5X)", "RelativePositionBias"),
+    "For encoders and decoders that learn how much each distance matters, precisely when near and roughly when far.",
+)

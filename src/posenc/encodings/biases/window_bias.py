@@ -1,0 +1,98 @@
+"""A learned number for each distance within a window of a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings import _window
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class WindowBias(Biases):
+    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 × M_1.
+
+    Liu et al. 2021, arXiv:2103.14030, with the rows of the authors' code, over two axes or more (a window of video has
+    three). Beyond the window each axis shares its outermost distance. Another window's table comes from
+    `resize_table(table, (2·M_0 - 1, 2·M_1 - 1), (2·M'_0 - 1, 2·M'_1 - 1), prefix=0, method="bicubic", antialias=False)`.
+
+    heads: how many heads the layer has.     window: places along each axis.
+    class_token: whether a token before the patches, at (-1, …), as `positions.prefixed` places it, has three rows of its
+    own behind the others, as in BEiT: from it to any patch, from a patch to it, and from it to itself.
+
+    Positions are whole coordinates, (*batch, n, axes), and broadcast; params["table"] (Π (2M - 1), heads), 3 rows longer
+    with a class token, as in Swin and BEiT checkpoints; the result has no unit. Raises ValueError or TypeError naming the
+    argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> table = np.arange(15.0)[:, None]  # rows of 5
+    >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], [[0, 0], [0, 2], [1, 0], [1, 2]], {"table": table})[0].tolist()
+    [[7.0, 5.0, 2.0, 0.0]]
+    """
+
+    window: tuple[int, ...] = (7, 7)
+    class_token: bool = False
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, heads=_check.heads(self.heads), window=_window.sides("window", self.window, 1))
+        _check.settle(self, class_token=_check.truth("class_token", self.class_token))
+        if max(self.window) == 1:
+            raise ValueError(f"window must have more than one place; got {self.window}. Give (7, 7), say.")
+        _check.size("window", math.prod(self.shapes["table"]))
+        if self.class_token:
+            _check.settle(self, claims=type(self).claims - {"relative"})
+
+    @property
+    def axes(self) -> int:
+        return len(self.window)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        rows = [2 * size - 1 for size in self.window]  # a list: torch.compile takes no generator here
+        return {"table": (math.prod(rows) + 3 * self.class_token, self.heads)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        table = self.checked(params)["table"]
+        query, key = _array.as_arrays(query=query, key=key, like=table)
+        steps, guard = _window.distances(query, key, self.axes, table)
+        _array.namespace(guard, table)
+        dtype = _array.result_dtype(dtype, guard)
+        row = _window.rows(steps, self.window)
+        if self.class_token:
+            row = self._with_token(row, query, key)
+        number = table[row, self.head_index(head, guard)]
+        number = _array.astype(number, _array.wide_dtype(dtype, guard))
+        return _array.astype(number + _array.astype(guard, number.dtype), dtype)
+
+    def _with_token(self, row: Array, query: Array, key: Array) -> Array:
+        """The last three rows where a query, a key or both are the class token."""
+        xp, last = _array.namespace(row), self.shapes["table"][0] - 1
+        asking, asked = query[..., 0] < 0, key[..., 0] < 0
+        return xp.where(asking, xp.where(asked, last, last - 2), xp.where(asked, last - 1, row))
+
+
+ROW = Row(
+    WindowBias,
+    (
+        WindowBias(heads=3, window=(3, 4)),
+        WindowBias(heads=2, window=(2, 3, 2)),
+        WindowBias(heads=2, window=(2, 3), class_token=True),
+    ),
+    "Liu et al. 2021, arXiv:2103.14030",
+    ("SwinRelativePositionBias", "RelPosBias (timm)", "BeitRelativePositionBias"),
+    "For windows of an image, with enough data at every distance.",
+)

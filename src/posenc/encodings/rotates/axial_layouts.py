@@ -1,0 +1,118 @@
+"""The layouts of released rotations over several axes: which coordinate and which frequency each pair has, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from posenc import _check
+from posenc.encodings.rotates import _axial_rules as rules
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.frequencies import Geometric, InTurns, Joined, Proportional, Scaling
+from posenc.phase import Frequencies, Numerics
+
+
+@dataclass(frozen=True)
+class AxialLayout:
+    """rule: which axis and rung each pair has, from the sections; axes: how many, where that is fixed, as the rule may need.
+    pairing and blocks, as in `AxialRoPE`, blocks "axes" for one an axis.   turns: frequencies in whole turns, as DINOv3 has
+    them.   still: time does not turn.   seen: the models and classes that have it."""
+
+    rule: Callable[[tuple[int, ...]], rules.Pairs]
+    pairing: Literal["adjacent", "halves"]
+    seen: str
+    axes: int | None = None
+    blocks: Literal["one", "axes"] = "one"
+    turns: bool = False
+    still: bool = False
+
+
+#: The first two rows differ in pairing alone, and so on: what is left is what released code really decides.
+LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
+    "qwen2-vl-vision": AxialLayout(rules.bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"),
+    "sam2": AxialLayout(rules.bands, "adjacent", "SAM 2, rope-vit axial, timm RotaryEmbeddingCat, Llama 4 vision (positions from 1), Flux, Wan, CogVideoX (diffusers), get_axial_freqs"),
+    "gemma4-vision": AxialLayout(rules.bands, "halves", "Gemma 4 vision", blocks="axes"),
+    "step3-vision": AxialLayout(rules.bands_last_first, "halves", "Step 3 vision"),
+    "inkling2-vision": AxialLayout(rules.bands_last_first, "adjacent", "Inkling 2 vision"),
+    "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
+    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (coordinates from -1 to 1)", turns=True),
+    "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
+    "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME", axes=2),
+    "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
+    "glm4v": AxialLayout(rules.chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
+    "qwen3-vl": AxialLayout(rules.strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3),
+    "ernie4.5-vl": AxialLayout(rules.time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3),
+    "videorope": AxialLayout(rules.time_last, "halves", "VideoRoPE", axes=3),
+    "hope": AxialLayout(rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, still=True),
+    "lumos": AxialLayout(rules.two_three_three, "halves", "MM-RoPE of Lumos-1", axes=3),
+})  # fmt: skip
+
+
+def axial(
+    layout: str,
+    sections: tuple[int, ...],
+    *,
+    base: float | tuple[float, ...] = 10_000.0,
+    ladder: Frequencies | None = None,
+    numerics: Numerics = "exact",
+    scaling: Scaling | None = None,
+) -> AxialRoPE:
+    """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
+
+    sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height, width).
+    base: of the ladders; one an axis where each axis has a ladder of its own.   ladder: frequencies in their place, of which
+    each axis with its own ladder takes the first, and axes that share one take one each.   numerics, scaling: as in `RoPE`.
+
+    Raises ValueError or TypeError naming the argument.
+
+    >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).rung
+    ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
+    """
+    kind = LAYOUTS[_check.choice("layout", layout, tuple(LAYOUTS))]
+    sections = _sections(kind, layout, sections)
+    axis, rung, own = kind.rule(sections)
+    _fit(kind, layout, sections, axis)
+    if kind.still:
+        _left_out("scaling", scaling, layout, "its time already stands still")
+        scaling = Proportional(
+            (sum(sections) - sections[0] + 0.5) / sum(sections)
+        )  # half a pair more than turn, to round down to them
+    widths = [2 * count for count in sections] if own else [2 * sum(sections)]
+    bases = tuple(base) if isinstance(base, tuple | list) else (base,) * len(widths)
+    if len(bases) != len(widths):
+        raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
+    alike = len({*zip(widths, bases, strict=True)}) == 1
+    if ladder is None and alike and not kind.turns:
+        record: dict[str, Any] = {"ladder": widths[0], "base": bases[0], "scaling": scaling}
+    else:
+        _left_out("scaling", scaling, layout, "with ladders of other kinds; scale the ladders")
+        if ladder is None and not alike:
+            rung = tuple(sum(sections[:one]) + place for one, place in zip(axis, rung, strict=True))
+        ladders = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
+        made = ladders[0] if alike else Joined(tuple(ladders))
+        record = {"ladder": ladder or (InTurns(made) if kind.turns else made)}
+    blocks = len(sections) if kind.blocks == "axes" else 1
+    return AxialRoPE(axis=axis, rung=rung, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
+
+
+def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
+    if not isinstance(sections, tuple | list) or len(sections) < 2 or len(sections) != (kind.axes or len(sections)):
+        raise ValueError(
+            f"sections must be {kind.axes or 'two or more'} numbers of pairs, one an axis, for {layout!r}; got "
+            f"{_check.shown(sections)}. Give as many."
+        )
+    return tuple(_check.integer("sections", count, 1, 1 << 16) for count in sections)
+
+
+def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:
+    """Refuse sections that the rule does not give; those of strides say how far they reach, not how many they are."""
+    found = tuple(axis.count(one) for one in range(len(sections)))
+    if (found != sections and kind.rule is not rules.strides) or (kind.blocks == "axes" and len({*sections}) > 1):
+        raise ValueError(f"sections must be dealt out as {layout!r} does, {found} in all; got {sections}. Change them.")
+
+
+def _left_out(name: str, value: object, layout: str, why: str) -> None:
+    if value is not None:
+        raise ValueError(f"{name} must be left out of {layout!r}, {why}; got {value!r}. Leave it out.")

@@ -1,0 +1,114 @@
+"""STRING: a rotation over several axes in a learned basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.operators import Rebased
+from posenc.phase import cosine_sine_of
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class CayleySTRING(Rotates):
+    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A - Aᵀ.
+
+    Schenck et al. 2025, arXiv:2502.02562 (STRING, with the Cayley transform of a skew-symmetric S as the orthogonal P).
+    All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates alone.
+    P in front cancels in q·k. A begins at zero, so that P begins as the identity.
+
+    dim: channels of a head.     axes: coordinates of a position.
+    base: where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.
+
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64; params["frequencies"]
+    (axes, dim/2), radians a step, and params["A"] (dim, dim). Gives a `Rebased` turn of pairs (2i, 2i+1), exact for the
+    frequencies as they are held. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record = CayleySTRING(dim=2)
+    >>> params = {"frequencies": np.array([[np.pi / 2]]), "A": np.zeros((2, 2))}
+    >>> record.turn([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    dim: int
+    axes: int = 1
+    base: float = 10_000.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            axes=_check.integer("axes", self.axes, 1, 16),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+        )
+        _check.size("dim", self.dim * self.dim)
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"frequencies": (self.axes, self.dim // 2), "A": (self.dim, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """base^(-2i/dim) times a unit vector over the axes, drawn for each pair; A is zero."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        direction = rng.standard_normal((self.axes, self.dim // 2))
+        direction = np.abs(direction) if self.axes == 1 else direction
+        rates = Geometric(self.dim, self.base).radians() * direction / np.linalg.norm(direction, axis=0)
+        return {"frequencies": rates, "A": np.zeros((self.dim, self.dim))}
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rebased:
+        learned = self.checked(params)
+        rates, skew = learned["frequencies"], learned["A"]
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=rates)
+        _array.namespace(positions, rates, skew)
+        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
+        turn = Turn(*_summed(places, rates, dtype), Pairing("adjacent", self.dim, self.dim))
+        return Rebased(turn, _array.astype(_cayley(skew), dtype))
+
+
+def _summed(places: tuple[Array, ...], rates: Array, dtype: Any) -> tuple[Array, Array]:
+    """Cosine and sine of the sum of the angles on all axes: each angle stays exact, and their waves are multiplied."""
+    wide = _array.widest_dtype(places[0])
+    cosine, sine = cosine_sine_of(places[0], rates[0], dtype=wide)
+    for place, own in zip(places[1:], rates[1:], strict=True):
+        c, s = cosine_sine_of(place, own, dtype=wide)
+        cosine, sine = cosine * c - sine * s, sine * c + cosine * s
+    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+
+
+def _cayley(matrix: Array) -> Array:
+    """(I - S)(I + S)⁻¹ for S = A - Aᵀ, orthogonal; (I + S) is never singular, and the two factors commute."""
+    wide = _array.widest(matrix)
+    xp = _array.namespace(wide)
+    skew = wide - wide.swapaxes(0, 1)
+    one = _array.constant(np.eye(matrix.shape[0]), wide, wide.dtype)
+    return xp.linalg.solve(one + skew, one - skew)
+
+
+ROW = Row(
+    CayleySTRING,
+    (CayleySTRING(dim=4), CayleySTRING(dim=6, axes=2, base=100.0)),
+    "Schenck et al. 2025, arXiv:2502.02562",
+    ("Cayley-STRING", "STRING"),
+    "For grids and point clouds whose planes of rotation training should find, still relative along every axis.",
+)

@@ -1,0 +1,125 @@
+"""ComRoPE: learned rotations of blocks of channels that commute along all axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.operators import Matrices
+from posenc.phase import exponential
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class ComRoPE(Rotates):
+    """x → exp(t_b·A_b)·x for block b of the head, A_b = F_b - F_bᵀ learned, and t_b = Σ_a p_a·multiplier[a, b].
+
+    Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so that
+    turns commute and q·k depends on differences of coordinates alone.
+
+    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
+    block: channels that turn together, which divide dim.     axes: coordinates of a position.
+    commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes (ComRoPE-AP),
+    and the number of blocks must be a multiple of axes.     std: of fresh F.
+
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, within 65536 radians of turn
+    (ValueError, or NaN where they cannot be seen); params["generators"] (heads, dim/block, block, block), and
+    params["multiplier"] (axes, dim/block) where they are learned. Gives `Matrices`, good to some units of the last place a
+    radian. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
+    >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
+    >>> record.turn([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
+    [[0.0, 1.0], [-1.0, 0.0]]
+    """
+
+    dim: int
+    heads: int
+    block: int
+    axes: int = 1
+    commuting: Literal["dependent", "partition"] = "dependent"
+    std: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2),
+            heads=_check.heads(self.heads),
+            block=_check.integer("block", self.block, 2),
+            axes=_check.integer("axes", self.axes, 1, 16),
+            commuting=_check.choice("commuting", self.commuting, ("dependent", "partition")),
+            std=_check.real("std", self.std, 0.0, 1e3, above=True),
+        )
+        if self.dim % self.block:
+            raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
+        if self.commuting == "partition" and self.blocks % self.axes:
+            raise ValueError(
+                f"axes must divide the {self.blocks} blocks that are shared out to them; got {self.axes}. Give a divisor."
+            )
+        _check.size("dim", (self.axes + self.heads * self.block) * self.dim)
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a head has."""
+        return self.dim // self.block
+
+    @property
+    def fastest(self) -> float:
+        """Radians a step, about, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        return 8.0 * self.std * self.block * self.axes
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        generators = {"generators": (self.heads, self.blocks, self.block, self.block)}
+        return generators | ({"multiplier": (self.axes, self.blocks)} if self.commuting == "dependent" else {})
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """F from N(0, std²), multipliers from N(0, 1)."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        spread = {"generators": self.std, "multiplier": 1.0}
+        return {name: spread[name] * rng.standard_normal(shape) for name, shape in self.shapes.items()}
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Matrices:
+        learned = self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=learned["generators"])
+        _array.namespace(positions, *learned.values())
+        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
+        drawn = _array.widest(learned["generators"])
+        shares = _array.constant(
+            np.arange(self.blocks) % self.axes == np.arange(self.axes)[:, None], drawn, drawn.dtype
+        )
+        shares = _array.widest(learned["multiplier"]) if self.commuting == "dependent" else shares
+        turned = [_array.widest(place)[..., None] * own for place, own in zip(places, shares, strict=True)]
+        steps = sum(turned[1:], turned[0])[..., None, :, :, None, None]
+        skew = (drawn - drawn.swapaxes(-1, -2))[:, None]
+        return Matrices(_array.astype(exponential(steps * skew), dtype), self.heads)
+
+
+ROW = Row(
+    ComRoPE,
+    (
+        ComRoPE(dim=4, heads=2, block=2),
+        ComRoPE(dim=6, heads=3, block=3, axes=2, commuting="partition", std=0.5),
+    ),
+    "Yu et al. 2025, arXiv:2506.03737",
+    ("ComRoPELDAttention", "ComRoPEAPAttention"),
+    "For images, as LieRE, where shifting the whole image must change nothing.",
+)

@@ -1,0 +1,94 @@
+"""Rotary position embedding of the plane along directions of its own for each pair, not along rows and columns alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Chosen, Directed, Geometric
+from posenc.phase import cosine_sine_of_sum
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class DirectionalRoPE(Rotates):
+    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · base^(-2·rung_i/ladder), the place's projection on direction d_i.
+
+    Spiral RoPE (Liu et al. 2026, arXiv:2602.03227): groups of channels with evenly spread directions, d = g/K for
+    group g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two
+    parts of an angle are added in fixed point, so far places are as exact as near ones.
+
+    direction: of each pair, in half turns from the first coordinate, from -1 to 1.   rung: its frequency's place in the ladder.
+    ladder: the width that the exponents are taken of.   base: of the ladder.
+    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
+
+    Positions (*batch, n, 2), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2).
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> turn = DirectionalRoPE(direction=(0.0, 0.25), rung=(0, 0), ladder=2).turn([[1, 0], [1, 1]])
+    >>> turn.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
+    [[0.5403, 0.7602], [0.5403, 0.1559]]
+    """
+
+    direction: tuple[float, ...]
+    rung: tuple[int, ...]
+    ladder: int
+    base: float = 10_000.0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            ladder=_check.integer("ladder", self.ladder, 2, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+        if not isinstance(self.rung, tuple | list) or not self.rung:
+            raise TypeError(
+                f"rung must be a tuple of whole numbers, one a pair; got {_check.shown(self.rung)}. Give (0, 1)."
+            )
+        _check.settle(self, rung=tuple(_check.integer("rung", rung, 0, self.ladder // 2 - 1) for rung in self.rung))
+        _check.settle(self, direction=self.on_axes[0].direction)
+
+    @property
+    def axes(self) -> int:
+        return 2
+
+    @property
+    def head_dim(self) -> int:
+        return 2 * len(self.rung)
+
+    @cached_property
+    def on_axes(self) -> tuple[Directed, Directed]:
+        """How fast each pair turns with each coordinate."""
+        ladder = Chosen(Geometric(self.ladder, self.base), self.rung)
+        return Directed(ladder, self.direction, "first"), Directed(ladder, self.direction, "second")
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        places = coordinates("positions", positions, 2)
+        waves = cosine_sine_of_sum(places, self.on_axes, dtype=_array.result_dtype(dtype, places[0]))
+        return Turn(*waves, Pairing(self.pairing, self.head_dim, self.head_dim))
+
+
+ROW = Row(
+    DirectionalRoPE,
+    (
+        DirectionalRoPE(direction=(0.0, 0.25, 0.5, 0.75), rung=(0, 1, 0, 1), ladder=4, base=100.0),
+        DirectionalRoPE(direction=(0.0, 0.61, -0.78), rung=(0, 1, 2), ladder=6, pairing="halves"),
+    ),
+    "Liu et al. 2026, arXiv:2602.03227",
+    ("Spiral RoPE", "GoldenGateRoPENd (article)"),
+    "For images whose slanting neighbours should be told apart as well as those in a row.",
+)

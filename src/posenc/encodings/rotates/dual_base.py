@@ -1,0 +1,99 @@
+"""Rotary position embedding with two ladders: one base for each half of the head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric, Joined
+from posenc.phase import Numerics, Steady, along_one, cosine_sine
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class DualBaseRoPE(Rotates):
+    """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
+
+    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half turns by p·base^(-4i/dim)
+    (`DualRotaryEncoder` of fairseq2). A fine ladder for near tokens and a coarse one for far tokens in one head.
+
+    dim: channels of a head, a multiple of 4.     base, second_base: of the two ladders.
+    pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
+    numerics: "exact", or "float32" for what released models compute.
+
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in radians.
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> import numpy as np
+    >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).turn([1])(np.array([[1.0, 0, 1, 0]])).round(4)
+    array([[0.5403, 0.8415, 0.5403, 0.8415]])
+    """
+
+    dim: int
+    base: float = 10_000.0
+    second_base: float = 100_000.0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+    numerics: Numerics = "exact"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 4, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            second_base=_check.real("second_base", self.second_base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
+        )
+        if self.dim % 4:
+            raise ValueError(f"dim must be a multiple of 4, pairs in each half; got {self.dim}. Widen the head.")
+        _ = (
+            self.frequencies,
+            self.steady,
+        )  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def channels(self) -> Pairing:
+        return Pairing(self.pairing, self.dim, self.dim, 0, 2 if self.pairing == "halves" else 1)
+
+    @cached_property
+    def frequencies(self) -> Joined:
+        """How fast each pair turns."""
+        return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
+
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        return along_one(self.frequencies, self.channels) if self.numerics == "exact" else None
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions)
+        waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
+        return Turn(*waves, self.channels)
+
+
+ROW = Row(
+    DualBaseRoPE,
+    (
+        DualBaseRoPE(dim=8),
+        DualBaseRoPE(dim=12, base=500.0, second_base=2e6, pairing="halves"),
+        DualBaseRoPE(dim=8, numerics="float32"),
+    ),
+    "no paper: released code; the rotation is Su et al. 2021, arXiv:2104.09864",
+    ("DualRotaryEncoder (fairseq2)",),
+    "To give near and far tokens a ladder each within one head.",
+)

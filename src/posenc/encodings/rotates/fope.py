@@ -1,0 +1,119 @@
+"""FoPE: the waves of a rotation as learned mixtures of all its frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Chosen, Geometric
+from posenc.phase import cosine_sine
+from posenc.phase.frequencies import EXACT, TWO_PI
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class FoPE(Rotates):
+    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i] for pair i.
+
+    Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that turn less than
+    once within `length` positions are dropped, and so are their pairs: C is 1 there, and S is what `padding` says. Of as
+    many pairs as frequencies are kept; the authors' code keeps a quarter of the channels at most.
+
+    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).     length: trained length.
+    padding: S of a dropped pair, "zero" (it stands still; vLLM) or "one" (it is mixed and stretched; the authors' code).
+    gain: of the noise around one with which the coefficients begin, 0.3 to 0.6 by the size of the model.
+
+    Pairs are (i, i + dim/2). Positions (*batch, n), integers or float32/float64; params["cosines"] and params["sines"]
+    (heads, kept, kept). Gives a `Turn` with a table a head. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record = FoPE(dim=4, heads=1, length=100)
+    >>> record.kept
+    1
+    >>> record.turn([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
+    [[[0.5403, 1.0]]]
+    """
+
+    dim: int
+    heads: int
+    length: int
+    base: float = 10_000.0
+    padding: Literal["zero", "one"] = "zero"
+    gain: float = 0.3
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            heads=_check.heads(self.heads),
+            length=_check.integer("length", self.length, 7, 2**31),
+            base=_check.real("base", self.base, 1.0, 1e30),
+            padding=_check.choice("padding", self.padding, ("zero", "one")),
+            gain=_check.real("gain", self.gain, 0.0, 1e3),
+        )
+        _check.size("dim", self.heads * self.dim * self.dim)
+        _ = self.kept, self.frequencies  # settled now: torch.compile takes a record that exists
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def kept(self) -> int:
+        """How many frequencies turn more than once within the trained length; the first, 1, always does."""
+        least = EXACT.divide(TWO_PI, self.length)
+        return sum(frequency > least for frequency in Geometric(self.dim, self.base).exact())
+
+    @cached_property
+    def frequencies(self) -> Chosen:
+        """The frequencies that are mixed."""
+        return Chosen(Geometric(self.dim, self.base), tuple(range(self.kept)))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(("cosines", "sines"), (self.heads, self.kept, self.kept))
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """One plus N(0, gain²·2/(kept·(kept + heads))), the spread that the authors' xavier_normal_ gives this shape."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
+        return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        learned = self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=learned["cosines"])
+        _array.namespace(positions, *learned.values())
+        dtype = _array.result_dtype(dtype, positions)
+        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
+        cosine, sine = (
+            self._mixed(wave, learned[name], fill, dtype)
+            for wave, name, fill in zip(waves, ("cosines", "sines"), (1.0, float(self.padding == "one")), strict=True)
+        )
+        return Turn(cosine, sine, Pairing("halves", self.dim, self.dim), None, self.heads)
+
+    def _mixed(self, wave: Array, coefficients: Array, fill: float, dtype: Any) -> Array:
+        """Waves (*batch, n, kept) as (*batch, heads, n, pairs): mixed, and filled up to all pairs."""
+        xp = _array.namespace(wave)
+        mixed = _array.product(wave[..., None, :, :], _array.widest(coefficients))
+        rest = xp.full_like(mixed[..., :1], fill)
+        rest = xp.broadcast_to(rest, (*mixed.shape[:-1], self.dim // 2 - self.kept))
+        whole = xp.concatenate([mixed, rest], -1)
+        return _array.astype(_array.astype(whole, _array.wide_dtype(dtype, wave)), dtype)
+
+
+ROW = Row(
+    FoPE,
+    (FoPE(dim=4, heads=2, length=100), FoPE(dim=8, heads=3, length=64, base=100.0, padding="one", gain=0.6)),
+    "Hua et al. 2024, arXiv:2412.17739",
+    ("FourierRotaryEmbedding (vLLM)", "FourierEmbedding (OLMo fork)"),
+    "For decoders that run longer than they were trained: no wave that was never seen whole, and each pair a mixture.",
+)

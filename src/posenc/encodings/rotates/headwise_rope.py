@@ -1,0 +1,112 @@
+"""Rotary position embedding over several axes, an axis for each group of heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+#: More coordinates than any medium has.
+MOST_AXES = 16
+
+
+@dataclass(frozen=True)
+class HeadwiseRoPE(Rotates):
+    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim); heads beyond the shares do not turn.
+
+    Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the heads, not the
+    channels, so that each coordinate is told by the whole ladder of frequencies. The rotation is that of Su et al. 2021,
+    arXiv:2104.09864, eq. 15.
+
+    dim: channels of a head.   heads: as they are turned (repeat grouped ones first).
+    shares: how many heads each axis has, the first ones the first axis; together at most `heads`.
+    base: of the ladder.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Turn holds cos and sin of shape
+    (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).turn([[1, 2]]).cos.round(4).tolist()
+    [[[0.5403]], [[-0.4161]], [[1.0]]]
+    """
+
+    dim: int
+    heads: int
+    shares: tuple[int, ...]
+    base: float = 10_000.0
+    pairing: Literal["adjacent", "halves"] = "halves"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            heads=_check.heads(self.heads),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+        if not isinstance(self.shares, tuple | list) or not 2 <= len(self.shares) <= MOST_AXES:
+            raise TypeError(
+                f"shares must be a tuple of 2 to {MOST_AXES} whole numbers, the heads of each axis; got "
+                f"{_check.shown(self.shares)}. Give (2, 3, 3), say."
+            )
+        _check.settle(self, shares=tuple(_check.integer("shares", share, 1) for share in self.shares))
+        if sum(self.shares) > self.heads:
+            raise ValueError(f"shares must be at most heads={self.heads} together; got {self.shares}. Share out fewer.")
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def axes(self) -> int:
+        return len(self.shares)
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each pair turns, in every head that does."""
+        return Geometric(self.dim, self.base)
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        places = coordinates("positions", positions, self.axes)
+        waves = [cosine_sine(place, self.frequencies, dtype=dtype) for place in places]
+        xp = _array.namespace(places[0])
+        still = xp.ones_like(waves[0][0]) + (waves[0][0] - waves[0][0]), waves[0][1] - waves[0][1]
+        own = _array.constant(_axis_of_heads(self), places[0])
+        cosine, sine = (xp.stack(list(parts), -3)[..., own, :, :] for parts in zip(*waves, still, strict=True))
+        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), 1.0, self.heads)
+
+
+@_array.host
+def _axis_of_heads(record: HeadwiseRoPE) -> np.ndarray:
+    """The axis of every head; one more than the last for those that do not turn."""
+    rest = record.heads - sum(record.shares)
+    return np.repeat(np.arange(len(record.shares) + 1), (*record.shares, rest))
+
+
+ROW = Row(
+    HeadwiseRoPE,
+    (
+        HeadwiseRoPE(dim=4, heads=4, shares=(1, 2), pairing="adjacent"),
+        HeadwiseRoPE(dim=6, heads=6, shares=(1, 2, 3), base=100.0),
+    ),
+    "Huang et al. 2025, arXiv:2510.23095",
+    ("MHRoPE", "Multi-Head RoPE"),
+    "For mixed media whose every coordinate should be told by all frequencies, each in heads of its own.",
+)

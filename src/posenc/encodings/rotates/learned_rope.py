@@ -1,0 +1,82 @@
+"""Rotary position embedding whose frequencies are learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine_of
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class LearnedRoPE(Rotates):
+    """Turn pair i of a query or key at position p by the angle p·frequencies[i], with the frequencies learned.
+
+    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, whose §3.4.2 leaves the frequencies open to training
+    (`learned_freq` in rotary-embedding-torch). They begin as base^(-2i/dim). The gradient by a frequency grows with
+    position: far positions move it most.
+
+    dim: channels of a head.     base: where the frequencies begin.
+    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Turn holds cos
+    and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position. Frequencies of
+    2^27 or more give NaN. Raises ValueError or TypeError naming the field or argument.
+
+    >>> turn = LearnedRoPE(dim=2).turn([0, 1], {"frequencies": np.array([np.pi / 2])})
+    >>> turn(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    dim: int
+    base: float = 10_000.0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"frequencies": (self.dim // 2,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """base^(-2i/dim): nothing is drawn."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"frequencies": Geometric(self.dim, self.base).radians()}
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        rates = self.checked(params)["frequencies"]
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=rates)
+        _array.namespace(positions, rates)
+        return Turn(*cosine_sine_of(positions, rates, dtype=dtype), Pairing(self.pairing, self.dim, self.dim))
+
+
+ROW = Row(
+    LearnedRoPE,
+    (LearnedRoPE(dim=8), LearnedRoPE(dim=6, base=100.0, pairing="halves")),
+    "Su et al. 2021, arXiv:2104.09864",
+    ("learned_freq (rotary-embedding-torch)",),
+    "To let training choose the wavelengths; watch the gradient, which grows with position.",
+)

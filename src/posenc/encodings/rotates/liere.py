@@ -1,0 +1,105 @@
+"""LieRE: a learned rotation for each axis, exponentiated together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.operators import Matrices
+from posenc.phase import exponential
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class LieRE(Rotates):
+    """x → exp(Σ_a p_a·A_a)·x, block by block of the head, with a learned skew-symmetric A_a for each axis.
+
+    Ostmeier et al. 2024, arXiv:2406.10322, in the authors' code: A_a = U_a - U_aᵀ for the part U_a of generators above the
+    diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do not
+    commute, so that with several axes q·k depends on more than differences.
+
+    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
+    block: channels that turn together, which divide dim.     axes: coordinates of a position.
+
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, within 65536 radians of turn
+    (ValueError, or NaN where they cannot be seen); params["generators"] (axes, heads, dim/block, block, block). Gives
+    `Matrices`, good to some units of the last place a radian. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
+    >>> record.turn([1], params).matrix.round(4).reshape(2, 2).tolist()
+    [[0.0, 1.0], [-1.0, 0.0]]
+    """
+
+    dim: int
+    heads: int
+    block: int
+    axes: int = 1
+
+    always: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2),
+            heads=_check.heads(self.heads),
+            block=_check.integer("block", self.block, 2),
+            axes=_check.integer("axes", self.axes, 1, 16),
+        )
+        if self.dim % self.block:
+            raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
+        _check.size("dim", self.axes * self.heads * self.dim * self.block)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return self.always | {"relative"} if self.axes == 1 else self.always
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def fastest(self) -> float:
+        """Radians a step, at most, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        return 2 * math.pi * self.block * self.axes
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"generators": (self.axes, self.heads, self.dim // self.block, self.block, self.block)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """From [0, 2π), as the authors draw them."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"generators": rng.uniform(0.0, 2 * math.pi, self.shapes["generators"])}
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Matrices:
+        drawn = self.checked(params)["generators"]
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=drawn)
+        xp = _array.namespace(positions, drawn)
+        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
+        above = xp.triu(_array.widest(drawn), 1)
+        skew = above - above.swapaxes(-1, -2)
+        turned = [
+            _array.widest(place)[..., None, :, None, None, None] * own[:, None]
+            for place, own in zip(places, skew, strict=True)
+        ]
+        return Matrices(_array.astype(exponential(sum(turned[1:], turned[0])), dtype), self.heads)
+
+
+ROW = Row(
+    LieRE,
+    (LieRE(dim=4, heads=2, block=2), LieRE(dim=3, heads=2, block=3, axes=2)),
+    "Ostmeier et al. 2024, arXiv:2406.10322",
+    ("LierePositionEncoder",),
+    "For images and volumes of one size, where training may find rotations that no grid of frequencies has.",
+)

@@ -1,0 +1,94 @@
+"""Rotary position embedding over several axes whose frequencies are learned, all axes mixed in every pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.phase import cosine_sine_of_learned_sum
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class MixedRoPE(Rotates):
+    """Turn pair i of a head by Σ_a position[a]·frequencies[a, i], with the frequencies learned: any direction, any length.
+
+    RoPE-Mixed (Heo et al. 2024, arXiv:2403.13298, §3.2). They begin at right angles: of each two pairs k and k + dim/4 one
+    has the length base^(-4k/dim) along a direction drawn once a head, the other the same length across it, as released
+    (`init_random_2d_freqs`). One record is one head: heads that learn apart have a record, or parameters, each.
+
+    dim: channels of a head, a multiple of 4.     base: of the first lengths.
+    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Positions (*batch, n, 2), integers or float32/float64; params["frequencies"] (2, dim/2), radians a step; the Turn holds
+    cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held. Frequencies of 2^27 or more give
+    NaN. Raises ValueError or TypeError naming the field or argument.
+
+    >>> turn = MixedRoPE(dim=4).turn([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})
+    >>> turn.cos.round(4).tolist()  # of 1 and 2, then of 1 - 1 and 2 + 1/2
+    [[0.5403, -0.4161], [1.0, -0.8011]]
+    """
+
+    dim: int
+    base: float = 10.0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 4, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+        if self.dim % 4:
+            raise ValueError(
+                f"dim must be a multiple of 4, two pairs across each other; got {self.dim}. Widen the head."
+            )
+
+    @property
+    def axes(self) -> int:
+        return 2
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"frequencies": (2, self.dim // 2)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Lengths base^(-4k/dim) along a direction drawn from the whole circle, then across it."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        length = self.base ** (-4.0 * np.arange(self.dim // 4) / self.dim)
+        angle = rng.random() * 2 * np.pi + np.array([[0.0], [np.pi / 2]])
+        return {"frequencies": np.stack([(length * wave(angle)).reshape(-1) for wave in (np.cos, np.sin)])}
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        rates = self.checked(params)["frequencies"]
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=rates)
+        _array.namespace(positions, rates)
+        places = coordinates("positions", positions, 2)
+        waves = cosine_sine_of_learned_sum(places, (rates[0], rates[1]), dtype=dtype)
+        return Turn(*waves, Pairing(self.pairing, self.dim, self.dim))
+
+
+ROW = Row(
+    MixedRoPE,
+    (MixedRoPE(dim=8), MixedRoPE(dim=4, base=100.0, pairing="halves")),
+    "Heo et al. 2024, arXiv:2403.13298",
+    ("RoPE-Mixed (rope-vit)", "RotaryEmbeddingMixed (timm)"),
+    "For vision transformers trained long enough to find their own directions and wavelengths.",
+)

@@ -1,0 +1,99 @@
+"""Multiplicative GRAPE: a rotation in one learned plane of the head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.operators import Rebased
+from posenc.phase import cosine_sine_of
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class MultiplicativeGRAPE(Rotates):
+    """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ: a turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
+
+    Zhang et al. 2025, arXiv:2512.07805 (multiplicative GRAPE, a generator of rank 2, exponentiated in closed form by
+    Rodrigues' formula). What is orthogonal to the plane stays. Several planes that commute are `CayleySTRING`; those along
+    the channels, as in the released code, are `LearnedRoPE`.
+
+    dim: channels of a head.     rate: ω, radians a step where the parallelogram of a and b has the area 1.
+
+    Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since
+    that is no plane (NaN).
+    s is formed in the widest float, so that an angle far out is good to p·rate·s·2^-50. Gives a `Rebased` turn.
+    Raises ValueError or TypeError naming the field or argument.
+
+    >>> record = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
+    >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
+    >>> record.turn([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
+    [[0.0, -1.0, 7.0]]
+    """
+
+    dim: int
+    rate: float = 1.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self, dim=_check.integer("dim", self.dim, 2), rate=_check.real("rate", self.rate, 0.0, 1e3, above=True)
+        )
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @property
+    def fastest(self) -> float:
+        """Radians a step, about, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
+        return 4.0 * self.rate
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"a": (self.dim,), "b": (self.dim,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Both from N(0, 1/dim), so that s is about 1."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(self.dim) / np.sqrt(self.dim) for name in ("a", "b")}
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rebased:
+        learned = self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions, like=learned["a"])
+        xp = _array.namespace(positions, learned["a"], learned["b"])
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
+        a, b = (_array.widest(learned[name]) for name in ("a", "b"))
+        along = a / _length(a)
+        across = b - along * (along * b).sum(-1)
+        height = _length(across)
+        waves = cosine_sine_of(positions, (_length(a) * height * self.rate)[None], dtype=dtype)
+        # L takes `along` to minus `across` and `across` to `along`, as the turn takes a first channel to the second.
+        basis = xp.stack([across / height, along], -1)
+        return Rebased(Turn(*waves, Pairing("adjacent", 2, 2)), _array.astype(basis, dtype))
+
+
+def _length(vector: Array) -> Array:
+    """|v|; the square root has no slope at zero, where there is no plane either."""
+    return (vector * vector).sum(-1) ** 0.5
+
+
+ROW = Row(
+    MultiplicativeGRAPE,
+    (MultiplicativeGRAPE(dim=5), MultiplicativeGRAPE(dim=4, rate=0.25)),
+    "Zhang et al. 2025, arXiv:2512.07805",
+    ("GRAPE-M",),
+    "To spend one learned plane of a head on position and leave the rest of it to content.",
+)

@@ -1,0 +1,105 @@
+"""PoPE: polar positions, each channel of a query or key a length with an angle of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.operators import Polar
+from posenc.phase import cosine_sine
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class PoPE(Rotates):
+    """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c): content in the lengths, position in the angles.
+
+    Gopalakrishnan et al. 2025, arXiv:2509.10534. Channel c at position p becomes softplus(x_c) at the angle
+    p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. Vectors come out twice
+    as wide, all cosines and then all sines; 1/√d stays that of the width that went in.
+
+    dim: channels of a head.     heads: heads of the keys as they are turned (repeat grouped ones first).
+    phase: where δ begins, "zero" or "uniform" in [-2π, 0].
+
+    Positions (*batch, n), integers or float32/float64; params["phase"] (heads, dim), radians. role must be "query" or
+    "key", which differ. Gives a `Polar` operator. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
+    >>> q, k = record.turn([5], params, role="query")(x), record.turn([3], params, role="key")(x[None, None], layout="bhtd")
+    >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
+    True
+    """
+
+    dim: int
+    heads: int
+    base: float = 10_000.0
+    phase: Literal["zero", "uniform"] = "zero"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            heads=_check.heads(self.heads),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            phase=_check.choice("phase", self.phase, ("zero", "uniform")),
+        )
+        _check.size("dim", self.dim * self.heads)
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each channel turns."""
+        return Geometric(2 * self.dim, self.base)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"phase": (self.heads, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        if self.phase == "zero":
+            return {"phase": np.zeros((self.heads, self.dim))}
+        return {"phase": rng.uniform(-2 * math.pi, 0.0, (self.heads, self.dim))}
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Polar:
+        phase = self.checked(params)["phase"]
+        if role not in self.roles:
+            raise ValueError(
+                f"role must be 'query' or 'key' for PoPE, whose keys have a phase; got {role!r}. Make an operator for each."
+            )
+        positions = _array.as_array("positions", positions, like=phase)
+        xp = _array.namespace(positions, phase)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
+        if role == "query":
+            return Polar(*cosine_sine(positions, self.frequencies, dtype=dtype))
+        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
+        cosine, sine = (wave[..., None, :, :] for wave in waves)
+        delta = xp.clip(_array.widest(phase), -2 * math.pi, 0.0)[:, None, :]
+        c, s = xp.cos(delta), xp.sin(delta)
+        turned = cosine * c - sine * s, sine * c + cosine * s
+        return Polar(_array.astype(turned[0], dtype), _array.astype(turned[1], dtype), self.heads)
+
+
+ROW = Row(
+    PoPE,
+    (PoPE(dim=3, heads=2), PoPE(dim=4, heads=3, base=100.0, phase="uniform")),
+    "Gopalakrishnan et al. 2025, arXiv:2509.10534",
+    ("PolarEmbedding (x-transformers)", "PoPE-pytorch"),
+    "For decoders that should look something up by what it is or by where it is, not by a mixture of both.",
+)

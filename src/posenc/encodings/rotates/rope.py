@@ -1,0 +1,116 @@
+"""Rotary position embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric, Rescaled, Scaling
+from posenc.phase import Frequencies, Numerics, Steady, along_one, cosine_sine, product_dtype
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class RoPE(Rotates):
+    """Turn pair i of a query or key at position p by the angle p·base^(-2i/dim).
+
+    Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends on content and
+    on the difference of positions alone, and lengths are kept.
+
+    dim: channels of a head, all of which turn (wrap in `Partial` to turn some).
+    pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
+    numerics: "exact", or "float32" for what released models compute.
+    scaling: how the frequencies are changed for a longer context, `YaRN(factor=4.0, original=4096)`, say; None for not at
+    all. Its attention factor multiplies cos and sin; lengths are kept where that factor is 1.
+
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in radians.
+    Raises ValueError or TypeError naming the field or `positions`.
+
+    >>> import numpy as np
+    >>> RoPE(dim=4).turn([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)
+    array([[1.    , 0.    , 1.    , 0.    ],
+           [0.5403, 0.8415, 1.    , 0.01  ]])
+    """
+
+    dim: int
+    base: float = 10_000.0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+    numerics: Numerics = "exact"
+    scaling: Scaling | None = None
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
+        )
+        if self.scaling is not None:
+            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
+        if self.attention_factor != 1.0:
+            _check.settle(self, claims=type(self).claims - {"isometry"})
+        _ = (
+            self.frequencies,
+            self.steady,
+        )  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    def __repr__(self) -> str:
+        shown = [field.name for field in fields(self) if field.name != "scaling" or self.scaling is not None]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @cached_property
+    def frequencies(self) -> Frequencies:
+        """How fast each pair turns."""
+        ladder = Geometric(self.dim, self.base)
+        return ladder if self.scaling is None else Rescaled(ladder, self.scaling)
+
+    @cached_property
+    def attention_factor(self) -> float:
+        """What cos and sin are multiplied by; logits by its square."""
+        return 1.0 if self.scaling is None else self.scaling.attention_factor
+
+    @cached_property
+    def steady(self) -> Steady | None:
+        """What turns are made of, for compiled kernels."""
+        pairing = Pairing(self.pairing, self.dim, self.dim)
+        return along_one(self.frequencies, pairing, self.attention_factor) if self.numerics == "exact" else None
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions)
+        pairing = Pairing(self.pairing, self.dim, self.dim)
+        if self.attention_factor == 1.0:
+            return Turn(*cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype), pairing)
+        dtype = _array.result_dtype(dtype, positions)
+        made = product_dtype(self.numerics, positions)
+        waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=made)
+        cosine, sine = (_array.astype(wave * self.attention_factor, dtype) for wave in waves)
+        return Turn(cosine, sine, pairing, self.attention_factor)
+
+
+ROW = Row(
+    RoPE,
+    (
+        RoPE(dim=8),
+        RoPE(dim=12, base=500_000.0, pairing="halves"),
+        RoPE(dim=8, numerics="float32"),
+    ),
+    "Su et al. 2021, arXiv:2104.09864",
+    ("LlamaRotaryEmbedding", "RotaryPositionalEmbeddings (torchtune)", "RotaryEmbedding"),
+    "For decoders: relative, without parameters, works with every fast attention.",
+)

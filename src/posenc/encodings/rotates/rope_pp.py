@@ -1,0 +1,93 @@
+"""RoPE++: beside the real part of the rotary score, heads that take its imaginary part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+
+@dataclass(frozen=True)
+class RoPEPlusPlus(Rotates):
+    """Query heads 0, 2, … turn by p·base^(-2i/dim) as in RoPE, query heads 1, 3, … by a quarter turn less; keys as in RoPE.
+
+    Liu et al. 2025, arXiv:2512.07525 (RoPE++). The logit of an odd head is the negative imaginary part of the complex
+    product whose real part RoPE takes. Each projected query is given twice, to a head and the next one
+    (`repeat(q, 2)` along the heads): with half as many projections that is the paper's EH, with as many its EC.
+
+    dim: channels of a head.     heads: query heads as they are turned, an even number.
+    pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/2), as released.
+
+    Positions (*batch, n), integers or float32/float64. role must be "query" or "key", which differ; for queries the Turn
+    holds a table a head, for keys, which may be grouped, one. Raises ValueError or TypeError naming the field or argument.
+
+    >>> turn = RoPEPlusPlus(dim=2, heads=2).turn([1], role="query")
+    >>> turn.cos[:, 0, 0].round(4).tolist(), turn.sin[:, 0, 0].round(4).tolist()
+    ([0.5403, 0.8415], [0.8415, -0.5403])
+    """
+
+    dim: int
+    heads: int
+    base: float = 10_000.0
+    pairing: Literal["adjacent", "halves"] = "halves"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            heads=_check.heads(self.heads),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+        if self.heads % 2:
+            raise ValueError(f"heads must be even, a real and an imaginary head together; got {self.heads}. Add one.")
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each pair turns."""
+        return Geometric(self.dim, self.base)
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        if role not in self.roles:
+            raise ValueError(
+                f"role must be 'query' or 'key' for RoPEPlusPlus, which treats them differently; got {role!r}. Make a turn for each."
+            )
+        positions = _array.as_array("positions", positions)
+        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
+        pairing = Pairing(self.pairing, self.dim, self.dim)
+        if role == "key":
+            return Turn(cosine, sine, pairing)
+        return Turn(self._alternating(cosine, sine), self._alternating(sine, -cosine), pairing, 1.0, self.heads)
+
+    def _alternating(self, real: Array, imaginary: Array) -> Array:
+        """The table of even heads and that of odd ones, (*batch, n, pairs), in turn: (*batch, heads, n, pairs)."""
+        xp, (*batch, n, pairs) = _array.namespace(real), real.shape
+        two = xp.stack([real, imaginary], -3)[..., None, :, :, :]
+        return xp.broadcast_to(two, (*batch, self.heads // 2, 2, n, pairs)).reshape((*batch, self.heads, n, pairs))
+
+
+ROW = Row(
+    RoPEPlusPlus,
+    (RoPEPlusPlus(dim=4, heads=2), RoPEPlusPlus(dim=6, heads=4, base=100.0, pairing="adjacent")),
+    "Liu et al. 2025, arXiv:2512.07525",
+    ("RoPE++", "imag1 (EH)", "imag2 (EC)"),
+    "For long contexts at half the cache, or at the same cache with twice the heads.",
+)

@@ -1,0 +1,85 @@
+"""Spherical RoPE: triples of channels turned about two axes of space, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.frequencies import Chosen, Geometric
+from posenc.operators import Matrices
+from posenc.phase import cosine_sine
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class SphericalRoPE(Rotates):
+    """x → roll(p[0]·ω_i)·yaw(p[1]·ω_i)·x for triple i of the channels, (3i, 3i+1, 3i+2), with ω_i = base^(-2i/dim).
+
+    Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw turns the first channel of a triple to the
+    third, roll the second to the third. The two do not commute, so that scores depend on more than differences of places;
+    the paper asks with it whether that matters.
+
+    dim: channels of a head, a multiple of 3.     base: of the frequencies.
+
+    Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3). Raises ValueError or
+    TypeError naming the field or `positions`.
+
+    >>> SphericalRoPE(dim=3).turn([[1, 1]]).matrix[0, 0].round(4).tolist()
+    [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
+    """
+
+    dim: int
+    base: float = 100.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 3, _check.LARGEST_WIDTH // 2),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+        )
+        if self.dim % 3:
+            raise ValueError(f"dim must be a multiple of 3; got {self.dim}. Give {self.dim + 3 - self.dim % 3}, say.")
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def axes(self) -> int:
+        return 2
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Chosen:
+        """How fast each triple turns: every second rung of a ladder over twice the width, whose width may then be odd."""
+        return Chosen(Geometric(2 * self.dim, self.base), tuple(range(0, 2 * (self.dim // 3), 2)))
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Matrices:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        first, second = coordinates("positions", positions, 2)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, first), first)
+        xp, wide = _array.namespace(first), _array.widest_dtype(first)
+        (roll, rise), (yaw, turn) = (cosine_sine(place, self.frequencies, dtype=wide) for place in (first, second))
+        still = roll - roll
+        rows = [(yaw, still, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]
+        matrix = xp.stack([xp.stack(list(row), -1) for row in rows], -2)
+        return Matrices(_array.astype(matrix, dtype))
+
+
+ROW = Row(
+    SphericalRoPE,
+    (SphericalRoPE(dim=9), SphericalRoPE(dim=6, base=10_000.0)),
+    "van de Geijn et al. 2025, arXiv:2511.08368",
+    ("Spherical_RoPE (CARE)",),
+    "For images, to see whether slanting directions matter more than that scores depend on differences alone.",
+)

@@ -1,0 +1,151 @@
+"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left alone."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.phase import checked, guard
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+#: Above this a place counted from 1 would be no number of its own in 32 bits.
+LONGEST = 2**30
+
+
+@dataclass(frozen=True)
+class Temperature(Rotates):
+    """A query at place p becomes τ(p) times as long."""
+
+    dim: int
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @abc.abstractmethod
+    def _rise(self, positions: Array) -> Array:
+        """τ in the widest floats for positions that are checked; shape (*batch, n)."""
+
+    def factor(self, positions: Array, *, dtype: Any = None) -> Array:
+        """τ for positions (*batch, n): what queries are multiplied by."""
+        positions = checked(positions)
+        dtype = _array.result_dtype(dtype, positions)
+        return _array.astype(self._rise(positions) + guard(positions), dtype)
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        if role not in self.roles:
+            raise ValueError(
+                f"role must be 'query' or 'key' for {type(self).__name__}, which lengthens queries alone; got {role!r}. Make a turn "
+                "for each."
+            )
+        positions = checked(positions)
+        factor = self.factor(positions, dtype=dtype)
+        if role == "key":
+            factor = _array.namespace(factor).ones_like(factor) + _array.astype(guard(positions), factor.dtype)
+        xp = _array.namespace(factor)
+        cosine = factor[..., None] * _array.constant(np.ones(self.dim // 2), factor, factor.dtype)
+        return Turn(cosine, xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
+
+
+@dataclass(frozen=True)
+class LogNTemperature(Temperature):
+    """τ(p) = max(1, ln(p + start) / ln(length)): attention over n keys as sharp as over the trained length.
+
+    Su 2021, kexue.fm/archives/8823 (log-n attention), with the trained length as the base, as released with Qwen
+    (`use_logn_attn`), where places count from 1. Scores of n keys must grow like ln n for their entropy to stay.
+
+    dim: channels of a head.     length: the trained length, from 2.     start: the first place is position 0 plus this.
+
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos and
+    zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+
+    >>> LogNTemperature(dim=2, length=100).factor([0, 99, 9999]).tolist()
+    [1.0, 1.0, 2.0]
+    """
+
+    length: int
+    start: Literal[0, 1] = 1
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            length=_check.integer("length", self.length, 2, LONGEST),
+            start=_check.integer("start", self.start, 0, 1),
+        )
+
+    def _rise(self, positions: Array) -> Array:
+        place = _array.widest(positions) + float(self.start)
+        xp = _array.namespace(place)
+        beyond = xp.where(place > self.length, place, xp.full_like(place, float(self.length)))
+        return xp.where(place > self.length, xp.log(beyond) / math.log(self.length), xp.ones_like(place))
+
+
+@dataclass(frozen=True)
+class StepTemperature(Temperature):
+    """τ(p) = 1 + scale · ln(1 + ⌊(p + start) / floor⌋): queries lengthen by a step every `floor` places.
+
+    No paper: released code, Llama 4 (start=1, on its layers without rotation; after Nakanishi 2025, arXiv:2501.19399,
+    which scales by the logarithm of the length) and Ministral 3 (start=0). Before position 0, τ = 1.
+
+    dim: channels of a head.     scale: how much a step counts.     floor: places between steps.
+    start: the first place is position 0 plus this.
+
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos and
+    zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+
+    >>> StepTemperature(dim=2, scale=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
+    [1.0, 1.0693, 1.0693, 1.2398]
+    """
+
+    scale: float = 0.1
+    floor: int = 8192
+    start: Literal[0, 1] = 1
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            scale=_check.real("scale", self.scale, 0.0, 1e3),
+            floor=_check.integer("floor", self.floor, 1, LONGEST),
+            start=_check.integer("start", self.start, 0, 1),
+        )
+
+    def _rise(self, positions: Array) -> Array:
+        whole = _array.detach(positions)
+        whole = _array.signed(whole) if _array.kind(whole) == "integer" else _array.widest(whole)
+        # By parts, since the last place of all plus one would be beyond its integers.
+        steps = _array.widest(whole // self.floor) + _array.widest((whole % self.floor + self.start) // self.floor)
+        xp = _array.namespace(steps)
+        return 1.0 + self.scale * xp.log1p(xp.where(steps > 0, steps, xp.zeros_like(steps)))
+
+
+ROWS = (
+    Row(
+        LogNTemperature,
+        (LogNTemperature(dim=8, length=3), LogNTemperature(dim=4, length=5, start=0)),
+        "Su 2021, kexue.fm/archives/8823",
+        ("use_logn_attn (Qwen)", "log-n scaling"),
+        "Beside a rotation, so that attention over more keys than were trained on stays as sharp.",
+    ),
+    Row(
+        StepTemperature,
+        (StepTemperature(dim=8, floor=4), StepTemperature(dim=4, scale=0.5, floor=3, start=0)),
+        "no paper: released code of Llama 4 and Ministral 3; after Nakanishi 2025, arXiv:2501.19399",
+        ("attn_temperature_tuning (Llama 4)", "llama_4_scaling_beta (Ministral 3)"),
+        "On layers without a rotation, whose attention would flatten over long contexts.",
+    ),
+)

@@ -1,0 +1,67 @@
+"""A rotation of values, undone at the output, so that what is mixed knows how far it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from posenc import _check
+from posenc._array import Array
+from posenc.doors import Params, Role, Rotates
+from posenc.encodings._of_one import OfOne
+from posenc.encodings.rotates.learned_rope import LearnedRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.row import Row
+from posenc.turn import Turn, of_pairs
+
+
+@dataclass(frozen=True)
+class ValueRotation(OfOne, Rotates):
+    """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
+
+    Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
+    do not turn: give `attention` the rotation itself beside this record where they should.
+
+    encoding: a record that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
+
+    role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters and
+    the Turn are those of the encoding. Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> from posenc import RoPE
+    >>> record, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
+    >>> record.turn([5], role="output")(record.turn([5], role="value")(x)).round(12).tolist()
+    [[1.0, 0.0]]
+    """
+
+    encoding: Rotates
+
+    roles: ClassVar[tuple[Role, ...]] = ("value", "output")
+
+    def __post_init__(self) -> None:
+        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        if "isometry" not in encoding.claims or "query" not in encoding.roles:
+            raise ValueError(
+                f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), say."
+            )
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        if role not in self.roles:
+            raise ValueError(
+                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the encoding itself."
+            )
+        turn = of_pairs("encoding", self.encoding.turn(positions, params, role="both", dtype=dtype))
+        return turn if role == "value" else turn.inverse()
+
+
+ROW = Row(
+    ValueRotation,
+    (ValueRotation(encoding=RoPE(dim=8)), ValueRotation(encoding=LearnedRoPE(dim=4))),
+    "no paper: an article on VO-RoPE; the rotation is Su et al. 2021, arXiv:2104.09864",
+    ("VO-RoPE", "inverse rotary on the output (DeepSeek-V4)"),
+    "Beside a rotation of queries and keys, or without one, so that what is mixed carries its distance.",
+)

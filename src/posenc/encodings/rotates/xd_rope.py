@@ -1,0 +1,96 @@
+"""XD-RoPE as transformers computes it: rotary tables whose sections cut through the two channels of a pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, ClassVar
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
+from posenc.frequencies import NTKAware, Scaling
+from posenc.operators import ByChannel
+from posenc.phase import Numerics
+from posenc.positions.coordinates import coordinates
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class XDRoPE(Rotates):
+    """(a, b) → (a·cos α - b·sin α, b·cos β + a·sin β) for channels i and i + dim/2, α = p[u]·ω_i and β = p[v]·ω_i.
+
+    HunYuan-VL in transformers 5.23, ω_i = base^(-2i/dim). The sections are dealt out over the channels: the first 2·sections[0]
+    of them read coordinate 0, the next 2·sections[1] coordinate 1, and so on, so that channel i reads coordinate u and its
+    partner coordinate v. In text all coordinates are alike and this is `RoPE` on halves. In images it is no rotation: lengths
+    change, and scores depend on more than differences. HunYuan's own first code and vLLM deal the sections out over pairs,
+    a rotation: `axial("qwen2-vl", sections)`.
+
+    sections: pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their sum.
+    numerics, scaling: as in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
+
+    Positions (*batch, n, axes), integers or float32/float64. Gives a `ByChannel` with cos and sin (*batch, n, dim). Raises
+    ValueError or TypeError naming the field or `positions`.
+
+    >>> XDRoPE(sections=(1, 1)).turn([[0, 1]]).cos.round(4).tolist()
+    [[1.0, 1.0, 0.5403, 1.0]]
+    """
+
+    sections: tuple[int, ...]
+    base: float = 10_000.0
+    numerics: Numerics = "exact"
+    scaling: Scaling | None = None
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sections, tuple | list) or not 2 <= len(self.sections) <= MOST_AXES:
+            raise TypeError(
+                f"sections must be a tuple of 2 to {MOST_AXES} numbers of pairs, one an axis; got "
+                f"{_check.shown(self.sections)}. Give (16, 16, 16, 16), say."
+            )
+        sections = tuple(_check.integer("sections", count, 1, 1 << 16) for count in self.sections)
+        _check.integer("sections", sum(sections), 1, _check.LARGEST_WIDTH // 2)
+        _check.settle(self, sections=sections, base=_check.real("base", self.base, 0.0, 1e30, above=True))
+        _ = self.channels  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @property
+    def axes(self) -> int:
+        return len(self.sections)
+
+    @property
+    def head_dim(self) -> int:
+        return 2 * sum(self.sections)
+
+    @cached_property
+    def channels(self) -> AxialRoPE:
+        """The wave of every channel, as that of a pair in a head twice as wide."""
+        pairs, ends = range(sum(self.sections)), tuple(accumulate(2 * count for count in self.sections))
+        axis = tuple(sum(channel >= end for end in ends) for channel in range(self.head_dim))
+        return AxialRoPE(axis, (*pairs, *pairs), self.head_dim, self.base, numerics=self.numerics, scaling=self.scaling)
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> ByChannel:
+        self.checked(params)
+        _check.choice("role", role, ROLES)
+        positions = _array.as_array("positions", positions)
+        coordinates("positions", positions, self.axes)
+        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
+        waves = self.channels.turn(positions, dtype=dtype)
+        return ByChannel(waves.cos, waves.sin)
+
+
+ROW = Row(
+    XDRoPE,
+    (
+        XDRoPE(sections=(1, 2), base=100.0),
+        XDRoPE(sections=(1, 1, 1), numerics="float32"),
+        XDRoPE(sections=(2, 1, 1, 2), scaling=NTKAware(factor=1000.0)),
+    ),
+    "no paper: released code of HunYuan-VL; sections are those of Wang et al. 2024, arXiv:2409.12191",
+    ("HunYuanVLRotaryEmbedding (transformers)", "mrope_section (HunYuan-VL)"),
+    "To compute what transformers computes of HunYuan-VL; for a new model, take a rotation.",
+)

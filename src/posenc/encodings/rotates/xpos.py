@@ -1,0 +1,146 @@
+"""Extrapolatable rotary position embedding: a rotation whose effect decays with distance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.frequencies import Geometric
+from posenc.phase import Frequencies, checked, cosine_sine, power_of_two
+from posenc.phase.frequencies import EXACT, TWO_PI
+from posenc.row import Row
+from posenc.turn import Pairing, Turn
+
+#: Powers of two that a vector may grow or shrink by: float32 and bfloat16 hold them.
+LARGEST_POWER = 100
+
+
+@dataclass(frozen=True)
+class Decays(Frequencies):
+    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole turns a step: what `power_of_two` takes."""
+
+    dim: int
+    gamma: float
+    scale_base: float
+
+    @property
+    def pairs(self) -> int:
+        return self.dim // 2
+
+    def exact(self) -> tuple[Decimal, ...]:
+        gamma, two = Decimal(self.gamma), EXACT.ln(Decimal(2))
+        ratios = [EXACT.divide(Decimal(1) + gamma, Decimal(2 * i) / self.dim + gamma) for i in range(self.pairs)]
+        steps = EXACT.multiply(two, Decimal(self.scale_base))
+        return tuple(EXACT.multiply(EXACT.divide(EXACT.ln(ratio), steps), TWO_PI) for ratio in ratios)
+
+
+@dataclass(frozen=True)
+class XPos(Rotates):
+    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
+
+    Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k
+    is multiplied by ζ_i^((m-n)/scale_base), which is relative: the centre cancels. Elsewhere the centre is half the
+    length of the moment, and keys cached at one length do not fit queries of another; here it is a field, so they do.
+
+    dim: channels of a head.     scale_base: steps over which a pair decays by ζ_i.     gamma: keeps ζ_0 above 0.
+    centre: the position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100
+    (28,000 steps by default: raise scale_base for more); float16 holds 2^±14 alone.
+    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin times the stretch, (*batch, n, dim/2).
+    role must be "query" or "key", which differ. Raises ValueError or TypeError naming the argument; a position too far
+    away that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> record, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
+    >>> q, k = record.turn([3], role="query")(x), record.turn([1], role="key")(x)
+    >>> bool(np.isclose(q @ k[0], np.cos(2) / 2**2)[0])  # ζ = 1/2, two steps apart
+    True
+    """
+
+    dim: int
+    base: float = 10_000.0
+    scale_base: float = 512.0
+    gamma: float = 0.4
+    centre: int = 0
+    pairing: Literal["adjacent", "halves"] = "adjacent"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "fractional"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            scale_base=_check.real("scale_base", self.scale_base, 0.0, 1e9, above=True),
+            gamma=_check.real("gamma", self.gamma, 0.0, 1e3, above=True),
+            centre=_check.integer("centre", self.centre, -(2**30), 2**30),
+            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
+        )
+        _ = self.frequencies, self.decays, self.farthest  # settled now: torch.compile takes a record that exists
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each pair turns."""
+        return Geometric(self.dim, self.base)
+
+    @cached_property
+    def decays(self) -> Decays:
+        """How fast each pair decays."""
+        return Decays(self.dim, self.gamma, self.scale_base)
+
+    @cached_property
+    def farthest(self) -> int:
+        """How many steps from the centre a position may be."""
+        return int(min(LARGEST_POWER * self.scale_base / math.log2((1 + self.gamma) / self.gamma), 2.0**30))
+
+    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+        self.checked(params)
+        if role not in self.roles:
+            raise ValueError(
+                f"role must be 'query' or 'key' for XPos, which stretches one and shrinks the other; got {role!r}. Make a turn for each."
+            )
+        positions = checked(positions)
+        dtype = _array.result_dtype(dtype, positions)
+        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
+        stretch = power_of_two(self._steps(positions, role), self.decays) + self._unseen(positions)[..., None]
+        wide = _array.wide_dtype(dtype, positions)
+        cosine, sine = (_array.astype(_array.astype(wave * stretch, wide), dtype) for wave in waves)
+        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
+
+    def _steps(self, positions: Array, role: Role) -> Array:
+        """Steps over which a pair shrinks: from the position to the centre for queries, the other way for keys."""
+        away = _array.detach(_array.widest(positions)) - self.centre
+        ends = _array.extremes(away)
+        if ends is not None and max(-ends[0], ends[1]) > self.farthest:
+            raise ValueError(
+                f"positions must be within {self.farthest} steps of centre={self.centre}; got {ends[0]:g} to {ends[1]:g} steps. "
+                "Raise scale_base, or move the centre."
+            )
+        xp, steps = _array.namespace(positions), _array.signed(positions) - self.centre
+        return xp.where(xp.abs(away) > self.farthest, xp.zeros_like(steps), -steps if role == "query" else steps)
+
+    def _unseen(self, positions: Array) -> Array:
+        """0.0, or NaN for a position that is too far away and could not be seen."""
+        away = _array.detach(_array.widest(positions)) - self.centre
+        xp = _array.namespace(away)
+        return xp.where(xp.abs(away) > self.farthest, xp.full_like(away, float("nan")), xp.zeros_like(away))
+
+
+ROW = Row(
+    XPos,
+    (XPos(dim=8), XPos(dim=6, base=100.0, scale_base=64.0, gamma=1.0, centre=3, pairing="halves")),
+    "Sun et al. 2023, arXiv:2212.10554",
+    ("LeX", "use_xpos (rotary-embedding-torch)", "rotary_xpos (x-transformers)", "scale_base (flash-attention)"),
+    "For decoders whose far tokens should matter less, without giving up a rotation.",
+)

@@ -1,0 +1,117 @@
+"""Additive GRAPE: linear biases whose slopes queries and keys set for themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.positions.content_positions import queries_and_keys
+from posenc.positions.distance import steps
+from posenc.positions.sums_between import log_sigmoid
+from posenc.row import Row
+
+Gates = Literal["both", "query", "key"]
+GATES = ("both", "query", "key")
+#: The least length by which a direction is divided, as in the authors' code.
+LEAST = 1e-6
+
+
+@dataclass(frozen=True)
+class AdditiveGRAPE(Scores):
+    """score(h, m, n) = -max(m - n, 0) · s_h · softplus(ω_h) · (softplus(v_h·q_m / √dim) + softplus(u_h·k_n / √dim)).
+
+    Zhang et al. 2025, arXiv:2512.07805, the gated additive GRAPE, as in the authors' code: s_h are the slopes of ALiBi (Press
+    et al. 2022, arXiv:2108.12409), and v_h and u_h count by their direction alone. A key ahead of the query scores 0.
+
+    dim: channels of a head.     heads: how many heads the layer has.
+    gates: "both" terms, or the "query"'s or the "key"'s alone.
+    normalised: whether v_h and u_h are divided by their lengths (`u_l2_norm`, `v_l2_norm`).
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), any, also fractions;
+    params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least. Raises ValueError or TypeError naming the
+    argument.
+
+    >>> record = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
+    >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # softplus(omega) = 1, slope 1/256
+    >>> q, k = np.full((1, 1, 1, 1), 0.5 * math.log(math.e**256 - 1)), np.zeros((1, 1, 3, 1))  # softplus(2q) = 256
+    >>> record.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
+    [[[[-2.0, -1.0, 0.0]]]]
+    """
+
+    dim: int
+    heads: int
+    gates: Gates = "both"
+    normalised: bool = True
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            heads=_check.heads(self.heads),
+            gates=_check.choice("gates", self.gates, GATES),
+            normalised=_check.truth("normalised", self.normalised),
+        )
+        _check.size("dim", self.heads * self.dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        directions = {"query": ("v",), "key": ("u",), "both": ("v", "u")}[self.gates]
+        return {"omega": (self.heads,)} | dict.fromkeys(directions, (self.heads, self.dim))
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """omega with softplus(omega) = 1, directions from N(0, 1/dim), as in the authors' code."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        drawn = {name: rng.standard_normal(shape) * self.dim**-0.5 for name, shape in self.shapes.items()}
+        return drawn | {"omega": np.full(self.heads, math.log(math.e - 1))}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        behind = xp.clip(-steps(query[..., :, None], key[..., None, :], q.dtype), 0.0, None)[..., None, :, :]
+        slopes = _array.constant(_slopes(self), q, q.dtype) * _softplus(_array.astype(learned["omega"], q.dtype))
+        rates = [self._gate(q, learned["v"])] if "v" in learned else []
+        rates += [self._gate(k, learned["u"]).swapaxes(-1, -2)] if "u" in learned else []
+        # Taken from zero, so that a token's score towards itself is 0.0 and not -0.0.
+        return 0.0 - behind * slopes[:, None, None] * sum(rates[1:], rates[0])
+
+    def _gate(self, x: Array, direction: Array) -> Array:
+        """softplus(direction·x / √dim) of every head and place, (*batch, heads, places, 1)."""
+        direction = _array.astype(direction, x.dtype)
+        if self.normalised:
+            length = _array.namespace(x).sqrt((direction * direction).sum(-1)[:, None])
+            direction = direction / _array.namespace(x).clip(length, LEAST, None)
+        return _softplus(x @ direction[:, :, None] / math.sqrt(self.dim))
+
+
+def _softplus(x: Array) -> Array:
+    return -log_sigmoid(-x)
+
+
+@_array.host
+def _slopes(record: AdditiveGRAPE) -> np.ndarray:
+    return ALiBi(record.heads).slopes()
+
+
+ROW = Row(
+    AdditiveGRAPE,
+    (
+        AdditiveGRAPE(dim=4, heads=3),
+        AdditiveGRAPE(dim=3, heads=2, gates="query", normalised=False),
+        AdditiveGRAPE(dim=3, heads=2, gates="key"),
+    ),
+    "Zhang et al. 2025, arXiv:2512.07805",
+    ("QueryKeyGatedAdditiveBias (GRAPE)", "QueryGatedAdditiveBias", "KeyGatedAdditiveBias"),
+    "For ALiBi whose slopes the tokens themselves should set.",
+)

@@ -1,0 +1,118 @@
+"""Contextual GRAPE: every token says by how much time goes on, and queries and keys turn by the time that has gone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings.scores._turned import added
+from posenc.frequencies import Geometric
+from posenc.phase import guard
+from posenc.positions.content_positions import inputs, queries_and_keys
+from posenc.positions.sums_between import reached, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class ContextualGRAPE(Scores):
+    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ softplus(W·x_l + c) over the keys l before p.
+
+    Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). R turns channel
+    i + dim/2 towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer,
+    given as `hidden` with one vector a key. Attention adds q·k itself. Only the order of positions matters: keys are taken by position, so all keys of the sequence
+    must be given, padding masked by a position behind every query. Packed documents need a call each.
+
+    dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
+    base: of RoPE's frequencies, with which training begins.   initial: the step of a token then, where W·x is 0.
+    own_clocks: whether each head has a W and c of its own.   own_frequencies: whether it has a ladder of its own.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
+    (*batch, m); params "W" (1 or heads, model_dim), "c" (1 or heads,), "log_frequencies" (1 or heads, dim/2). Result in
+    float32 at least. Raises ValueError or TypeError naming the field or argument.
+
+    >>> record = ContextualGRAPE(dim=2, heads=1, model_dim=1)
+    >>> quarter = np.log(np.expm1(np.pi / 2))  # softplus gives a quarter turn a token
+    >>> params = {"W": np.zeros((1, 1)), "c": np.array([quarter]), "log_frequencies": np.zeros((1, 1))}
+    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
+    >>> record.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+    [[[[-2.0, 0.0, 0.0]]]]
+    """
+
+    dim: int
+    heads: int
+    model_dim: int
+    base: float = 10_000.0
+    own_clocks: bool = False
+    own_frequencies: bool = False
+    initial: float = 1e-3
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    reads: ClassVar = "key"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            own_clocks=_check.truth("own_clocks", self.own_clocks),
+            own_frequencies=_check.truth("own_frequencies", self.own_frequencies),
+            initial=_check.real("initial", self.initial, 0.0, 1e3, above=True),
+        )
+        _check.size("dim", self.heads * self.dim)
+        _check.size("model_dim", self.heads * self.model_dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        clocks, ladders = (self.heads if own else 1 for own in (self.own_clocks, self.own_frequencies))
+        return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (ladders, self.dim // 2)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """W from N(0, 1/(4·model_dim)), c such that softplus(c) is `initial`, and the frequencies of RoPE."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        shapes, rates = self.shapes, np.log(Geometric(self.dim, self.base).radians())
+        return {
+            "W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(shapes["W"]),
+            "c": np.full(shapes["c"], self.initial + math.log(-math.expm1(-self.initial))),
+            "log_frequencies": np.broadcast_to(rates, shapes["log_frequencies"]).copy(),
+        }
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        weight, bias, rates = (_array.astype(learned[name], k.dtype) for name in self.shapes)
+        logits = inputs(hidden, k, self.model_dim) @ weight.swapaxes(0, 1) + bias
+        steps = xp.logaddexp(logits, xp.zeros_like(logits))
+        there, here = (
+            (_before(places, key, k) @ steps).swapaxes(-1, -2)[..., None] * xp.exp(rates)[:, None, :]
+            for places in (query, key)
+        )
+        return _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None] + added(q, k, -there, -here)
+
+
+def _before(places: Array, key: Array, like: Array) -> Array:
+    """1.0 for each key whose position lies before a place, (*batch, places, keys)."""
+    return _array.astype(reached(key, places).swapaxes(-1, -2) == 0, like.dtype)
+
+
+ROW = Row(
+    ContextualGRAPE,
+    (
+        ContextualGRAPE(dim=4, heads=2, model_dim=6, initial=1.0),
+        ContextualGRAPE(dim=2, heads=3, model_dim=4, base=100.0, own_clocks=True, own_frequencies=True, initial=0.5),
+    ),
+    "Zhang et al. 2025, arXiv:2512.07805",
+    ("GRAPE-M contextual", "MSGRAPEContextType1 (GRAPE)"),
+    "For decoders whose tokens should decide how far apart they are by one clock for all planes, not an angle for each.",
+)

@@ -1,0 +1,89 @@
+"""Contextual position encoding: a position counts what the query chooses to count."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.phase import guard
+from posenc.positions.content_positions import content, placed
+from posenc.positions.sums_between import from_last, reached, sigmoid, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class CoPE(Scores):
+    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from n to m.
+
+    Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
+    Causal by its definition: a key behind the query has the empty sum, row 0. Only the order of positions matters: keys
+    are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding masked
+    by a position behind every query. Packed documents need a call each.
+
+    dim: channels of a head.     rows: length of the table; no position is counted beyond rows - 1 (`npos_max`).
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m); params["table"]
+    (rows, dim), shared by all heads. Result in float32 at least. Raises ValueError or TypeError naming
+    the argument.
+
+    >>> q = np.ones((1, 1, 1, 1))
+    >>> k = np.zeros((1, 1, 4, 1))  # every gate is σ(0) = 1/2
+    >>> CoPE(dim=1, rows=3).score(q, k, [2], [0, 1, 2, 3], {"table": np.array([[0.0], [10.0], [20.0]])}).tolist()
+    [[[[15.0, 10.0, 5.0, 0.0]]]]
+    """
+
+    dim: int
+    rows: int = 64
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 1), rows=_check.integer("rows", self.rows, 2, 1 << 20))
+        _check.size("rows", self.rows * self.dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"table": (self.rows, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Zeros, as in appendix B: position says nothing at first."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"table": np.zeros((self.rows, self.dim))}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        table = self.checked(params)["table"]
+        xp = _array.of_content(q, k, table)
+        q, k = content("q", q, self.dim), content("k", k, self.dim)
+        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        counted = self._counted(q, k, query, key)
+        seen = _array.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows
+        floor = xp.floor(xp.where(seen == seen, seen, xp.zeros_like(seen)))
+        row = _array.signed(_array.astype(floor, _array.dtype_of("int32", floor)))
+        products, step = q @ _array.astype(table, q.dtype).swapaxes(0, 1), counted - floor
+        after = _array.take_along(products, xp.clip(row + 1, 0, self.rows - 1))
+        guarded = (guard(query) + spoiled(key))[..., None, :, None]
+        return _array.take_along(products, row) * (1 - step) + after * step + _array.astype(guarded, q.dtype)
+
+    def _counted(self, q: Array, k: Array, query: Array, key: Array) -> Array:
+        """How much every query counts from every key to itself, 0 … rows - 1; shape (*batch, heads, n, m)."""
+        gates = sigmoid(q @ k.swapaxes(-1, -2) / math.sqrt(self.dim))
+        seen = _array.astype(reached(query, key), q.dtype)[..., None, :, :]
+        return _array.namespace(gates).clip(from_last(gates * seen, key), 0, self.rows - 1)
+
+
+ROW = Row(
+    CoPE,
+    (CoPE(dim=4, rows=5), CoPE(dim=3)),
+    "Golovneva et al. 2024, arXiv:2405.18719",
+    ("CoPE (x-transformers)", "attn_use_cope"),
+    "For decoders that must count words or sentences, not tokens.",
+)

@@ -1,0 +1,130 @@
+"""DAPE: a small network over all heads rewrites a bias by what the queries find."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params, Scores
+from posenc.encodings import _layers, _wrapped
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.kerple import KerpleLog
+from posenc.positions.content_positions import queries_and_keys
+from posenc.row import Row
+
+#: How steep LeakyReLU is below zero.
+LEAK = 0.01
+
+
+@dataclass(frozen=True)
+class DAPE(Scores):
+    """score(m, n) = B(m, n) + f([A(m, n), B(m, n)]), with A = q_m·k_n / √dim of all heads and B a bias of all heads.
+
+    Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a pair
+    of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has LeakyReLU
+    where FIRE itself has ReLU; here it is FIRE itself.)
+
+    encoding: a record that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
+    dim: channels of a head.     width: of the hidden layer.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes them;
+    params "weight_in" (width, 2·heads), "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,), and those of
+    the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import ALiBi
+    >>> record = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+    >>> params = {"weight_in": np.array([[3.0, 1.0]]), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1))}
+    >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))  # slope 1/2; A = 1, B = -1, -1/2, 0
+    >>> record.score(q, k, [2], [0, 1, 2], params | {"bias_out": np.zeros(1)}).tolist()
+    [[[[1.0, 2.0, 3.0]]]]
+    """
+
+    encoding: Biases
+    dim: int
+    width: int = 32
+
+    def __post_init__(self) -> None:
+        settle(self)
+        _check.size("width", self.width * 3 * self.heads)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return _wrapped.claims(self.encoding)
+
+    @property
+    def heads(self) -> int:
+        return self.encoding.heads
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        inner = {"weight_in": (self.width, 2 * self.heads), "bias_in": (self.width,)}
+        outer = {"weight_out": (self.heads, self.width), "bias_out": (self.heads,)}
+        return {**inner, **outer, **_wrapped.shapes(self.encoding)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
+        return drawn(self, rng, 1)
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned, bias, x = pairs(self, q, k, query, key, params)
+        inner = leaky(mixed(x, learned["weight_in"], learned["bias_in"]))
+        return bias + mixed(inner, learned["weight_out"], learned["bias_out"])
+
+
+def settle(record: Any) -> None:
+    """Check the fields that both versions have."""
+    _wrapped.biasing(record.encoding)
+    _check.settle(
+        record, dim=_check.integer("dim", record.dim, 1), width=_check.integer("width", record.width, 1, 1 << 14)
+    )
+
+
+def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
+    """First parameters, each layer uniform within ±1/√(its inputs)."""
+    own = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
+    inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
+    network = _layers.drawn(rng, own, {name: inputs[name.split("_")[1]] for name in own})
+    return network | _wrapped.drawn(record.encoding, rng)
+
+
+def pairs(
+    record: Any, q: Array, k: Array, query: Array, key: Array, params: Params | None
+) -> tuple[dict[str, Array], Array, Array]:
+    """The network, as wide as content; B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
+    learned = record.checked(params)
+    xp = _array.of_content(q, k, *learned.values())
+    q, k, query, key = queries_and_keys(q, k, query, key, record.dim, record.heads)
+    logits = (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
+    bias = xp.broadcast_to(_wrapped.matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
+    network = {name: _array.astype(value, logits.dtype) for name, value in learned.items() if "." not in name}
+    return network, bias, xp.concatenate([logits, bias], -3)
+
+
+def mixed(x: Array, weight: Array, bias: Array) -> Array:
+    """Σ over channels c of weight[o, c]·x[c, ·, ·] + bias[o]."""
+    flat = weight @ x.reshape((*x.shape[:-2], x.shape[-2] * x.shape[-1])) + bias[:, None]
+    return flat.reshape((*x.shape[:-3], weight.shape[0], *x.shape[-2:]))
+
+
+def leaky(x: Array) -> Array:
+    """LeakyReLU."""
+    return _array.namespace(x).where(x >= 0, x, LEAK * x)
+
+
+ROW = Row(
+    DAPE,
+    (
+        DAPE(ALiBi(heads=3), dim=4, width=5),
+        DAPE(KerpleLog(heads=2), dim=3),
+    ),
+    "Zheng et al. 2024, arXiv:2405.14722",
+    ("AliBi_DAPE", "ParallelKerpleLog_DAPE", "FIRE_DAPE (whose FIRE leaks)"),
+    "For decoders that must run longer than they were trained, where content should correct a fixed bias.",
+)

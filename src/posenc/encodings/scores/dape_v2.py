@@ -1,0 +1,115 @@
+"""DAPE, second version: the network over heads also reads the keys beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params, Scores
+from posenc.encodings import _wrapped
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.scores.dape import drawn, leaky, mixed, pairs, settle
+from posenc.phase import guard
+from posenc.positions.sums_between import ranks, reached, shared, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class DAPEv2(Scores):
+    """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
+
+    Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys ahead of
+    the query and before the first; the hidden layer counts at those ahead, not at those before. Keys are taken in the order
+    of their positions, those of one position as their mean, so all keys up to the query must be given, padding masked by a
+    position behind every query; a key ahead scores 0. Where a query is the last of all keys the released code reads no
+    hidden layer ahead of it: its result then depends on how many keys are given, and this one's does not.
+
+    encoding, dim, width: as in DAPE.     kernel: how many keys a step of a convolution reads, odd.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes them;
+    params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel), "bias_out" (heads,),
+    and those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import ALiBi
+    >>> record = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+    >>> params = {"weight_in": np.zeros((1, 2, 3)), "bias_in": np.zeros(1), "weight_out": np.zeros((1, 1, 3))}
+    >>> params["weight_in"][0, 0, 0] = params["weight_out"][0, 0, 1] = 1.0  # A of the key before
+    >>> q, k = np.ones((1, 1, 1, 1)), np.array([[[[3.0], [5.0], [7.0], [9.0]]]])
+    >>> record.score(q, k, [2], [0, 1, 2, 3], params | {"bias_out": np.zeros(1)}).tolist()
+    [[[[-1.0, 2.5, 5.0, 0.0]]]]
+    """
+
+    encoding: Biases
+    dim: int
+    width: int = 32
+    kernel: int = 3
+
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settle(self)
+        _check.settle(self, kernel=_check.integer("kernel", self.kernel, 3, 63))
+        if self.kernel % 2 == 0:
+            raise ValueError(f"kernel must be odd; got {self.kernel}. Give {self.kernel + 1}, say.")
+        _check.size("width", self.kernel * self.width * 2 * self.heads)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return _wrapped.claims(self.encoding) - {"symmetric"}
+
+    @property
+    def heads(self) -> int:
+        return self.encoding.heads
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        inner = {"weight_in": (self.width, 2 * self.heads, self.kernel), "bias_in": (self.width,)}
+        outer = {"weight_out": (self.heads, self.width, self.kernel), "bias_out": (self.heads,)}
+        return {**inner, **outer, **_wrapped.shapes(self.encoding)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
+        return drawn(self, rng, self.kernel)
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned, bias, x = pairs(self, q, k, query, key, params)
+        xp, real = _array.namespace(x), x.dtype
+        query, key = _array.as_arrays(query=query, key=key, like=x)
+        seen = _array.astype(reached(query, key), real)[..., None, :, :]
+        rank, share = (part[..., None, None, :] for part in (ranks(key), _array.astype(shared(key), real)))
+        # As many places behind the last key as the second convolution can reach.
+        places = k.shape[-2] + self.kernel // 2
+        x = _array.sum_along(x * seen * share, xp.broadcast_to(rank, x.shape), places)
+        x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"]))
+        x = _convolved(x, learned["weight_out"], learned["bias_out"])
+        found = _array.take_along(x, xp.broadcast_to(rank, bias.shape))
+        guarded = _array.astype(guard(query) + spoiled(key), real)[..., None, :, None]
+        return (bias + found) * seen + guarded
+
+
+def _convolved(x: Array, weight: Array, bias: Array) -> Array:
+    """Σ over channels c and steps t of weight[o, c, t]·x[c, ·, place + t - kernel // 2] + bias[o], zeros outside."""
+    xp, (outputs, channels, kernel), places = _array.namespace(x), weight.shape, x.shape[-1]
+    edge = xp.zeros_like(x[..., : kernel // 2])
+    x = xp.concatenate([edge, x, edge], -1)
+    steps = xp.concatenate([x[..., t : t + places] for t in range(kernel)], -3)
+    return mixed(steps, weight.swapaxes(1, 2).reshape((outputs, kernel * channels)), bias)
+
+
+ROW = Row(
+    DAPEv2,
+    (
+        DAPEv2(ALiBi(heads=3), dim=4, width=5),
+        DAPEv2(T5Bias(heads=2, buckets=6, max_distance=9), dim=3, width=3, kernel=5),
+    ),
+    "Zheng et al. 2024, arXiv:2410.04798",
+    ("Alibi_DAPEV2", "Kerple_DAPEV2", "FIRE_DAPEV2"),
+    "For DAPE where a pattern of neighbouring keys matters, as in copying.",
+)

@@ -1,0 +1,160 @@
+"""DeBERTa: content scored against a distance, and distance against content."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.positions.content_positions import queries_and_keys
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+Terms = Literal["both", "c2p", "p2c"]
+TERMS = ("both", "c2p", "p2c")
+
+
+@dataclass(frozen=True)
+class DeBERTa(Scores):
+    """score(h, m, n) = (q_m · position_keys[h, r] + k_n · position_queries[h, r]) / √(dim·(1 + terms)), r = row(m - n).
+
+    He et al. 2021, arXiv:2006.03654, eq. 4, m the query's position, n the key's. Content must be scaled alike: call
+    attention with `scale=record.scale`. Of the released code: the key's term reads the row of m - n too, where the paper
+    writes n - m; row(Δ) = clip(b(Δ) + buckets, 0, 2·buckets - 1). In v1 (`max_distance=None`) b(Δ) = Δ. In v2 and v3, with
+    mid = buckets/2, b(Δ) = Δ up to |Δ| = mid, then ±(mid + ⌈(mid-1)·ln(|Δ|/mid) / ln((max_distance-1)/mid)⌉); where the
+    logarithm meets a bucket's edge is decided in whole numbers.
+
+    dim: channels of a head.     heads: how many heads the layer has.     buckets: rows a direction (`position_buckets`; in
+    v1 `max_relative_positions`).     max_distance: where the last bucket begins, in steps; None gives each distance a row.
+    terms: "both", or "c2p" (the query's) or "p2c" (the key's) alone (`pos_att_type`).
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), whole numbers;
+    params["position_keys"] and params["position_queries"] (heads, 2·buckets, dim): the embeddings of distances times the
+    projections of the layer (`share_att_key`: those of content). Result in float32 at least. Raises ValueError or
+    TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> record = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
+    >>> params = {"position_keys": np.arange(4.0)[None, :, None]}
+    >>> q = np.full((1, 1, 1, 1), record.dim / record.scale)
+    >>> record.score(q, q.repeat(5, 2), [5], [8, 6, 5, 4, 2], params).round(12).tolist()
+    [[[[0.0, 1.0, 2.0, 3.0, 3.0]]]]
+    """
+
+    dim: int
+    heads: int
+    buckets: int = 256
+    max_distance: int | None = 512
+    terms: Terms = "both"
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        spaced = self.max_distance is not None
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            heads=_check.heads(self.heads),
+            buckets=_check.integer(
+                "buckets", self.buckets, 4 if spaced else 1, 1 << 12 if spaced else 1 << 20, even=spaced
+            ),
+            terms=_check.choice("terms", self.terms, TERMS),
+        )
+        if spaced:
+            least = self.buckets // 2 + 2
+            _check.settle(self, max_distance=_check.integer("max_distance", self.max_distance, least, 1 << 20))
+        _check.size("buckets", self.heads * 2 * self.buckets * self.dim)
+
+    @property
+    def scale(self) -> float:
+        """1/√(dim·(1 + terms)): what the logits of content are multiplied by."""
+        return 1 / math.sqrt(self.dim * (3 if self.terms == "both" else 2))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        table = (self.heads, 2 * self.buckets, self.dim)
+        named = {"c2p": "position_keys", "p2c": "position_queries"}
+        return {name: table for term, name in named.items() if self.terms in ("both", term)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), the spread from which the authors' code draws."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        row, guard = self._rows(query, key)
+        row = xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
+        total = _array.astype(guard, q.dtype)
+        if "position_keys" in learned:
+            total = total + _array.take_along(q @ _turned(learned["position_keys"], q), row)
+        if "position_queries" in learned:
+            asked = _array.take_along(k @ _turned(learned["position_queries"], k), row.swapaxes(-1, -2))
+            total = total + asked.swapaxes(-1, -2)
+        return total * self.scale
+
+    def _rows(self, query: Array, key: Array) -> tuple[Array, Array]:
+        """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
+        query, query_guard = whole("query", query)
+        key, key_guard = whole("key", key)
+        steps = -difference(query[..., :, None], key[..., None, :])[..., None, :, :]
+        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
+        xp = _array.namespace(steps)
+        if self.max_distance is None:
+            return xp.clip(steps, -self.buckets, self.buckets - 1) + self.buckets, guard
+        lookup = _array.constant(_lookup(self), steps)
+        return lookup[xp.clip(steps, -self.max_distance, self.max_distance) + self.max_distance], guard
+
+
+def _turned(table: Array, like: Array) -> Array:
+    return _array.astype(table, like.dtype).swapaxes(-1, -2)
+
+
+@_array.host
+def _lookup(record: DeBERTa) -> np.ndarray:
+    return _remembered_lookup(record.buckets, record.max_distance or 0).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _remembered_lookup(buckets: int, most: int) -> np.ndarray:
+    """The row of every distance from -most to most; shape (2·most + 1,)."""
+    mid = buckets // 2
+    edges = [*range(1, mid + 1), *(_edge(step, mid, most - 1) + 1 for step in range(mid))]
+    one_way = np.searchsorted(np.array(edges), np.arange(most + 1), side="right")
+    lookup: np.ndarray = np.clip(np.concatenate([-one_way[:0:-1], one_way]) + buckets, 0, 2 * buckets - 1)
+    lookup.setflags(write=False)
+    return lookup
+
+
+def _edge(step: int, mid: int, last: int) -> int:
+    """The greatest distance d with (d/mid)^(mid-1) ≤ (last/mid)^step, compared in whole numbers."""
+    goal = last**step * mid ** (mid - 1 - step)
+    edge: int = round(mid * (last / mid) ** (step / (mid - 1)))
+    while edge ** (mid - 1) > goal:
+        edge -= 1
+    while (edge + 1) ** (mid - 1) <= goal:
+        edge += 1
+    return edge
+
+
+ROW = Row(
+    DeBERTa,
+    (
+        DeBERTa(dim=4, heads=3, buckets=8, max_distance=20),
+        DeBERTa(dim=3, heads=2, buckets=4, max_distance=None, terms="p2c"),
+        DeBERTa(dim=4, heads=12, buckets=6, max_distance=9, terms="c2p"),
+    ),
+    "He et al. 2021, arXiv:2006.03654",
+    ("DisentangledSelfAttention", "position_buckets (DeBERTa v2, v3)", "pos_att_type"),
+    "For encoders that should weigh what a word means and how far away it stands apart from each other.",
+)

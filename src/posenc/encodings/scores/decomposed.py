@@ -1,0 +1,91 @@
+"""Decomposed relative positions: the query scores the distance along each axis of a grid by itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings import _window
+from posenc.positions.content_positions import content, placed
+from posenc.positions.coordinates import coordinates
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Decomposed(Scores):
+    """score(m, n) = Σ_a q_m · axis_a[Δ_a + size_a - 1], Δ = m - n along each axis of a grid.
+
+    Li et al. 2022, arXiv:2112.01526 (MViTv2), as in ViTDet (Li et al. 2022, arXiv:2203.16527) and SAM: the query is not
+    scaled, and the vectors are shared by all heads. Beyond the grid each axis shares its outermost distance. Tables of another
+    size come from `resize_table(axis, (old,), (new,), prefix=0, method="bilinear", antialias=False)`, rows counted 2·size - 1.
+    Keys pooled by r, as in MViTv2, stand at r·j + r - 1 on the grid of the queries.
+
+    dim: channels of a head.     size: places along each axis.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n, axes) and (*batch, m, axes), whole
+    numbers; params "axis_0", "axis_1", … (2·size_a - 1, dim), `rel_pos_h` and `rel_pos_w`. Result in float32 at least.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> params = {"axis_0": np.array([[1.0], [2.0], [3.0]]), "axis_1": np.array([[10.0], [20.0], [30.0]])}
+    >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))
+    >>> Decomposed(dim=1, size=(2, 2)).score(q, k, [[1, 0]], [[1, 0], [0, 0], [0, 1]], params).tolist()
+    [[[[22.0, 23.0, 13.0]]]]
+    """
+
+    dim: int
+    size: tuple[int, ...] = (14, 14)
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 1), size=_window.sides("size", self.size, 2))
+        _check.size("dim", sum(math.prod(shape) for shape in self.shapes.values()))
+
+    @property
+    def axes(self) -> int:
+        return len(self.size)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"axis_{axis}": (2 * size - 1, self.dim) for axis, size in enumerate(self.size)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), as transformers draws those of ViTDet; its cut at ±2 is a hundred deviations out."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k = content("q", q, self.dim), content("k", k, self.dim)
+        asked, seen = coordinates("query", query, self.axes, like=q), coordinates("key", key, self.axes, like=k)
+        total = 0.0
+        for axis, size in enumerate(self.size):
+            m, m_guard = whole("query", placed("query", asked[axis], q, -2))
+            n, n_guard = whole("key", placed("key", seen[axis], k, -2))
+            steps = -difference(m[..., :, None], n[..., None, :])[..., None, :, :]
+            row = xp.broadcast_to(xp.clip(steps, 1 - size, size - 1) + size - 1, (*q.shape[:-1], k.shape[-2]))
+            guard = (m_guard[..., :, None] + n_guard[..., None, :])[..., None, :, :]
+            products = q @ _array.astype(learned[f"axis_{axis}"], q.dtype).swapaxes(0, 1)
+            total = total + _array.take_along(products, row) + _array.astype(guard, q.dtype)
+        return total
+
+
+ROW = Row(
+    Decomposed,
+    (Decomposed(dim=4, size=(3, 4)), Decomposed(dim=3, size=(2, 3, 2))),
+    "Li et al. 2022, arXiv:2112.01526",
+    ("rel_pos_h, rel_pos_w (ViTDet, SAM)", "cal_rel_pos_spatial (MViTv2)"),
+    "For large grids, where a table of all distances would be too large and the query should choose.",
+)

@@ -1,0 +1,97 @@
+"""A bank of profiles over the distance, mixed by what stands at the query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.positions.content_positions import content, inputs, own_heads, placed
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class DistanceBank(Scores):
+    """score(h, m, n) = (x_m · weights[h]) · bank[:, m - n] for 0 ≤ m - n < extent, else 0.
+
+    The relative logits of the Inkling models, known from released code; query-dependent as Shaw et al. 2018,
+    arXiv:1803.02155, but read from x, the input of the layer, given as `hidden` with one vector a query. Inkling scales
+    its content logits by 1/d, and multiplies queries and this score by a temperature that grows with ln m; neither is
+    done here.
+
+    heads: how many heads the layer has.     model_dim: channels of the layer's input.
+    basis: how many profiles are mixed (`d_rel`).     extent: distances that a profile covers, in steps (`rel_extent`).
+
+    q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n, model_dim); positions (*batch, n) and
+    (*batch, m), whole numbers; params["weights"] (heads, model_dim, basis) and params["bank"] (basis, extent). Result in
+    float32 at least. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> record = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
+    >>> params = {"weights": np.ones((1, 1, 1)), "bank": np.array([[2.0, 3.0]])}
+    >>> q = np.zeros((1, 1, 1, 4))
+    >>> record.score(q, q.repeat(4, 2), [2], [0, 1, 2, 3], params, hidden=np.full((1, 1, 1), 10.0)).tolist()
+    [[[[0.0, 30.0, 20.0, 0.0]]]]
+    """
+
+    heads: int
+    model_dim: int
+    basis: int = 16
+    extent: int = 1024
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    reads: ClassVar = "query"
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            basis=_check.integer("basis", self.basis, 1),
+            extent=_check.integer("extent", self.extent, 1, 1 << 20),
+        )
+        _check.size("model_dim", self.heads * self.model_dim * self.basis)
+        _check.size("extent", self.basis * self.extent)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"weights": (self.heads, self.model_dim, self.basis), "bank": (self.basis, self.extent)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), the spread from which the released code draws."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
+        query, query_guard = whole("query", placed("query", query, q, -2))
+        key, key_guard = whole("key", placed("key", key, k, -2))
+        x = inputs(hidden, q, self.model_dim)
+        weights, bank = (_array.astype(learned[name], q.dtype) for name in ("weights", "bank"))
+        profiles = (x[..., None, :, :] @ weights) @ bank
+        steps = -difference(query[..., :, None], key[..., None, :])[..., None, :, :]
+        row = xp.broadcast_to(xp.clip(steps, 0, self.extent - 1), (*q.shape[:-1], k.shape[-2]))
+        inside = _array.astype((steps >= 0) & (steps < self.extent), q.dtype)
+        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
+        return _array.take_along(profiles, row) * inside + _array.astype(guard, q.dtype)
+
+
+ROW = Row(
+    DistanceBank,
+    (
+        DistanceBank(heads=3, model_dim=5, basis=2, extent=4),
+        DistanceBank(heads=2, model_dim=3, basis=1, extent=7),
+    ),
+    "no paper: released code of Inkling; query-dependent as Shaw et al. 2018, arXiv:1803.02155",
+    ("InklingRelativeLogits", "RelativeProjPositionalBias (x-transformers)"),
+    "For decoders without a rotation whose tokens should choose how far they look.",
+)

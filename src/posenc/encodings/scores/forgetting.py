@@ -1,0 +1,94 @@
+"""The forgetting gate: every token lets a part of what came before it fade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.phase import guard
+from posenc.positions.content_positions import content, inputs, own_heads, placed
+from posenc.positions.sums_between import log_sigmoid, reached, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class ForgettingGate(Scores):
+    """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l behind n, up to m: n < l ≤ m; 0 where n is not before m.
+
+    Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
+    arXiv:2503.08067) is the same with the other signs of W and c: ln σ(x) = -softplus(-x). It reads neither queries
+    nor keys but x, the input of the layer, given as `hidden` with one vector a key. Only the order of positions matters:
+    keys are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding
+    masked by a position behind every query. Packed documents need a call each.
+
+    heads: how many heads the layer has.     model_dim: channels of the layer's input.
+
+    q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, m, model_dim); positions (*batch, n) and
+    (*batch, m); params["W"] (heads, model_dim) and params["c"] (heads,). Result in float32 at least, no unit.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> q, hidden = np.zeros((1, 1, 3, 2)), np.array([[[0.0], [1.0], [-1.0]]])
+    >>> params = {"W": np.ones((1, 1)), "c": np.zeros(1)}
+    >>> ForgettingGate(heads=1, model_dim=1).score(q, q, range(3), range(3), params, hidden=hidden).round(4).tolist()
+    [[[[0.0, 0.0, 0.0], [-0.3133, 0.0, 0.0], [-1.6265, -1.3133, 0.0]]]]
+    """
+
+    heads: int
+    model_dim: int
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
+    reads: ClassVar = "key"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+        )
+        _check.size("model_dim", self.heads * self.model_dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"W": (self.heads, self.model_dim), "c": (self.heads,)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """W from N(0, 0.02²), and c = 5, so that gates stand almost open at first."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.full(self.heads, 5.0)}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        _array.of_content(q, k, *learned.values())
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
+        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        x = inputs(hidden, k, self.model_dim)
+        weight, bias = (_array.astype(learned[name], k.dtype) for name in ("W", "c"))
+        gates = log_sigmoid(x @ weight.swapaxes(0, 1) + bias).swapaxes(-1, -2)
+        gates = gates + _array.astype(spoiled(key), k.dtype)[..., None, :]
+        seen = _array.astype(reached(query, key), k.dtype)
+        upto_query = gates @ seen.swapaxes(-1, -2)
+        upto_key = gates @ _array.astype(reached(key, key), k.dtype).swapaxes(-1, -2)
+        guarded = _array.astype(guard(query), k.dtype)[..., None, :, None]
+        return (upto_query[..., :, None] - upto_key[..., None, :]) * seen[..., None, :, :] + guarded
+
+
+ROW = Row(
+    ForgettingGate,
+    (ForgettingGate(heads=3, model_dim=6), ForgettingGate(heads=2, model_dim=1)),
+    "Lin et al. 2025, arXiv:2503.02130",
+    (
+        "FoX",
+        "forgetting_attn (flash-linear-attention)",
+        "DataDependentAlibi (x-transformers)",
+        "CABLE, arXiv:2503.08067 (W and c with the other sign)",
+    ),
+    "For decoders in which the text itself should say what may be forgotten.",
+)

@@ -1,0 +1,104 @@
+"""A bias of distances whose loudness each token sets for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Biases, Claim, Params, Scores
+from posenc.encodings import _wrapped
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.positions.content_positions import inputs, queries_and_keys
+from posenc.positions.sums_between import sigmoid
+from posenc.row import Row
+
+#: The projection has four channels for each of the two gates, which are added.
+CHANNELS = 4
+
+
+@dataclass(frozen=True)
+class GatedBias(Scores):
+    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} + bias.
+
+    The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is the
+    share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of another record,
+    in WavLM T5's with 320 buckets up to 800 steps.
+
+    encoding: a record that biases, with the heads of the layer.     dim: channels of a head, of its share of x too.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, n, heads·dim); positions (*batch, n) and
+    (*batch, m), as the bias takes them; params "weight" (8, dim), "bias" (8,), "constant" (heads,), and those of the
+    bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import ALiBi
+    >>> record = GatedBias(ALiBi(heads=1, steepest=1.0), dim=1)
+    >>> params = {"weight": np.zeros((8, 1)), "bias": np.zeros(8), "constant": np.full(1, 4.0)}
+    >>> q, k, x = np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 3, 1)), np.zeros((1, 1, 1))
+    >>> record.score(q, k, [2], [0, 1, 2], params, hidden=x).tolist()  # (1/2·(1/2·4 - 1) + 2) · -1, -1/2, 0
+    [[[[-2.5, -1.25, 0.0]]]]
+    """
+
+    encoding: Biases
+    dim: int
+
+    reads: ClassVar = "query"
+
+    def __post_init__(self) -> None:
+        _wrapped.biasing(self.encoding)
+        _check.settle(self, dim=_check.integer("dim", self.dim, 1))
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return _wrapped.claims(self.encoding)
+
+    @property
+    def heads(self) -> int:
+        return self.encoding.heads
+
+    @property
+    def model_dim(self) -> int:
+        """Channels of the layer's input."""
+        return self.heads * self.dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        linear = {"weight": (2 * CHANNELS, self.dim), "bias": (2 * CHANNELS,)}
+        return {**linear, "constant": (self.heads,), **_wrapped.shapes(self.encoding)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """weight and bias uniform within ±1/√(channels of a head), PyTorch's rule, and constants of one."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        end = self.dim**-0.5
+        linear = {name: rng.uniform(-end, end, self.shapes[name]) for name in ("weight", "bias")}
+        return {**linear, "constant": np.ones(self.heads), **_wrapped.drawn(self.encoding, rng)}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        x = inputs(hidden, q, self.model_dim)
+        weight, bias, constant = (_array.astype(learned[name], q.dtype) for name in ("weight", "bias", "constant"))
+        x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)
+        channels = x @ weight.swapaxes(0, 1) + bias
+        a, b = (sigmoid(part.sum(-1)) for part in (channels[..., :CHANNELS], channels[..., CHANNELS:]))
+        gate = a * (b * constant[:, None] - 1) + 2
+        return gate[..., None] * _wrapped.matrix(self.encoding, query, key, learned, q.dtype)
+
+
+ROW = Row(
+    GatedBias,
+    (
+        GatedBias(T5Bias(heads=3, buckets=8, max_distance=20), dim=2),
+        GatedBias(ALiBi(heads=2), dim=1),
+    ),
+    "Chen et al. 2021, arXiv:2110.13900",
+    ("gru_rel_pos_linear (WavLM)", "gru_rel_pos_const (WavLM)", "grep_linear (unilm)"),
+    "For speech encoders in which a frame should say how much its surroundings matter.",
+)

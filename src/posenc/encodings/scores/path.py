@@ -1,0 +1,129 @@
+"""PaTH: every token between a key and a query reflects what the query sees of the key."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings._layers import drawn
+from posenc.phase import guard
+from posenc.positions.content_positions import inputs, queries_and_keys
+from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class PaTH(Scores):
+    """score(m, n) = (q_m·H_m … H_{n+1} k_n - q_m·k_n) / √dim, H_s = I - β_s w_s w_sᵀ for every key s with n < s ≤ m.
+
+    Yang et al. 2025, arXiv:2505.16381, as in the authors' flash-linear-attention. Both are read from x, the input of the
+    layer, given as `hidden` with one vector a key: β_s = 2σ(beta_weight·x_s + beta_bias), and w_s is silu of a filter of
+    `taps` steps over w_out·w_in·x, divided by its length. Attention adds q·k itself. A key that is not behind the query
+    scores 0. Only the order of positions matters: keys are taken by position, those of one position at once (the filter
+    reads their mean), so all keys of the sequence must be given, padding masked by a position behind every query. Packed
+    documents need a call each.
+
+    dim: channels of a head.   heads: how many heads the layer has.   model_dim: channels of the layer's input.
+    rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`conv_size`).
+    epsilon: added to the squared length by which w is divided.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
+    (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim, rank), "filter" (heads, dim, taps), "beta_weight"
+    (heads, model_dim), "beta_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError naming the argument.
+
+    >>> record = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+    >>> params = {"w_in": np.ones((1, 1)), "w_out": np.array([[[1.0], [0.0]]]), "filter": np.ones((1, 2, 1))}
+    >>> params |= {"beta_weight": np.zeros((1, 1)), "beta_bias": np.zeros(1)}  # H projects on the second channel
+    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 10.0]] * 3]]), np.ones((1, 3, 1))
+    >>> record.score(q, k, [1], [0, 1, 2], params, hidden=x).round(12).tolist()
+    [[[[-1.0, 0.0, 0.0]]]]
+    """
+
+    dim: int
+    heads: int
+    model_dim: int
+    rank: int = 32
+    taps: int = 3
+    epsilon: float = 1e-6
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    reads: ClassVar = "key"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            rank=_check.integer("rank", self.rank, 1),
+            taps=_check.integer("taps", self.taps, 1, 64),
+            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
+        )
+        _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
+        _check.size("model_dim", self.model_dim * (self.rank + self.heads))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        low = {"w_in": (self.rank, self.model_dim), "w_out": (self.heads, self.dim, self.rank)}
+        beta = {"beta_weight": (self.heads, self.model_dim), "beta_bias": (self.heads,)}
+        return {**low, "filter": (self.heads, self.dim, self.taps), **beta}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as the layers of the authors' code start."""
+        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        x = inputs(hidden, k, self.model_dim)
+        learned = {name: _array.astype(value, k.dtype) for name, value in learned.items()}
+        w, beta = self._directions(x, key, learned), self._strengths(x, learned)
+        # What the reflections take from a key is u = A⁻¹ β w·k, A = I + β (w·w) below the diagonal of the keys' order: the
+        # reflection at s acts on what those before it have left. Before its own key nothing is taken, so one A serves all.
+        turned, place = w.swapaxes(-1, -2), _array.arange(k.shape[-2], k)
+        unit, later = _array.astype(place[:, None] == place, k.dtype), _by_head(reached(key, key) == 0, k)
+        chain = unit + beta * (w @ turned) * later.swapaxes(-1, -2)
+        taken = xp.linalg.solve(chain, beta * (w @ k.swapaxes(-1, -2)) * later.swapaxes(-1, -2))
+        seen = (q @ turned) * _by_head(reached(query, key), q)
+        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
+        return guarded - (seen @ taken) / math.sqrt(self.dim)
+
+    def _directions(self, x: Array, key: Array, learned: Params) -> Array:
+        """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
+        xp = _array.namespace(x)
+        low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
+        filtered = over_keys(low, key, learned["filter"])
+        filtered = filtered * sigmoid(filtered)
+        return filtered / xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
+
+    def _strengths(self, x: Array, learned: Params) -> Array:
+        """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
+        logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
+        return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
+
+
+def _by_head(pairs: Array, like: Array) -> Array:
+    """Truth values of pairs as numbers, with an axis for the heads."""
+    return _array.astype(pairs, like.dtype)[..., None, :, :]
+
+
+ROW = Row(
+    PaTH,
+    (
+        PaTH(dim=4, heads=3, model_dim=6, rank=2),
+        PaTH(dim=3, heads=2, model_dim=5, rank=4, taps=2, epsilon=0.01),
+    ),
+    "Yang et al. 2025, arXiv:2505.16381",
+    ("PaTHAttention (flash-linear-attention)",),
+    "For decoders that must follow state along a text, such as who holds what, in place of a rotation.",
+)

@@ -1,0 +1,123 @@
+"""Path-integral GRAPE: what a query forgets of a key is added up over the keys between them, each turned to its place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine, guard
+from posenc.positions.content_positions import content, inputs_of_both, own_heads, placed
+from posenc.positions.sums_between import log_sigmoid, reached, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class PathGRAPE(Scores):
+    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l / rms.
+
+    GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns channel
+    i + width/2 towards channel i by l radians, every pair alike; the query is not turned, so that places count and not
+    differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a query, and
+    behind these a vector a key. Keys are taken by position, so all keys of the sequence must be given, padding masked by a
+    position behind every query. Packed documents need a call each.
+
+    heads: how many heads the layer has.     model_dim: channels of the layer's input.
+    width: channels of a head's p (`p_head_dim`), even.     epsilon: added to the mean square that p̂ is divided by.
+
+    q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n + m, model_dim); positions (*batch, n) and
+    (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or TypeError naming
+    the argument.
+
+    >>> record = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
+    >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
+    >>> record.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # slope 1/256, gates of 1/2
+    [[[[-0.005415, -0.002708, 0.0]]]]
+    """
+
+    heads: int
+    model_dim: int
+    width: int = 8
+    epsilon: float = 2.0**-23
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "learned"})
+    reads: ClassVar = "both"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            width=_check.integer("width", self.width, 2, even=True),
+            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
+        )
+        _check.size("model_dim", self.heads * self.width * self.model_dim)
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """A radian a place for every pair."""
+        return Geometric(self.width, 1.0)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"W": (self.heads, self.width, self.model_dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 1/(4·model_dim)), as the authors' model draws its projections."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {"W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(self.shapes["W"])}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        xp = _array.of_content(q, k, *learned.values())
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
+        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        asked, seen = inputs_of_both(hidden, q, k, self.model_dim)
+        weight = _array.astype(learned["W"], q.dtype).swapaxes(-1, -2)
+        asked, seen = (part[..., None, :, :] @ weight for part in (asked, seen))
+        seen = seen / xp.sqrt((seen * seen).sum(-1)[..., None] / self.width + self.epsilon)
+        gates = log_sigmoid(asked @ self._turned(seen, key).swapaxes(-1, -2) / self.width)
+        gates = gates * _array.constant(_slopes(self), q, q.dtype)[:, None, None]
+        passed = gates * _by_head(reached(query, key), q)
+        after = _by_head(reached(key, key) == 0, q).swapaxes(-1, -2)  # [l, n]: key l lies after key n
+        return passed @ after + _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
+
+    def _turned(self, x: Array, key: Array) -> Array:
+        """x: (*batch, heads, m, width), each key by its place in radians, backwards."""
+        half = self.width // 2
+        cos, sin = (wave[..., None, :, :] for wave in cosine_sine(key, self.frequencies, dtype=x.dtype))
+        first, second = x[..., :half], x[..., half:]
+        return _array.namespace(x).concatenate([first * cos + second * sin, second * cos - first * sin], -1)
+
+
+def _by_head(which: Array, like: Array) -> Array:
+    return _array.astype(which, like.dtype)[..., None, :, :]
+
+
+@_array.host
+def _slopes(record: PathGRAPE) -> np.ndarray:
+    return ALiBi(heads=record.heads).slopes()
+
+
+ROW = Row(
+    PathGRAPE,
+    (
+        PathGRAPE(heads=3, model_dim=6, width=4),
+        PathGRAPE(heads=2, model_dim=4, width=2, epsilon=0.01),
+    ),
+    "Zhang et al. 2025, arXiv:2512.07805",
+    ("GRAPE-AP", "GRAPE additive, path integral"),
+    "For decoders whose queries should say what of the way to a key counts, as a gate for each row does.",
+)

@@ -1,0 +1,91 @@
+"""A forgetting gate of its own for every query: each row says what it forgets of each token before it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.phase import guard
+from posenc.positions.content_positions import content, inputs_of_both, own_heads, placed
+from posenc.positions.sums_between import from_last, log_sigmoid, reached, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class RowGate(Scores):
+    """score(h, m, n) = Σ ln σ(W_h x_m · U_h x_l / √width) over the keys l from n up to, but not at, m: n ≤ l < m.
+
+    `PerRowDataDependentAlibi` of x-transformers, after the forgetting gate of Lin et al. 2025, arXiv:2503.02130; no paper has
+    it. x is the input of the layer, given as `hidden`: a vector a query, and behind these a vector a key. Only the order of
+    positions matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must be
+    given, padding masked by a position behind every query. Packed documents need a call each.
+
+    heads: how many heads the layer has.     model_dim: channels of the layer's input.
+    width: channels of what a gate compares (`dim_head`).
+
+    q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n + m, model_dim); positions (*batch, n) and
+    (*batch, m); params["W"] and params["U"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or
+    TypeError naming the argument.
+
+    >>> q, k, hidden = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 4, 2)), np.array([[[1.0], [0.0], [1.0], [5.0], [5.0]]])
+    >>> params = {"W": np.ones((1, 1, 1)), "U": np.ones((1, 1, 1))}
+    >>> RowGate(heads=1, model_dim=1, width=1).score(q, k, [2], range(4), params, hidden=hidden).round(4).tolist()
+    [[[[-1.0064, -0.3133, 0.0, 0.0]]]]
+    """
+
+    heads: int
+    model_dim: int
+    width: int = 8
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
+    reads: ClassVar = "both"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            width=_check.integer("width", self.width, 1),
+        )
+        _check.size("model_dim", self.heads * self.width * self.model_dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"W": (self.heads, self.width, self.model_dim), "U": (self.heads, self.width, self.model_dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Uniform within ±1/√model_dim, PyTorch's rule, as the layer of x-transformers starts."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        end = self.model_dim**-0.5
+        return {name: rng.uniform(-end, end, shape) for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        _array.of_content(q, k, *learned.values())
+        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
+        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        asked, seen = inputs_of_both(hidden, q, k, self.model_dim)
+        w, u = (_array.astype(learned[name], q.dtype).swapaxes(-1, -2) for name in ("W", "U"))
+        logits = (asked[..., None, :, :] @ w) @ (seen[..., None, :, :] @ u).swapaxes(-1, -2)
+        gates = log_sigmoid(logits / math.sqrt(self.width))
+        ahead = reached(key, query).swapaxes(-1, -2)  # keys at the query's own position too
+        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
+        return from_last(gates * _array.astype(ahead == 0, q.dtype)[..., None, :, :], key) + guarded
+
+
+ROW = Row(
+    RowGate,
+    (RowGate(heads=3, model_dim=6, width=2), RowGate(heads=2, model_dim=3, width=4)),
+    "no paper: x-transformers, after Lin et al. 2025, arXiv:2503.02130",
+    ("PerRowDataDependentAlibi (x-transformers)",),
+    "For a forgetting gate in which each query should decide what it forgets.",
+)

@@ -1,0 +1,141 @@
+"""Selective RoPE: tokens choose the angles by which queries and keys turn, and the angles add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.encodings._layers import drawn
+from posenc.encodings.scores._turned import added
+from posenc.frequencies import Geometric
+from posenc.phase import guard
+from posenc.positions.content_positions import inputs, queries_and_keys
+from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class SelectiveRoPE(Scores):
+    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or before.
+
+    Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over w_out·w_in·x̂_l, and
+    x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it divided by its length. R turns
+    pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Only the order of positions matters:
+    keys are taken by position, those of one position at once (the filter reads their mean), so all keys of the sequence must
+    be given, padding masked by a position behind every query. Packed documents need a call each.
+
+    dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input, a multiple of heads.
+    rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`d_conv`).
+    base: of the factors that angles are multiplied by (`temp_theta`).   gated: φ times a gate σ(gate·x̂ + bias) a head.
+    epsilon: added to the squared length by which x̂ is divided.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
+    (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim/2, rank), "filter" (heads, dim/2, taps), with a gate
+    "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError.
+
+    >>> record = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+    >>> params = {"w_in": np.ones((1, 1)), "w_out": np.full((1, 1, 1), np.pi / 2), "filter": np.ones((1, 1, 1))}
+    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))  # a quarter turn a key
+    >>> record.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+    [[[[-2.0, -2.0, 0.0]]]]
+    """
+
+    dim: int
+    heads: int
+    model_dim: int
+    rank: int = 16
+    taps: int = 4
+    base: float = 500_000.0
+    gated: bool = False
+    epsilon: float = 1e-6
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    reads: ClassVar = "key"
+    gathers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 2, even=True),
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 1),
+            rank=_check.integer("rank", self.rank, 1),
+            taps=_check.integer("taps", self.taps, 1, 64),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+            gated=_check.truth("gated", self.gated),
+            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
+        )
+        if self.model_dim % self.heads:
+            raise ValueError(
+                f"model_dim must be a multiple of heads={self.heads}; got {self.model_dim}. Widen the layer."
+            )
+        _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
+        _check.size("model_dim", self.model_dim * (self.rank + self.heads))
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """What the angles of each pair are multiplied by."""
+        return Geometric(self.dim, self.base)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        pairs = self.dim // 2
+        low = {"w_in": (self.rank, self.model_dim), "w_out": (self.heads, pairs, self.rank)}
+        gate = {"gate_weight": (self.heads, self.model_dim), "gate_bias": (self.heads,)} if self.gated else {}
+        return {**low, "filter": (self.heads, pairs, self.taps), **gate}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as the layers of the authors' code start."""
+        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        _array.of_content(q, k, *learned.values())
+        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        x = inputs(hidden, k, self.model_dim)
+        angles = self._angles(x, key, {name: _array.astype(value, k.dtype) for name, value in learned.items()})
+        there, here = (
+            _array.astype(reached(places, key), x.dtype)[..., None, :, :] @ angles
+            for x, places in ((q, query), (k, key))
+        )
+        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
+        return guarded + added(q, k, there, here)
+
+    def _angles(self, x: Array, key: Array, learned: Params) -> Array:
+        """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
+        xp = _array.namespace(x)
+        parts = x.reshape((*x.shape[:-1], self.heads, self.model_dim // self.heads))
+        parts = parts / xp.sqrt((parts * parts).sum(-1)[..., None] + self.epsilon)
+        x = parts.reshape(x.shape)
+        low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
+        angles = over_keys(low, key, learned["filter"])
+        if self.gated:
+            gates = x @ learned["gate_weight"].swapaxes(0, 1) + learned["gate_bias"]
+            angles = angles * sigmoid(gates.swapaxes(-1, -2))[..., None]
+        return angles * _array.constant(_rates(self), x, x.dtype)
+
+
+@_array.host
+def _rates(record: SelectiveRoPE) -> np.ndarray:
+    return record.frequencies.radians()
+
+
+ROW = Row(
+    SelectiveRoPE,
+    (
+        SelectiveRoPE(dim=4, heads=2, model_dim=12, rank=8),
+        SelectiveRoPE(dim=2, heads=3, model_dim=12, rank=2, taps=2, base=100.0, gated=True, epsilon=1e-5),
+    ),
+    "Movahedi et al. 2025, arXiv:2511.17388",
+    ("SelectiveRoPE (selective-rope)",),
+    "For decoders whose tokens should decide how far apart they are, as gates do, by angles in place of decay.",
+)

@@ -1,0 +1,96 @@
+"""Relative position representations: a learned vector a clipped distance, for keys and for values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.positions.content_positions import content, placed
+from posenc.positions.distance import difference
+from posenc.positions.whole_positions import whole
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class Shaw(Scores):
+    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m, -clip, clip) + clip.
+
+    Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position and m
+    the query's. The vectors are shared by all heads, as in §3.3.
+
+    dim: channels of a head.     clip: the distance from which on all are alike, in steps.
+
+    q: (*batch, heads, n, dim); positions (*batch, n) and (*batch, m), whole numbers; params["relative_keys"] and
+    params["relative_values"] (2·clip+1, dim), row `clip` for distance 0. Results are float32 at least.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    >>> import numpy as np
+    >>> params = {"relative_keys": np.eye(3, 4), "relative_values": np.eye(3, 4)}
+    >>> q = np.array([[[[1.0, 2.0, 3.0, 4.0]]]])
+    >>> Shaw(dim=4, clip=1).score(q, q.repeat(4, 2), [5], [2, 4, 5, 6], params).tolist()
+    [[[[0.5, 0.5, 1.0, 1.5]]]]
+    """
+
+    dim: int
+    clip: int = 16
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+
+    def __post_init__(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 1), clip=_check.integer("clip", self.clip, 0, 1 << 20))
+        _check.size("clip", (2 * self.clip + 1) * self.dim)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        rows = 2 * self.clip + 1
+        return {"relative_keys": (rows, self.dim), "relative_values": (rows, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Uniform with variance 2 / (rows + dim): the paper names no distribution, this is its framework's default."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        limit = math.sqrt(6 / (2 * self.clip + 1 + self.dim))
+        return {name: rng.uniform(-limit, limit, shape) for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        table = self.checked(params)["relative_keys"]
+        q, k = content("q", q, self.dim), content("k", k, self.dim)
+        _array.of_content(q, k, table)
+        row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
+        products = q @ _array.astype(table, q.dtype).swapaxes(0, 1)
+        row = _array.namespace(q).broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
+        return _array.take_along(products, row) / math.sqrt(self.dim) + _array.astype(guard, q.dtype)
+
+    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
+        table = self.checked(params)["relative_values"]
+        xp = _array.namespace(_array.floats("weights", weights), table)
+        weights = content("weights", weights, weights.shape[-1] if weights.ndim else 0)
+        row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
+        # Weights of equal distance are summed first: no vector is made for each pair of positions.
+        weights = weights + _array.astype(guard, weights.dtype)
+        shares = _array.sum_along(weights, xp.broadcast_to(row, weights.shape), 2 * self.clip + 1)
+        return shares @ _array.astype(table, weights.dtype)
+
+    def _rows(self, query: Array, key: Array) -> tuple[Array, Array]:
+        """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
+        query, query_guard = whole("query", query)
+        key, key_guard = whole("key", key)
+        steps = difference(query[..., :, None], key[..., None, :])[..., None, :, :]
+        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
+        return _array.namespace(steps).clip(steps, -self.clip, self.clip) + self.clip, guard
+
+
+ROW = Row(
+    Shaw,
+    (Shaw(dim=4), Shaw(dim=6, clip=2)),
+    "Shaw et al. 2018, arXiv:1803.02155",
+    ("relative_key", "RelativeKeyPosition", "max_relative_position (tensor2tensor)"),
+    "For short sequences whose near neighbours differ in meaning, at the price of a score and a value for each.",
+)

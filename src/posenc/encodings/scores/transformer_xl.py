@@ -1,0 +1,106 @@
+"""Transformer-XL: a sinusoid of the distance, scored by what the query asks and by what every query asks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Claim, Params, Scores
+from posenc.frequencies import Geometric
+from posenc.phase import cosine_sine
+from posenc.positions.content_positions import own_heads, placed
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class TransformerXL(Scores):
+    """score(m, n) = (q_m · r_{m-n}W_R + u · k_n + v · r_{m-n}W_R) / √dim, the terms b, c and d of the source.
+
+    Dai et al. 2019, arXiv:1901.02860, §3.3. r_p is the sinusoid (sin ω_0p … sin ω_{w-1}p, cos ω_0p … cos ω_{w-1}p) of width
+    model_dim = 2w, ω_i = base^(-2i/model_dim); m is the query's position, n the key's; term a, q·k, is attention's own.
+
+    dim: channels of a head.     heads: how many heads the layer has.     model_dim: width of the sinusoid, even.
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), any, also fractions;
+    params["W_R"] (heads, model_dim, dim), params["u"] and params["v"] (heads, dim). Result in float32 at least.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> import numpy as np
+    >>> record = TransformerXL(dim=2, heads=1, model_dim=2)
+    >>> params = {"W_R": np.eye(2)[None], "u": np.zeros((1, 2)), "v": np.zeros((1, 2))}
+    >>> q = np.array([[[[2**0.5, 0.0]]]])
+    >>> record.score(q, q.repeat(3, 2), [3], [1, 2, 3], params).round(4).tolist()  # sin 2, sin 1, sin 0
+    [[[[0.9093, 0.8415, 0.0]]]]
+    """
+
+    dim: int
+    heads: int
+    model_dim: int
+    base: float = 10_000.0
+
+    claims: ClassVar[frozenset[Claim]] = frozenset(
+        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
+    )
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            dim=_check.integer("dim", self.dim, 1),
+            heads=_check.heads(self.heads),
+            model_dim=_check.integer("model_dim", self.model_dim, 2, even=True),
+            base=_check.real("base", self.base, 0.0, 1e30, above=True),
+        )
+        _check.size("model_dim", self.heads * self.model_dim * self.dim)
+        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
+
+    @cached_property
+    def frequencies(self) -> Geometric:
+        """How fast each pair of the sinusoid turns."""
+        return Geometric(self.model_dim, self.base)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"W_R": (self.heads, self.model_dim, self.dim), "u": (self.heads, self.dim), "v": (self.heads, self.dim)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """N(0, 0.02²), as the authors' code draws them."""
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        learned = self.checked(params)
+        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
+        xp = _array.of_content(q, k, *learned.values())
+        projection, u, v = (_array.astype(learned[name], q.dtype) for name in ("W_R", "u", "v"))
+        asked = (q + v[:, None, :]) @ projection.swapaxes(-1, -2)
+        asked_sine, asked_cosine = asked[..., : self.model_dim // 2], asked[..., self.model_dim // 2 :]
+        # r of a difference is a rotation of r of the key, so the query's position turns what is asked, and no vector
+        # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin n.
+        cosine, sine = self._waves("query", query, q)
+        of_cosine = asked_sine * sine + asked_cosine * cosine
+        of_sine = asked_cosine * sine - asked_sine * cosine
+        cosine, sine = self._waves("key", key, k)
+        seen = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
+        return (seen + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
+
+    def _waves(self, name: str, positions: Array, x: Array) -> tuple[Array, Array]:
+        """Cosine and sine of every position and frequency, with an axis for the heads."""
+        cosine, sine = cosine_sine(placed(name, positions, x, -2), self.frequencies, dtype=x.dtype)
+        return cosine[..., None, :, :], sine[..., None, :, :]
+
+
+ROW = Row(
+    TransformerXL,
+    (TransformerXL(dim=4, heads=3, model_dim=8), TransformerXL(dim=6, heads=2, model_dim=10, base=100.0)),
+    "Dai et al. 2019, arXiv:1901.02860",
+    ("RelPartialLearnableMultiHeadAttn", "XLNetRelativeAttention", "RelPositionMultiHeadedAttention (Conformer)"),
+    "For models with a memory of earlier segments, and speech encoders.",
+)

@@ -1,0 +1,55 @@
+"""Dynamic NTK interpolation, for one stated length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric, powers
+from posenc.frequencies.scalings.ntk_aware import with_base_stretched
+from posenc.frequencies.scalings.scaling import Scaling, places, stretch, wider_than_two
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class DynamicNTK(Scaling):
+    """base' = base · (factor·N/L - (factor - 1))^(d/(d-2)) for N = max(length, original) and L = original.
+
+    emozilla's formula, in Peng et al. 2023, arXiv:2309.00071, §3.3; rope_type "dynamic" of transformers. Released code
+    takes N from the longest row seen in a batch, so that one row changes another and cached keys go stale; here it is
+    stated. vLLM's "dynamic" is length = factor · original.
+
+    factor: from 1.   original: the trained length.   length: the length to serve; up to `original` nothing changes.
+    numerics="float32" follows transformers for a length that is a plain integer.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), DynamicNTK(factor=2.0, original=100, length=150)).radians().tolist()
+    [1.0, 0.005]
+    """
+
+    factor: float
+    original: int
+    length: int
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            factor=stretch(self.factor),
+            original=places("original", self.original),
+            length=places("length", self.length),
+        )
+
+    def fits(self, ladder: Geometric) -> None:
+        wider_than_two(ladder, "DynamicNTK")
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        factor, length = Decimal(self.factor), Decimal(max(self.length, self.original))
+        whole = EXACT.divide(EXACT.multiply(factor, length), Decimal(self.original))
+        return with_base_stretched(ladder, EXACT.subtract(whole, EXACT.subtract(factor, Decimal(1))))
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        by = (self.factor * max(self.length, self.original) / self.original) - (self.factor - 1)
+        return 1.0 / powers(ladder.base * by ** (ladder.dim / (ladder.dim - 2)), ladder, like)

@@ -1,0 +1,36 @@
+"""Position interpolation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class Linear(Scaling):
+    """ω' = ω / factor: as if every position were divided by the factor.
+
+    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation). factor: new length / trained length, from 1.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), Linear(factor=2.0)).radians().tolist()
+    [0.5, 0.005]
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        _check.settle(self, factor=stretch(self.factor))
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return tuple(EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact())
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        return ladder.float32(like) / self.factor

@@ -1,0 +1,72 @@
+"""The scaling of Llama 3.1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
+from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.phase.frequencies import EXACT, TWO_PI
+
+
+@dataclass(frozen=True)
+class Llama3(Scaling):
+    """ω' = ω/factor for wavelengths above original/low, ω below original/high, and between (1 - γ)·ω/factor + γ·ω.
+
+    γ = (original/λ - low)/(high - low) for the wavelength λ = 2π/ω. Released with Llama 3.1 (Grattafiori et al. 2024,
+    arXiv:2407.21783); rope_type "llama3" of transformers, whose fields are `low_freq_factor` and `high_freq_factor`.
+
+    factor: from 1; 8 in Llama 3.1, 32 in Llama 3.2.   original: the trained length.   low ≤ high: where both are equal
+    (Llama 4 Scout) nothing is blended. Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), Llama3(factor=4.0, original=1000)).radians().round(6).tolist()
+    [1.0, 0.003979]
+    """
+
+    factor: float = 8.0
+    original: int = 8192
+    low: float = 1.0
+    high: float = 4.0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            factor=stretch(self.factor),
+            original=places("original", self.original),
+            low=_check.real("low", self.low, 0.0, 1e9, above=True),
+            high=_check.real("high", self.high, 0.0, 1e9, above=True),
+        )
+        if self.low > self.high:
+            raise ValueError(
+                f"low must be at most high; got low={self.low}, high={self.high}. Wavelengths above original/low are "
+                "stretched, those below original/high are not."
+            )
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in ladder.exact())
+
+    def _share(self, frequency: Decimal) -> Decimal:
+        """γ: how much of the pair stays as it was."""
+        rotations = EXACT.divide(EXACT.multiply(Decimal(self.original), frequency), TWO_PI)
+        low, high = Decimal(self.low), Decimal(self.high)
+        if low == high:
+            return Decimal(int(rotations >= low))
+        return clipped(EXACT.divide(EXACT.subtract(rotations, low), EXACT.subtract(high, low)))
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        xp, frequencies = _array.namespace(like), ladder.float32(like)
+        wavelengths = 2 * math.pi / frequencies
+        slow = wavelengths > self.original / self.low
+        scaled = xp.where(slow, frequencies / self.factor, frequencies)
+        if self.low == self.high:  # the blend would divide by zero, and no wavelength lies between
+            return scaled
+        share = (self.original / wavelengths - self.low) / (self.high - self.low)
+        mixed = (1 - share) * scaled / self.factor + share * scaled
+        between = ~(wavelengths < self.original / self.high) & ~slow
+        return xp.where(between, mixed, scaled)

@@ -1,0 +1,94 @@
+"""LongRoPE, for one stated length."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, Scaling, places, stretch
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class LongRoPE(Scaling):
+    """ω'_i = ω_i / f_i, with f = long for a length above `original`, else short; the lists are found by search.
+
+    Ding et al. 2024, arXiv:2402.13753; rope_type "longrope" ("su" in old files) of transformers, which switches lists
+    in the middle of a conversation. Here the length is stated, and the record never switches.
+
+    short, long: a divisor for each pair.   original: the trained length, from 2.   length: the length to serve.
+    factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a file
+    has none.   attention: the attention factor itself, where it is given in place of the formula's.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> scaling = LongRoPE(short=(1.0, 1.0), long=(1.0, 5.0), original=4096, length=10_000, factor=32.0)
+    >>> Rescaled(Geometric(dim=4), scaling).radians().tolist(), round(scaling.attention_factor, 4)
+    ([1.0, 0.002], 1.1902)
+    """
+
+    short: tuple[float, ...]
+    long: tuple[float, ...]
+    original: int
+    length: int
+    factor: float
+    attention: float | None = None
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            short=_divisors("short", self.short),
+            long=_divisors("long", self.long),
+            original=places("original", self.original, least=2),
+            length=places("length", self.length),
+            factor=stretch(self.factor),
+        )
+        if self.attention is not None:
+            _check.settle(self, attention=_check.real("attention", self.attention, 0.0, 1e6, above=True))
+
+    def fits(self, ladder: Geometric) -> None:
+        for name in ("short", "long"):
+            if len(getattr(self, name)) != ladder.pairs:
+                raise ValueError(
+                    f"{name} must have a divisor for each of {ladder.pairs} pairs; got {len(getattr(self, name))}. "
+                    "Give the list of this width."
+                )
+
+    @property
+    def divisors(self) -> tuple[float, ...]:
+        """The list for this length."""
+        return self.long if self.length > self.original else self.short
+
+    @property
+    def attention_factor(self) -> float:
+        if self.attention is not None:
+            return self.attention
+        return 1.0 if self.factor <= 1.0 else math.sqrt(1 + math.log(self.factor) / math.log(self.original))
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        pairs = zip(ladder.exact(), self.divisors, strict=True)
+        return tuple(EXACT.divide(frequency, Decimal(divisor)) for frequency, divisor in pairs)
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        divisors = _array.constant(_single(self), like, _array.dtype_of("float32", like))
+        return 1.0 / (divisors * ladder.powers(like))
+
+
+@_array.host
+def _single(scaling: LongRoPE) -> np.ndarray:
+    return np.array(scaling.divisors, np.float32)
+
+
+def _divisors(name: str, values: Any) -> tuple[float, ...]:
+    if not isinstance(values, tuple | list) or not values:
+        raise TypeError(
+            f"{name} must be a tuple of numbers, one for each pair; got {_check.shown(values)}. Give the list of the file."
+        )
+    return tuple(_check.real(name, value, 0.0, LARGEST_FACTOR, above=True) for value in values)

@@ -1,0 +1,49 @@
+"""NTK-aware interpolation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric, powers
+from posenc.frequencies.scalings.scaling import Scaling, stretch, wider_than_two
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class NTKAware(Scaling):
+    """base' = base · factor^(d/(d-2)): the slowest pair is slowed by the factor, the fastest not at all.
+
+    bloc97's formula, in Peng et al. 2023, arXiv:2309.00071, §3.1. Elsewhere: `base_rescale_factor` (x-transformers),
+    `theta_rescale_factor` (rotary-embedding-torch), `alpha` (vLLM, HunYuan). diffusers' `ntk_factor` has no exponent:
+    that is a plain RoPE with another base. factor: from 1. Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), NTKAware(factor=2.0)).radians().tolist()
+    [1.0, 0.005]
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        _check.settle(self, factor=stretch(self.factor))
+
+    def fits(self, ladder: Geometric) -> None:
+        wider_than_two(ladder, "NTKAware")
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return with_base_stretched(ladder, Decimal(self.factor))
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        return 1.0 / powers(ladder.base * self.factor ** (ladder.dim / (ladder.dim - 2)), ladder, like)
+
+
+def with_base_stretched(ladder: Geometric, by: Decimal) -> tuple[Decimal, ...]:
+    """The frequencies of the base multiplied by `by`^(d/(d-2)): each times by^(-2i/(d-2))."""
+    logarithm = EXACT.divide(EXACT.ln(by), Decimal(ladder.dim - 2))
+    return tuple(
+        EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(logarithm, Decimal(-2 * pair))))
+        for pair, frequency in enumerate(ladder.exact())
+    )

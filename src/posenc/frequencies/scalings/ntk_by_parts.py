@@ -1,0 +1,66 @@
+"""NTK-by-parts interpolation, with the paper's ramp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.phase.frequencies import EXACT, TWO_PI
+
+
+@dataclass(frozen=True)
+class NTKByParts(Scaling):
+    """ω' = (1 - γ)·ω/factor + γ·ω, where γ rises from 0 at α to 1 at β rotations, r = original·ω/2π of them.
+
+    Peng et al. 2023, arXiv:2309.00071, §3.2: the ramp is linear in the rotations of a pair over the trained length. All
+    released code of YaRN has it linear in the index of the pair instead (`YaRN`), which is another function.
+
+    factor: from 1.   original: the trained length.   alpha, beta: rotations, α < β; the paper's values for LLaMA.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), NTKByParts(factor=4.0, original=1000)).radians().round(6).tolist()
+    [1.0, 0.002643]
+    """
+
+    factor: float
+    original: int
+    alpha: float = 1.0
+    beta: float = 32.0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            factor=stretch(self.factor),
+            original=places("original", self.original),
+            alpha=_check.real("alpha", self.alpha, 0.0, 1e9),
+            beta=_check.real("beta", self.beta, 0.0, 1e9, above=True),
+        )
+        if self.alpha >= self.beta:
+            raise ValueError(
+                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns are "
+                "slowed, those of more than beta are not."
+            )
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in ladder.exact())
+
+    def _share(self, frequency: Decimal) -> Decimal:
+        """γ: how much of the pair stays as it was."""
+        rotations = EXACT.divide(EXACT.multiply(Decimal(self.original), frequency), TWO_PI)
+        alpha, beta = Decimal(self.alpha), Decimal(self.beta)
+        return clipped(EXACT.divide(EXACT.subtract(rotations, alpha), EXACT.subtract(beta, alpha)))
+
+
+def clipped(share: Decimal) -> Decimal:
+    """The share, at least 0 and at most 1."""
+    return min(max(share, Decimal(0)), Decimal(1))
+
+
+def blended(frequency: Decimal, factor: float, share: Decimal) -> Decimal:
+    """share of the frequency as it was, the rest of it slowed by the factor."""
+    slowed = EXACT.divide(EXACT.multiply(EXACT.subtract(Decimal(1), share), frequency), Decimal(factor))
+    return EXACT.add(slowed, EXACT.multiply(share, frequency))

@@ -1,0 +1,36 @@
+"""NTK-RoPE-fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class NTKFixed(Scaling):
+    """ω' = (base · factor)^(-2i/d) · factor^(-2/d): pair i is slowed by factor^(2(i+1)/d), the last by the factor itself.
+
+    Su 2023, kexue.fm/archives/9706 (NTK-RoPE-fixed); "ntk" of vLLM without `mixed_b`. Where NTKAware leaves the fastest
+    pair alone, this slows every pair. factor: from 1. Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), NTKFixed(factor=4.0)).radians().tolist()
+    [0.5, 0.0025]
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        _check.settle(self, factor=stretch(self.factor))
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        step = EXACT.divide(EXACT.ln(Decimal(self.factor)), Decimal(ladder.dim))
+        return tuple(
+            EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(step, Decimal(-2 * (pair + 1)))))
+            for pair, frequency in enumerate(ladder.exact())
+        )

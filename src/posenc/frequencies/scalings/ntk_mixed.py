@@ -1,0 +1,43 @@
+"""NTK-RoPE-mixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from posenc import _check
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class NTKMixed(Scaling):
+    """ω' = ω · exp(-a·(i+1)^b) with a = ln factor / (d/2)^b: the last pair is slowed by the factor, whatever b.
+
+    Su 2023, kexue.fm/archives/9706 (NTK-RoPE-mixed); "ntk" of vLLM with `mixed_b`. b = 1 is NTKFixed, b = 0 slows every
+    pair alike; the author's published patch takes 0.75. factor: from 1.   b: from 0 to 10.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), NTKMixed(factor=4.0, b=1.0)).radians().tolist()
+    [0.5, 0.0025]
+    """
+
+    factor: float
+    b: float
+
+    def __post_init__(self) -> None:
+        _check.settle(self, factor=stretch(self.factor), b=_check.real("b", self.b, 0.0, 10.0))
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        # (i+1)^b over (d/2)^b, by way of one logarithm a pair.
+        last, whole = EXACT.ln(Decimal(ladder.pairs)), EXACT.ln(Decimal(self.factor))
+        return tuple(
+            EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(whole, self._share(pair, last).copy_negate())))
+            for pair, frequency in enumerate(ladder.exact())
+        )
+
+    def _share(self, pair: int, last: Decimal) -> Decimal:
+        distance = EXACT.subtract(EXACT.ln(Decimal(pair + 1)), last)
+        return EXACT.exp(EXACT.multiply(Decimal(self.b), distance))

@@ -1,0 +1,68 @@
+"""p-RoPE: the fastest share of the pairs turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric, powers
+from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class Proportional(Scaling):
+    """The first ⌊fraction·d/2⌋ pairs turn with the frequencies of the whole width, ω/factor; the others stand still.
+
+    Barbero et al. 2024, arXiv:2410.06205 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
+    "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the exponents
+    are those of the rotated width.
+
+    fraction: of the pairs that turn, above 0 and at most 1; at least one must.   factor: from 1, as in `Linear`.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=8), Proportional(fraction=0.5)).radians().tolist()
+    [1.0, 0.1, 0.0, 0.0]
+    """
+
+    fraction: float
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            fraction=_check.real("fraction", self.fraction, 0.0, 1.0, above=True),
+            factor=stretch(self.factor),
+        )
+
+    def fits(self, ladder: Geometric) -> None:
+        if not self.turning(ladder):
+            raise ValueError(
+                f"fraction must leave at least one of {ladder.pairs} pairs that turns; got {self.fraction}. Raise it, or "
+                "use NoPE."
+            )
+
+    def turning(self, ladder: Geometric) -> int:
+        """How many pairs turn."""
+        return int(self.fraction * ladder.dim // 2)
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        turning = self.turning(ladder)
+        kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact()[:turning]]
+        return (*kept, *(Decimal(0) for _ in range(ladder.pairs - turning)))
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        turning = 1.0 / powers(ladder.base, ladder, like, self.turning(ladder)) / self.factor
+        still = _array.constant(_still(self, ladder), like, _array.dtype_of("float32", like))
+        return _array.namespace(like).concatenate([turning, still], 0)
+
+
+@_array.host
+def _still(scaling: Proportional, ladder: Geometric) -> np.ndarray:
+    """0 for every pair that stands still."""
+    return np.zeros(ladder.pairs - scaling.turning(ladder), np.float32)

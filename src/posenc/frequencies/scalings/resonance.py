@@ -1,0 +1,62 @@
+"""Resonance RoPE."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling
+from posenc.phase.frequencies import EXACT, TWO_PI
+
+
+@dataclass(frozen=True)
+class Resonance(Scaling):
+    """ω' = 2π / round(2π/ω): every wavelength is a whole number of positions, so that later turns repeat the first.
+
+    Wang et al. 2024, arXiv:2403.00071, §4.1. scaling: what is done to the frequencies before, such as `YaRN` (the paper's
+    Resonance YaRN); None for nothing. A pair that stands still stays so. ValueError where a wavelength would round to 0.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> Rescaled(Geometric(dim=4), Resonance()).wavelengths().tolist()
+    [6.0, 628.0]
+    """
+
+    scaling: Scaling | None = None
+
+    def __post_init__(self) -> None:
+        if self.scaling is not None:
+            _check.instance("scaling", self.scaling, Scaling, "a scaling or None")
+
+    def fits(self, ladder: Geometric) -> None:
+        if self.scaling is not None:
+            self.scaling.fits(ladder)
+        if any(frequency > TWO_PI * 2 for frequency in self._before(ladder)):
+            raise ValueError(
+                f"base must leave wavelengths of half a position or more to be rounded; got {ladder.base}. Raise it."
+            )
+
+    @property
+    def attention_factor(self) -> float:
+        return 1.0 if self.scaling is None else self.scaling.attention_factor
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return tuple(_resonant(frequency) for frequency in self._before(ladder))
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        before = ladder.float32(like) if self.scaling is None else self.scaling.float32(ladder, like)
+        return 2 * math.pi / _array.namespace(like).round(2 * math.pi / before)
+
+    def _before(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        return ladder.exact() if self.scaling is None else self.scaling.exact(ladder)
+
+
+def _resonant(frequency: Decimal) -> Decimal:
+    if not frequency:
+        return frequency
+    wavelength = EXACT.divide(TWO_PI, frequency).to_integral_value(ROUND_HALF_EVEN, EXACT)
+    return EXACT.divide(TWO_PI, wavelength)

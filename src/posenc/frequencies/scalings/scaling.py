@@ -1,0 +1,109 @@
+"""Scalings: how a ladder of frequencies is changed for contexts longer than the trained one."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.phase.frequencies import Frequencies
+
+#: The largest stretch that is accepted; the longest in use is in the hundreds.
+LARGEST_FACTOR = 1e6
+#: The longest length in positions that is accepted.
+LONGEST = 2**53
+
+
+@dataclass(frozen=True)
+class Scaling(abc.ABC):
+    """Maps the frequencies of a rotation to (frequencies, attention factor): a record of plain numbers.
+
+    What depends on a length depends on the length stated in the record, never on what was computed before or beside.
+    """
+
+    @abc.abstractmethod
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        """The scaled frequencies to 100 digits, in radians a step, one for each pair of the ladder."""
+
+    @property
+    def attention_factor(self) -> float:
+        """What cosine and sine are multiplied by, so that logits are multiplied by its square."""
+        return 1.0
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        """The scaled frequencies as released models compute them in float32, beside `like`.
+
+        Where no released arithmetic is followed: the exact ones, rounded.
+        """
+        return _array.constant(_rounded(self, ladder), like, _array.dtype_of("float32", like))
+
+    def fits(self, ladder: Geometric) -> None:
+        """Raise ValueError where this scaling has no meaning for the ladder."""
+        return
+
+
+@dataclass(frozen=True)
+class Rescaled(Frequencies):
+    """The frequencies of a ladder after a scaling.
+
+    ladder: with the exponents 2i/d of a rotation and an even width. Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Linear
+    >>> Rescaled(Geometric(dim=4), Linear(factor=4.0)).radians().tolist()
+    [0.25, 0.0025]
+    """
+
+    ladder: Geometric
+    scaling: Scaling
+
+    def __post_init__(self) -> None:
+        _check.instance("ladder", self.ladder, Geometric, "a geometric ladder, Geometric(dim=64), say")
+        _check.instance("scaling", self.scaling, Scaling, "a scaling, Linear(factor=4.0), say")
+        if self.ladder.exponent != "2i/d" or self.ladder.dim % 2:
+            raise ValueError(
+                f"ladder must have the exponents 2i/d of an even width; got exponent={self.ladder.exponent!r}, "
+                f"dim={self.ladder.dim}. Scalings are defined for rotations alone."
+            )
+        self.scaling.fits(self.ladder)
+
+    @property
+    def pairs(self) -> int:
+        return self.ladder.pairs
+
+    def exact(self) -> tuple[Decimal, ...]:
+        return _remembered(self.scaling, self.ladder)
+
+    def float32(self, like: Array) -> Array:
+        return self.scaling.float32(self.ladder, like)
+
+
+def stretch(value: object) -> float:
+    """A checked factor by which the context is stretched."""
+    return _check.real("factor", value, 1.0, LARGEST_FACTOR)
+
+
+def places(name: str, value: object, least: int = 1) -> int:
+    """A checked length in positions."""
+    return _check.integer(name, value, least, LONGEST)
+
+
+def wider_than_two(ladder: Geometric, name: str) -> None:
+    """Refuse the one pair of channels for which d/(d-2) is no number."""
+    if ladder.dim < 4:
+        raise ValueError(f"dim must be at least 4 for {name}, which divides by dim-2; got {ladder.dim}. Widen it.")
+
+
+@lru_cache(maxsize=256)
+def _remembered(scaling: Scaling, ladder: Geometric) -> tuple[Decimal, ...]:
+    return scaling.exact(ladder)
+
+
+@_array.host
+def _rounded(scaling: Scaling, ladder: Geometric) -> np.ndarray:
+    return np.array([float(frequency) for frequency in _remembered(scaling, ladder)], np.float32)

@@ -1,0 +1,191 @@
+"""YaRN, as it was released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
+from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.phase.frequencies import EXACT, TWO_PI
+
+#: What the released ramp adds to its end where it has no length.
+LEAST_RAMP = 0.001
+DIALECTS = ("transformers", "megatron", "outside")
+
+
+@dataclass(frozen=True)
+class YaRN(Scaling):
+    """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
+
+    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that turns r times over the trained length; cos and sin are
+    multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors' code, which
+    every release follows; the paper's own is `NTKByParts`.
+
+    factor: from 1.   original: the trained length.   beta_fast ≥ beta_slow: rotations.
+    truncate: round the ends of the ramp outwards to whole pairs; gpt-oss does not.
+    mscale, mscale_all_dim: together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's
+    factor (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
+    attention: the attention factor itself. Files that give mscale alone mean different things: see `attention_of`.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> scaling = YaRN(factor=4.0, original=4096)
+    >>> Rescaled(Geometric(dim=8), scaling).radians().round(6).tolist(), round(scaling.attention_factor, 4)
+    ([1.0, 0.1, 0.00625, 0.00025], 1.1386)
+    """
+
+    factor: float
+    original: int
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+    attention: float | None = None
+
+    def __post_init__(self) -> None:
+        _check.settle(
+            self,
+            factor=stretch(self.factor),
+            original=places("original", self.original),
+            beta_fast=_check.real("beta_fast", self.beta_fast, 0.0, 1e9, above=True),
+            beta_slow=_check.real("beta_slow", self.beta_slow, 0.0, 1e9, above=True),
+            truncate=_check.truth("truncate", self.truncate),
+        )
+        for name in ("mscale", "mscale_all_dim"):
+            if getattr(self, name) is not None:
+                _check.settle(self, **{name: _check.real(name, getattr(self, name), 0.0, 1e3)})
+        if self.attention is not None:
+            _check.settle(self, attention=_check.real("attention", self.attention, 0.0, 1e6, above=True))
+        self._agree()
+
+    def _agree(self) -> None:
+        if self.beta_slow > self.beta_fast:
+            raise ValueError(
+                f"beta_slow must be at most beta_fast; got beta_slow={self.beta_slow}, beta_fast={self.beta_fast}. Swap them."
+            )
+        if self.original < 2 * math.pi * self.beta_slow:
+            raise ValueError(
+                f"original must be at least 2π·beta_slow, or the fastest pair is too slow for the ramp; got {self.original} "
+                f"for beta_slow={self.beta_slow}. Give the trained length."
+            )
+        if (self.mscale is None) != (self.mscale_all_dim is None):
+            raise ValueError(
+                f"mscale and mscale_all_dim must be given together; got mscale={self.mscale}, "
+                f"mscale_all_dim={self.mscale_all_dim}. Readers differ on one alone: see attention_of."
+            )
+        if self.attention is not None and self.mscale is not None:
+            raise ValueError(
+                f"attention must be given alone; got {self.attention} beside mscale={self.mscale}. Leave one out."
+            )
+
+    def fits(self, ladder: Geometric) -> None:
+        if ladder.base <= 1.0 or self._ends(ladder)[0] > self._ends(ladder)[1]:
+            raise ValueError(
+                f"base must be above 1, and so large that some pair turns at most beta_slow={self.beta_slow} times in "
+                f"{self.original} positions; got {ladder.base}. Raise it."
+            )
+
+    @property
+    def attention_factor(self) -> float:
+        if self.attention is not None:
+            return self.attention
+        if self.mscale is None or self.mscale_all_dim is None:
+            return magnitude(self.factor, 1.0)
+        return magnitude(self.factor, self.mscale) / magnitude(self.factor, self.mscale_all_dim)
+
+    @property
+    def softmax_factor(self) -> float:
+        """What DeepSeek's attention multiplies its logits by besides, m(mscale_all_dim)²; 1 without mscale_all_dim."""
+        return magnitude(self.factor, self.mscale_all_dim or 0.0) ** 2
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        low, high = self._ends(ladder)
+        length = EXACT.subtract(high, low) or Decimal(LEAST_RAMP)
+        shares = (clipped(EXACT.divide(EXACT.subtract(Decimal(i), low), length)) for i in range(ladder.pairs))
+        one = Decimal(1)
+        return tuple(
+            blended(frequency, self.factor, EXACT.subtract(one, share))
+            for frequency, share in zip(ladder.exact(), shares, strict=True)
+        )
+
+    def float32(self, ladder: Geometric, like: Array) -> Array:
+        single, factor = _array.dtype_of("float32", like), self.factor
+        kept = 1 - _array.constant(_ramp(self, ladder), like, single)
+        powers = ladder.powers(like)
+        return 1.0 / (factor * powers) * (1 - kept) + 1.0 / powers * kept
+
+    def _ends(self, ladder: Geometric) -> tuple[Decimal, Decimal]:
+        """The pairs between which the ramp rises, to 100 digits."""
+        low, high = (_pair_of(Decimal(beta), self.original, ladder) for beta in (self.beta_fast, self.beta_slow))
+        if self.truncate:
+            low, high = low.to_integral_value(ROUND_FLOOR), high.to_integral_value(ROUND_CEILING)
+        return max(low, Decimal(0)), min(high, Decimal(ladder.dim - 1))
+
+
+def magnitude(factor: float, mscale: float) -> float:
+    """m(k) = 0.1·k·ln(factor) + 1: how far logits are sharpened for a context stretched by the factor (eq. 22)."""
+    return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
+
+
+def attention_of(
+    dialect: Literal["transformers", "megatron", "outside"],
+    factor: float,
+    mscale: float | None,
+    mscale_all_dim: float | None,
+) -> float:
+    """The attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
+
+    dialect: "transformers" takes 0.1·ln(factor) + 1 unless both are given and not zero; "megatron" (and vLLM for
+    DeepSeek) reads a missing mscale as 1 and a missing mscale_all_dim as 0; "outside" (torchtitan) leaves cos and sin
+    alone and scales the softmax instead, by the square of what is 1 here.
+
+    >>> [round(attention_of(name, 40.0, 0.707, None), 4) for name in DIALECTS]
+    [1.3689, 1.2608, 1.0]
+    """
+    _check.choice("dialect", dialect, DIALECTS)
+    factor = stretch(factor)
+    if dialect == "outside":
+        return 1.0
+    if dialect == "transformers":
+        both = bool(mscale) and bool(mscale_all_dim)
+        mscale, mscale_all_dim = (mscale, mscale_all_dim) if both else (1.0, 0.0)
+    scale, of_all = 1.0 if mscale is None else mscale, 0.0 if mscale_all_dim is None else mscale_all_dim
+    return magnitude(factor, _check.real("mscale", scale, 0.0, 1e3)) / magnitude(
+        factor, _check.real("mscale_all_dim", of_all, 0.0, 1e3)
+    )
+
+
+def _pair_of(rotations: Decimal, original: int, ladder: Geometric) -> Decimal:
+    """c(r): the pair, between whole ones, that turns so many times over the trained length."""
+    turns = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
+    return EXACT.divide(
+        EXACT.multiply(Decimal(ladder.dim), turns), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(ladder.base)))
+    )
+
+
+@_array.host
+def _ramp(scaling: YaRN, ladder: Geometric) -> np.ndarray:
+    """ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
+
+    def pair_of(rotations: float) -> float:
+        turns = math.log(scaling.original / (rotations * 2 * math.pi))
+        return (ladder.dim * turns) / (2 * math.log(ladder.base))
+
+    low, high = pair_of(scaling.beta_fast), pair_of(scaling.beta_slow)
+    if scaling.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, ladder.dim - 1)
+    if low == high:
+        high += LEAST_RAMP
+    ramp: np.ndarray = (np.arange(ladder.pairs, dtype=np.float32) - np.float32(low)) / np.float32(high - low)
+    ramp = np.clip(ramp, np.float32(0), np.float32(1))
+    return ramp

@@ -1,0 +1,226 @@
+"""Which position a printed value of the encoding belongs to, under a stated convention or a search over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from itertools import product
+
+import numpy as np
+
+from posenc import _check
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.inspect import _text
+from posenc.inspect.course.branches import Wave, blocks
+from posenc.inspect.course.errata import ERRATA
+from posenc.inspect.sinusoid_channels import needed
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed value: its dimension, the number, and one unit of its last digit, within which a value counts as it."""
+
+    dimension: int
+    text: str
+    value: float
+    unit: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one convention says: how many positions fit, the first and the next, the value at the first.
+
+    exact: the real-valued position nearest to the first fit where the first printed value is met exactly; None if the
+    value lies outside the wave.   first, following: None where there is none.
+    """
+
+    record: Sinusoidal
+    count: int
+    first: int | None
+    following: int | None
+    value: float | None
+    exact: float | None
+
+    def line(self) -> str:
+        said = f"exponent {self.record.exponent}, {self.record.layout}, {self.record.first} first, start {self.record.start}"
+        if self.first is None:
+            return f"{said}: no position fits"
+        near = "" if self.exact is None or abs(self.exact - self.first) < 5e-4 else f" (exactly {self.exact:.3f})"
+        following = "no other" if self.following is None else f"next {self.following:,}"
+        return f"{said}: k = {self.first:,}{near}, {following}; {_text.count(self.count, 'fit')}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The positions that fit printed values, a Fit for each convention, the smallest first fit in front."""
+
+    printed: tuple[Printed, ...]
+    dim: int
+    base: float
+    largest: int
+    fits: tuple[Fit, ...]
+
+    def of(self, exponent: str, layout: str = "interleaved", first: str = "sine", start: int = 0) -> Fit:
+        """The fit of one convention."""
+        for fit in self.fits:
+            record = fit.record
+            if (record.exponent, record.layout, record.first, record.start) == (exponent, layout, first, start):
+                return fit
+        raise ValueError(
+            f"exponent must name a convention that was searched; got {exponent!r}, {layout!r}, {first!r}, {start!r}. Search it."
+        )
+
+    def lines(self) -> list[str]:
+        asked = ", ".join(f"dimension {p.dimension} = {p.text}" for p in self.printed)
+        units = ", ".join(sorted({f"{p.unit:g}" for p in self.printed}))
+        shown = self._from_zero()
+        lines = [
+            f"{asked} of {self.dim} dimensions, base {_text.number(self.base)}: positions 0 to {self.largest:,}",
+            f"a value fits within one unit of its last printed digit ({units})",
+            *(fit.line() for fit in shown),
+        ]
+        if len(shown) < len(self.fits):
+            lines.append("Where positions are counted from 1 (start 1), each k is one less.")
+        return [*lines, _verdict([fit for fit in shown if fit.first is not None]), *self._errata()]
+
+    def _from_zero(self) -> list[Fit]:
+        """The fits without those that only count the same positions from 1."""
+        records = {fit.record for fit in self.fits}
+        return [fit for fit in self.fits if fit.record.start != 1 or replace(fit.record, start=0) not in records]
+
+    def _errata(self) -> list[str]:
+        """What a source says of this very value."""
+        values = {one.dimension: one.value for one in self.printed}
+        return [
+            entry.line()
+            for entry in ERRATA
+            if isinstance(entry.record, Sinusoidal)
+            and (entry.record.dim, entry.record.base) == (self.dim, self.base)
+            and entry.read is not None
+            and values.get(entry.read[0]) == entry.read[1]
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def find_positions(
+    values: Mapping[int, float | str],
+    *,
+    dim: int | None = None,
+    base: float = 10_000.0,
+    conventions: Sinusoidal | Iterable[Sinusoidal] | None = None,
+    largest: int = 10_000_000,
+) -> Found:
+    """Positions from 0 to `largest` at which every dimension has its printed value, within one unit of the last digit.
+
+    values: dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
+    dim, base: of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;
+    conventions: one Sinusoidal record or several instead.
+
+    The angle of a value is solved for, (±θ + 2πj)/ω, and every candidate is verified by the exact phase, whatever the
+    numerics of the record.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> found = find_positions({1088: "0.488814"}, dim=5120)
+    >>> fit = found.of("i/d")
+    >>> fit.first, fit.following, found.of("2i/d").first
+    (7, 60676, 929505)
+    """
+    largest = _check.integer("largest", largest, 0, 1 << 25)
+    records = _records(dim, base, conventions)
+    printed = _printed(values, min(record.dim for record in records))
+    answers: dict[tuple[Wave, ...], Fit] = {}
+    fits = []
+    for record in records:
+        waves = tuple(_wave(record, one.dimension) for one in printed)
+        if waves not in answers:  # conventions may agree in these dimensions
+            answers[waves] = _fit(record, waves, printed, largest)
+        fits.append(replace(answers[waves], record=record))
+    fits.sort(key=lambda fit: (fit.first is None, (fit.first or 0) + fit.record.start, fit.record.start))
+    return Found(printed, records[0].dim, records[0].base, largest, tuple(fits))
+
+
+def _records(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Sinusoidal] | None) -> list[Sinusoidal]:
+    if isinstance(conventions, Sinusoidal):
+        conventions = [conventions]
+    if conventions is not None:
+        records = [
+            _check.instance("conventions", one, Sinusoidal, "a Sinusoidal record or a list of them")
+            for one in conventions
+        ]
+        if not records:
+            raise ValueError("conventions must hold at least one record; got none. Leave it out to search over all.")
+        return records
+    if dim is None:
+        raise TypeError("dim must be given, or conventions; got neither. Say how many dimensions the encoding has.")
+    dim = _check.integer("dim", dim, 4, even=True)
+    rules = product(("2i/d", "i/d", "i/(d/2-1)"), ("interleaved", "concatenated"), ("sine", "cosine"), (0, 1))
+    return [
+        Sinusoidal(dim, base, layout=layout, exponent=exponent, first=first, start=start)  # type: ignore[arg-type]
+        for exponent, layout, first, start in rules
+    ]
+
+
+def _printed(values: Mapping[int, float | str], dim: int) -> tuple[Printed, ...]:
+    if not isinstance(values, Mapping) or not values:
+        raise TypeError(
+            f'values must map dimensions to values, at least one; got {_check.shown(values)}. Give {{1088: "0.488814"}}, say.'
+        )
+    return tuple(_one(_check.integer("values", dimension, 0, dim - 1), value) for dimension, value in values.items())
+
+
+def _one(dimension: int, value: float | str) -> Printed:
+    text = value.strip() if isinstance(value, str) else repr(float(_check.real("values", value, -1e6, 1e6)))
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        exact = Decimal("nan")
+    if not exact.is_finite():
+        raise ValueError(f"values must be numbers; got {value!r} for dimension {dimension}. Write it as 0.488814.")
+    exponent = exact.as_tuple().exponent
+    return Printed(dimension, text, float(exact), 10.0 ** min(0, int(exponent)))
+
+
+def _wave(record: Sinusoidal, dimension: int) -> Wave:
+    kind, pair = needed(record).channel(dimension)
+    if kind == "zero":
+        raise ValueError(
+            f"values must name a dimension that varies; got {dimension}, which is always 0 in {record!r}. Leave it out."
+        )
+    top, bottom = record.frequencies.exponents()[pair]
+    return Wave(record.base, top, bottom, kind, record.scale, record.start)
+
+
+def _fit(record: Sinusoidal, waves: tuple[Wave, ...], printed: tuple[Printed, ...], largest: int) -> Fit:
+    stretches = [
+        wave.stretches(one.value - one.unit, one.value + one.unit, largest)
+        for wave, one in zip(waves, printed, strict=True)
+    ]
+    # The value that leaves the fewest positions goes first; the others only cross them out.
+    order = sorted(range(len(printed)), key=lambda index: int((stretches[index][1] - stretches[index][0] + 1).sum()))
+    count, found = 0, np.empty(0, dtype=np.int64)
+    for places in blocks(*stretches[order[0]]):
+        for index in order:
+            off = np.abs(waves[index].at(places) - printed[index].value)
+            places = places[off <= printed[index].unit * (1 + 1e-9)]
+        count += places.size
+        found = np.concatenate([found, places[:2]])[:2]
+    if not count:
+        return Fit(record, 0, None, None, None, None)
+    first = int(found[0])
+    following = int(found[1]) if count > 1 else None
+    value = float(waves[0].at(found[:1])[0])
+    return Fit(record, count, first, following, value, waves[0].nearest(printed[0].value, first))
+
+
+def _verdict(good: list[Fit]) -> str:
+    if not good:
+        return "No convention has a position with these values."
+    unique = {fit.first for fit in good if fit.count == 1}
+    if len(good) == 1 and good[0].count == 1:
+        return f"One convention and one position fit: k = {good[0].first:,}."
+    total = sum(fit.count for fit in good)
+    more = " Give more values to decide." if len(unique) != 1 or total > len(good) else ""
+    return f"Not decided by these values: {_text.count(len(good), 'convention')} with {_text.count(total, 'fit')} in all.{more}"

@@ -1,0 +1,106 @@
+"""One embedding at several places: what the place changes in it, and in which dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Encoding, Params, Rotates
+from posenc.inspect import _text
+
+#: The places of the article: beginning, middle and end of 100 tokens.
+PLACES = (0, 50, 99)
+QUARTERS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceDifference:
+    """A vector with its place in it.
+
+    encoded: the vector at each position, (n, d).   against: what `differences` are taken from, in words: the vector at
+    the first position (adds), the vector itself (rotates).   differences: (m, d), for the positions in `places`.
+    shares: the part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
+    """
+
+    record: Encoding
+    vector: np.ndarray
+    positions: np.ndarray
+    encoded: np.ndarray
+    against: str
+    places: np.ndarray
+    differences: np.ndarray
+    shares: np.ndarray
+
+    def lines(self) -> list[str]:
+        rows = [
+            [
+                _text.number(place),
+                _text.number(float(np.linalg.norm(difference)), 3),
+                *(f"{share:.1%}" for share in shares),
+            ]
+            for place, difference, shares in zip(self.places, self.differences, self.shares, strict=True)
+        ]
+        head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
+        return [
+            f"{_text.short(self.record)}: one vector at positions {', '.join(_text.number(p) for p in self.positions)}",
+            f"Length of the difference from {self.against}, and the share of its square in each quarter of the dimensions:",
+            *_text.table(head, rows),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def place_difference(
+    record: Encoding, vector: Array | None = None, positions: Array = PLACES, *, params: Params | None = None
+) -> PlaceDifference:
+    """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
+
+    vector: by default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts at
+    position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for a record that neither adds
+    nor rotates; ValueError for a vector of another width.
+
+    >>> from posenc import Sinusoidal
+    >>> place_difference(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
+    [0.421, 0.562, 0.017, 0.0]
+    """
+    if not isinstance(record, Adds | Rotates):
+        raise TypeError(
+            f"record must be one that adds or rotates; got {_check.shown(record)}. Give Sinusoidal(dim=128), say."
+        )
+    _check.one_axis("record", record)
+    width = record.width if isinstance(record, Adds) else record.head_dim
+    x = (
+        np.random.RandomState(42).standard_normal(width)
+        if vector is None
+        else _host("vector", vector).astype(np.float64)
+    )
+    if x.shape != (width,):
+        raise ValueError(f"vector must have shape ({width},); got {x.shape}. Give one number for each dimension.")
+    places = _host("positions", positions)
+    if places.ndim != 1 or places.size < 2:
+        raise ValueError(f"positions must be a list of two or more; got shape {places.shape}. Give [0, 50, 99], say.")
+    if params is None and record.shapes:
+        params = record.init(np.random.default_rng(0))
+    if isinstance(record, Adds):
+        encoded = x + np.asarray(record.embed(places, params))
+        differences, against, compared = encoded[1:] - encoded[0], f"position {_text.number(places[0])}", places[1:]
+    else:
+        encoded = _array.to_numpy(record.turn(places, params, role="query")(np.broadcast_to(x, (places.size, width))))
+        differences, against, compared = encoded - x, "the vector itself", places
+    return PlaceDifference(record, x, places, encoded, against, compared, differences, _shares(differences))
+
+
+def _shares(differences: np.ndarray) -> np.ndarray:
+    """Each quarter's part of the squared difference; zeros where nothing differs."""
+    parts = np.array_split(differences**2, QUARTERS, axis=-1)
+    sums = np.stack([part.sum(axis=-1) for part in parts], axis=-1)
+    whole = sums.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(sums, whole, out=np.zeros_like(sums), where=whole > 0))
+
+
+def _host(name: str, value: Array) -> np.ndarray:
+    return np.asarray(_array.to_numpy(_array.as_array(name, value)))

@@ -1,0 +1,107 @@
+"""The rotation of queries and keys as a matrix for each position, and what holds of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Params, Rotates
+from posenc.inspect import _text
+from posenc.turn import of_pairs
+
+
+@dataclass(frozen=True, eq=False)
+class RotationError:
+    """What is left of each property of a rotation, as the largest difference found; all are rounding where it holds.
+
+    efficient: matrix·x against the efficient form.   norm: length after against before, relative.
+    relative: q·k at (m, n) against (m+s, n+s), relative to the lengths.   orthogonality: entries of |RᵀR - 1|.
+    """
+
+    record: Rotates
+    efficient: float
+    norm: float
+    relative: float
+    orthogonality: float
+
+    def lines(self) -> list[str]:
+        return [
+            _text.short(self.record),
+            f"matrix·x against the efficient form    {self.efficient:.1e}",
+            f"length kept, relative                  {self.norm:.1e}",
+            f"q·k under a common shift, relative     {self.relative:.1e}",
+            f"RᵀR against the unit matrix            {self.orthogonality:.1e}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def rotation_matrices(record: Rotates, positions: Array, params: Params | None = None) -> np.ndarray:
+    """R with R(m)·x = x turned at position m; shape (n, d, d), float64, for positions (n,).
+
+    Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by turning vectors, so that the
+    efficient form (eq. 34) can be compared with it. TypeError for a record that does not rotate.
+
+    >>> from posenc import RoPE
+    >>> rotation_matrices(RoPE(dim=2), [1]).round(4).tolist()
+    [[[0.5403, -0.8415], [0.8415, 0.5403]]]
+    """
+    _rotating(record)
+    _check.one_axis("record", record)
+    positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
+    _check.size("positions", positions.size * record.head_dim**2)
+    turn = of_pairs("record", record.turn(positions, params, role="query"))
+    first, second = turn.pairing.split(np.arange(record.head_dim))
+    cosine, sine = _array.to_numpy(turn.cos), _array.to_numpy(turn.sin)
+    matrices = np.zeros((positions.size, record.head_dim, record.head_dim))
+    matrices[:, range(record.head_dim), range(record.head_dim)] = 1.0  # channels that do not turn
+    matrices[:, first, first] = cosine
+    matrices[:, first, second] = -sine
+    matrices[:, second, first] = sine
+    matrices[:, second, second] = cosine
+    return matrices
+
+
+def rotation_error(
+    record: Rotates, positions: Array, *, shift: int = 1000, seed: int = 0, params: Params | None = None
+) -> RotationError:
+    """The four properties of a rotation, measured on one vector of the normal distribution for each position (n,).
+
+    >>> from posenc import RoPE
+    >>> rotation_error(RoPE(dim=8), range(50)).efficient < 1e-14
+    True
+    """
+    _rotating(record)
+    _check.one_axis("record", record)
+    positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
+    shift = _check.integer("shift", shift, -(2**31), 2**31)
+    matrices = rotation_matrices(record, positions, params)
+    x = np.random.default_rng(_check.integer("seed", seed, 0)).standard_normal((2, positions.size, record.head_dim))
+    lengths = np.linalg.norm(x, axis=-1)
+    here = _products(record, x, positions, params)
+    there = _products(record, x, _array.signed(positions) + shift, params)
+    turned = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(record.head_dim)
+    return RotationError(
+        record,
+        float(np.abs((matrices @ x[0][..., None])[..., 0] - turned).max(initial=0.0)),
+        float(np.abs(np.linalg.norm(turned, axis=-1) / lengths[0] - 1.0).max(initial=0.0)),
+        float((np.abs(here - there) / (lengths[0][:, None] * lengths[1])).max(initial=0.0)),
+        float(np.abs(squares).max(initial=0.0)),
+    )
+
+
+def _products(record: Rotates, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
+    """q·k of every two places; shape (n, n)."""
+    q = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    k = _array.to_numpy(record.turn(positions, params, role="key")(x[1]))
+    products: np.ndarray = q @ k.T
+    return products
+
+
+def _rotating(record: Rotates) -> None:
+    _check.instance("record", record, Rotates, "a record that rotates")

@@ -1,0 +1,101 @@
+"""A shift of position as a matrix: PE(t+k) = M(k)·PE(t)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds
+from posenc.inspect import _text
+from posenc.inspect.sinusoid_channels import Waves, needed
+from posenc.phase import cosine_sine
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftError:
+    """How far M(offset)·PE(t) is from PE(t+offset), and M from a rotation.
+
+    pairs: the largest difference over all positions and offsets for each pair; shape (pairs,).
+    largest: over all channels.   orthogonality: the largest entry of |MᵀM - 1|.   determinant: largest |det M - 1|.
+    """
+
+    record: Adds
+    pairs: np.ndarray
+    largest: float
+    orthogonality: float
+    determinant: float
+
+    def lines(self) -> list[str]:
+        return [
+            f"{_text.short(self.record)}: PE(t+k) = M(k)·PE(t) in {_text.count(len(self.pairs), 'pair')}",
+            f"largest difference         {self.largest:.1e}",
+            f"M is a rotation: |MᵀM - 1| {self.orthogonality:.1e}, |det M - 1| {self.determinant:.1e}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
+    """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is turned by offset·ω.
+
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5. offset: a number of steps, or (k,) of them; result (width, width) or
+    (k, width, width), float64. TypeError for a record not made of waves; ValueError where a sine lacks its cosine.
+
+    >>> from posenc import Sinusoidal
+    >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()
+    [[0.5403, 0.8415], [-0.8415, 0.5403]]
+    """
+    made = _paired(record)
+    offset = np.asarray(_array.as_array("offset", offset))
+    _check.size("offset", max(1, offset.size) * made.width**2)
+    matrix = np.zeros((*offset.shape, made.width, made.width))
+    matrix[..., range(made.width), range(made.width)] = 1.0  # what is always 0 stays where it is
+    if made.frequencies is None:
+        return matrix
+    cosine, sine = cosine_sine(offset, made.frequencies)
+    matrix[..., made.sine, made.sine] = cosine
+    matrix[..., made.sine, made.cosine] = sine
+    matrix[..., made.cosine, made.sine] = -sine
+    matrix[..., made.cosine, made.cosine] = cosine
+    return matrix
+
+
+def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
+    """The differences between M(offset)·PE(t) and PE(t+offset) for every t in positions (n,) and offset in (k,).
+
+    >>> from posenc import Sinusoidal
+    >>> shift_error(Sinusoidal(dim=8), [0, 5, 100], [1, 7]).largest < 1e-14
+    True
+    """
+    made = _paired(record)
+    positions, offsets = (
+        np.atleast_1d(np.asarray(_array.as_array(name, value)))
+        for name, value in (("positions", positions), ("offsets", offsets))
+    )
+    _check.size("positions and offsets", positions.size * offsets.size * made.width)
+    matrices = shift_matrix(record, offsets)
+    moved = np.asarray(record.embed(_array.signed(positions) + _array.signed(offsets)[:, None]))
+    from_here = np.asarray(record.embed(positions)) @ matrices.swapaxes(-1, -2)
+    channels = np.abs(moved - from_here).max(axis=(0, 1), initial=0.0)
+    squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(made.width)
+    return ShiftError(
+        record,
+        np.maximum(channels[made.sine], channels[made.cosine]),
+        float(channels.max(initial=0.0)),
+        float(np.abs(squares).max(initial=0.0)),
+        float(np.abs(np.linalg.det(matrices) - 1.0).max(initial=0.0)),
+    )
+
+
+def _paired(record: Adds) -> Waves:
+    made = needed(record)
+    if not made.paired:
+        raise ValueError(
+            f"record must hold a cosine for every sine for a shift to be linear; got {_check.shown(record)}. "
+            "Give it an even width, or odd='zero'."
+        )
+    return made

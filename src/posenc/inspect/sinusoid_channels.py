@@ -1,0 +1,138 @@
+"""Which channel of a record that adds is the sine or the cosine of which frequency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from posenc import _check
+from posenc.compose import Concatenated, Scaled
+from posenc.doors import Adds, Encoding
+from posenc.encodings.adds.divisor_pairs import DivisorPairs
+from posenc.encodings.adds.fourier_features import FourierFeatures
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.one_sine import OneSine
+from posenc.encodings.adds.random_fourier_features import RandomFourierFeatures
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.adds.timestep_embedding import TimestepEmbedding
+from posenc.phase import Frequencies
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """Every channel as factor · sin or cos of (position + start) · ω.
+
+    sine, cosine: for each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
+    width: channels of the row; one that no pair names is always 0.
+    """
+
+    frequencies: Frequencies | None
+    sine: np.ndarray
+    cosine: np.ndarray
+    width: int
+    factor: float = 1.0
+    start: int = 0
+
+    @property
+    def paired(self) -> bool:
+        """Whether every frequency has both its sine and its cosine."""
+        return bool((self.sine >= 0).all() and (self.cosine >= 0).all())
+
+    def channel(self, dimension: int) -> tuple[str, int]:
+        """("sine", pair), ("cosine", pair) or ("zero", -1)."""
+        _check.integer("dimension", dimension, 0, self.width - 1)
+        for name, channels in (("sine", self.sine), ("cosine", self.cosine)):
+            found = np.flatnonzero(channels == dimension)
+            if found.size:
+                return name, int(found[0])
+        return "zero", -1
+
+
+@singledispatch
+def waves(record: Encoding) -> Waves | None:
+    """The waves a record is made of; None for one that is made of something else.
+
+    >>> waves(Sinusoidal(dim=6, layout="concatenated")).channel(4)
+    ('cosine', 1)
+    """
+    _check.instance("record", record, Encoding, "a record of an encoding")
+    return None
+
+
+def needed(record: Adds) -> Waves:
+    """The waves of a record, or the error that it has none."""
+    found = waves(record)
+    if found is None:
+        raise TypeError(
+            f"record must be made of sines and cosines; got {_check.shown(record)}. Give Sinusoidal(dim=8), say."
+        )
+    return found
+
+
+@waves.register
+def _(record: Sinusoidal) -> Waves:
+    frequencies = record.frequencies
+    pairs = np.arange(frequencies.pairs)
+    even = record.dim - (record.dim % 2 if record.odd == "zero" else 0)
+    first, second = (2 * pairs, 2 * pairs + 1) if record.layout == "interleaved" else (pairs, pairs + frequencies.pairs)
+    second = np.where(second < even, second, -1)
+    sine, cosine = (first, second) if record.first == "sine" else (second, first)
+    return Waves(frequencies, sine, cosine, record.dim, record.scale, record.start)
+
+
+@waves.register
+def _(record: DivisorPairs) -> Waves:
+    channels = 2 * np.arange(record.frequencies.pairs)
+    return Waves(record.frequencies, channels, channels + 1, record.width)
+
+
+@waves.register
+def _(record: FourierFeatures) -> Waves | None:
+    if record.coordinate:  # its first channel is no wave
+        return None
+    bands = np.arange(record.bands)
+    sine, cosine = (2 * bands, 2 * bands + 1) if record.layout == "interleaved" else (bands, bands + record.bands)
+    return Waves(record.frequencies, sine, cosine, record.width)
+
+
+@waves.register
+def _(record: RandomFourierFeatures) -> Waves:
+    return _halves(record, record.features, record.first == "sine")
+
+
+@waves.register
+def _(record: TimestepEmbedding) -> Waves:
+    return _halves(record, record.dim // 2, not record.flip)
+
+
+def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> Waves:
+    """All of one wave, then all of the other."""
+    first, second = np.arange(pairs), np.arange(pairs) + pairs
+    sine, cosine = (first, second) if sine_first else (second, first)
+    return Waves(record.frequencies, sine, cosine, record.width)
+
+
+@waves.register
+def _(record: OneSine) -> Waves:
+    return Waves(record.frequencies, np.array([0]), np.array([-1]), record.width)
+
+
+@waves.register
+def _(record: NoPE) -> Waves:
+    nothing = np.array([], dtype=np.int64)
+    return Waves(None, nothing, nothing, record.width)
+
+
+@waves.register
+def _(record: Scaled) -> Waves | None:
+    inner = waves(record.encoding)
+    if inner is None:
+        return None
+    return Waves(inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * record.factor, inner.start)
+
+
+@waves.register
+def _(record: Concatenated) -> Waves | None:
+    return waves(record.encoding)

@@ -1,0 +1,149 @@
+"""The worked example: the formula of an encoding with the numbers of one position in it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.inspect import _text
+from posenc.inspect.course.errata import Erratum, errata
+from posenc.inspect.worked_examples.steps import Place, Question, Step, Steps, written
+from posenc.inspect.worked_examples.worked_adds import adds
+from posenc.inspect.worked_examples.worked_biases import biases
+from posenc.inspect.worked_examples.worked_rotates import rotates
+from posenc.inspect.worked_examples.worked_scores import scores, width
+from posenc.phase import LARGEST_POSITION
+
+#: How each door is worked out; a record is explained by the door it enters through.
+DOORS: tuple[tuple[type[Any], Callable[[Any, Question], Steps]], ...] = (
+    (Adds, adds),
+    (Rotates, rotates),
+    (Biases, biases),
+    (Scores, scores),
+)
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A formula, its steps with the numbers substituted, remarks, and what sources print differently."""
+
+    record: Encoding
+    position: Place
+    formula: str
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...]
+    errata: tuple[Erratum, ...]
+
+    def lines(self) -> list[str]:
+        return [
+            f"{_text.short(self.record)} at position {written(self.position)}",
+            self.formula,
+            *(f"  {step.said}" for step in self.steps),
+            *self.notes,
+            *(entry.line() for entry in self.errata),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def worked(
+    record: Encoding,
+    position: int | float | Sequence[int | float],
+    *,
+    dims: Sequence[int] | None = None,
+    key: int | float | Sequence[int | float] | None = None,
+    params: Params | None = None,
+    vector: Array | None = None,
+    seed: int = 0,
+) -> Worked:
+    """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
+
+    position: of the token, or of the query where two places meet; key: the key's position there, 0 if left out. Each is a
+    number for each axis where the record has several.
+    dims: which dimensions, or which heads at the doors that act on logits; all if left out.
+    params: what is learned, drawn from `seed` if left out.   vector: what is rotated, or the query and key of a score.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import Sinusoidal
+    >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].said)
+    PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
+    """
+    _check.instance("record", record, Encoding, "a record of an encoding")
+    explain = next((found for door, found in DOORS if isinstance(record, door)), None)
+    if explain is None:
+        raise TypeError(
+            f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one."
+        )
+    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    drawn = params is None and bool(record.shapes)
+    if drawn:
+        params = record.init(np.random.default_rng(seed))
+    question = Question(
+        _place("position", position, record.axes),
+        _place("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
+        None if dims is None else _dims(dims, _size(record)),
+        record.checked(params),
+        None if vector is None else _vector(vector, record),
+        seed,
+        drawn,
+    )
+    said = explain(record, question)
+    return Worked(record, question.position, said.formula, said.steps, said.notes, _printed(record, question))
+
+
+def _printed(record: Encoding, question: Question) -> tuple[Erratum, ...]:
+    found = errata(record, question.one) if record.axes == 1 else []
+    return tuple(entry for entry in found if question.dims is None or entry.dimension in question.dims)
+
+
+def _place(name: str, value: Any, axes: int) -> Place:
+    if axes == 1:
+        return _number(name, value)
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != axes:
+        raise ValueError(
+            f"{name} must be {axes} numbers, one for each axis; got {_check.shown(value)}. Give {tuple(range(3, 3 + axes))}, say."
+        )
+    return tuple(_number(name, one) for one in value)
+
+
+def _number(name: str, value: Any) -> int | float:
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return _check.integer(name, value, -LARGEST_POSITION, LARGEST_POSITION)
+    return _check.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)
+
+
+def _size(record: Encoding) -> int:
+    """How many dimensions or heads there are to choose from."""
+    if isinstance(record, Adds):
+        return record.width
+    if isinstance(record, Rotates):
+        return record.head_dim
+    return int(getattr(record, "heads", 1))
+
+
+def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
+    if isinstance(dims, str) or not isinstance(dims, Sequence | np.ndarray):
+        raise TypeError(f"dims must be a list of whole numbers; got {_check.shown(dims)}. Give [0, 1], say.")
+    return tuple(_check.integer("dims", one, 0, count - 1) for one in dims)
+
+
+def _vector(vector: Array, record: Encoding) -> np.ndarray:
+    if not isinstance(record, Rotates | Scores):
+        raise TypeError(
+            f"vector must be left out for a record that {record.door}; got {_check.shown(vector)}. It reads no vector."
+        )
+    array = np.asarray(_array.to_numpy(_array.as_array("vector", vector)), np.float64)
+    size = record.head_dim if isinstance(record, Rotates) else width(record)
+    if array.shape != (size,):
+        raise ValueError(
+            f"vector must have shape ({size},); got {array.shape}. Give one number for each channel of a head."
+        )
+    return array

@@ -1,0 +1,76 @@
+"""The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
+
+It applies a `Turn`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
+(`waves`); its reference is `Turn.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
+what is the same for them is had once. Products and sums are rounded one by one in float32, never
+fused, so a turn gives the bits of its reference.
+
+Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been measured.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+
+from posenc.kernels.native import KINDS
+from posenc.kernels.triton import custom_operators  # noqa: F401  PyTorch is told of them
+from posenc.kernels.triton.cos_sin_kernel import Channels, Waves, of_table
+from posenc.kernels.triton.launch import Norm
+from posenc.turn import Turn
+
+__all__ = ["Channels", "Norm", "Waves", "in_place", "into_cache", "into_new", "of_table", "refusal", "refused"]
+
+#: The widest head that one program holds.
+WIDEST = 4096
+#: Where Triton runs; its interpreter is chosen before it is imported.
+WHERE = "cpu" if triton.knobs.runtime.interpret else "cuda"
+PLAIN = Norm()
+
+
+def refusal(turn: Turn, *tensors: Any) -> str | None:
+    """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
+    if turn.cos.dtype != torch.float32 or turn.cos.requires_grad or turn.sin.requires_grad:
+        return "the turn is not float32, or is learned"
+    return refused(turn.cos, *tensors)
+
+
+def refused(table: Any, *tensors: Any) -> str | None:
+    """Why the kernel cannot take these tensors beside this table, or these places."""
+    for x in (table, *tensors):
+        if x.device.type != WHERE:
+            return f"a tensor is on {x.device.type}, and Triton runs on {WHERE}"
+    for x in tensors:
+        if x.dtype not in KINDS:
+            return f"a tensor is {x.dtype}".replace("torch.", "")
+        if x.stride(-1) != 1:
+            return "the channels of a tensor are not side by side"
+        if x.shape[-1] > WIDEST:
+            return f"heads are wider than {WIDEST}"
+    return None
+
+
+def into_new(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
+    """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
+    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *waves, *channels, *norm)
+    return turned
+
+
+def in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
+    """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
+    torch.ops.posenc.turn_pair_triton_(q, k, False, *waves, *channels, *norm)
+
+
+def into_cache(
+    q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
+    waves: Waves, channels: Channels, norm: Norm = PLAIN,
+) -> None:  # fmt: skip
+    """q turned where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
+
+    q, k, v: (batch, heads, time, dim). slots: whole numbers (batch or 1, time), each token's place in its row of caches
+    (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One
+    that does not exist writes nothing, and gives NaN for the token's query.
+    """
+    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *waves, *channels, *norm)

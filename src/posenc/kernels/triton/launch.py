@@ -1,0 +1,167 @@
+"""How the work is cut: a program a token and tile of heads, its warps by the size of the tile."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from posenc.kernels.triton.cos_sin_kernel import Channels, Waves
+from posenc.kernels.triton.head_block import turn_heads
+
+#: Pairs that one program holds, and that one warp holds: 32 a thread, so that each wave serves four heads in its thread
+#: and 128 bytes a thread of 16-bit numbers are on their way at once. By reckoning; no GPU has been measured.
+PAIRS_A_PROGRAM = 2048
+PAIRS_A_WARP = 1024
+
+
+class Norm(NamedTuple):
+    """What queries and keys are divided and multiplied by before they turn, as the operators take it; None for nothing.
+
+    x / √(mean x² + epsilon) · weight, or · (1 + weight), over a whole head; weights (dim,).
+    """
+
+    q_weight: Any = None
+    k_weight: Any = None
+    epsilon: float = 0.0
+    plus_one: bool = False
+
+
+class How(NamedTuple):
+    """All that is done to queries and keys."""
+
+    waves: Waves
+    channels: Channels
+    norm: Norm = Norm()
+
+
+def tile(heads: int, block: int) -> int:
+    """How many heads one program holds, a power of two: as many as fit, fewer where over a quarter would be idle."""
+    size = min(triton.next_power_of_2(max(heads, 1)), max(1, PAIRS_A_PROGRAM // block))
+    while size > 1 and 3 * (-(-heads // size) * size) > 4 * heads:
+        size //= 2
+    return int(size)
+
+
+def warps(tiles: tuple[int, ...], block: int) -> int:
+    """Warps of a program, a power of two up to 8."""
+    return int(min(8, max(1, triton.next_power_of_2(max(tiles) * block // PAIRS_A_WARP))))
+
+
+@triton.jit(do_not_specialize=["first"])
+def turn_token(
+    q, k, to_q, to_k, cosine, sine, places, words, first, factor, q_weight, k_weight, epsilon,
+    q_batch, q_head, q_time, k_batch, k_head, k_time,
+    to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
+    of_batch, of_head, of_time, of_axis, time, q_heads, k_heads,
+    width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
+    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    normed: tl.constexpr, plus_one: tl.constexpr,
+    q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """One tile of heads of one token, of the queries or of the keys; programs are numbered by token within batch."""
+    program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    row, token = program // time, program % time
+    place = row * of_batch + token * of_time
+    of_keys = number - tl.cdiv(q_heads, q_tile)
+    if of_keys < 0:
+        turn_heads(
+            q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
+            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
+            q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            normed, plus_one, q_tile, block, wide,
+        )  # fmt: skip
+    else:
+        turn_heads(
+            k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
+            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
+            k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            normed, plus_one, k_tile, block, wide,
+        )  # fmt: skip
+
+
+def steps(waves: Waves) -> tuple[int, int, int, int]:
+    """Strides of the table or of the places, by batch, head, time and axis; 0 where one serves all."""
+    if waves.cosine is not None:
+        batch, head = (0 if waves.cosine.shape[axis] == 1 else waves.cosine.stride(axis) for axis in (0, 1))
+        return batch, head, waves.cosine.stride(2), 0
+    if waves.places is None:
+        return 0, 0, 0, 0
+    batch, time, axis = waves.places.stride()
+    return 0 if waves.places.shape[0] == 1 else batch, 0, time, axis
+
+
+def read(waves: Waves, norm: Norm, instead: Any) -> tuple[Any, ...]:
+    """What the kernel takes of the waves and of the norm; for a tensor that there is not, another that will not be read."""
+    tensors = [instead if part is None else part for part in (*waves[:4], *norm[:2])]
+    return *tensors[:4], waves.first, waves.factor, *tensors[4:], norm.epsilon
+
+
+def on_device_of(x: Any) -> Any:
+    """Triton launches on the current device, which need not be that of the tensors."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+
+
+class Plan(NamedTuple):
+    """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for. Not to be changed."""
+
+    programs: tuple[int, int]
+    constants: dict[str, Any]
+
+
+def planned(q: Any, k: Any, how: How) -> Plan:
+    """The plan for these tensors, remembered by what it depends on: a small call is over sooner than it would be made."""
+    waves, channels, norm = how
+    axes = 0 if waves.words is None else waves.words.shape[1]
+    own = waves.cosine is not None and waves.cosine.shape[1] > 1
+    heads, width, normed = (q.shape[1], k.shape[1]), q.shape[3], norm.q_weight is not None
+    return _plan(heads, width, waves.pairs, channels, axes, waves.places is None, own, normed, norm.plus_one)
+
+
+@lru_cache(maxsize=256)
+def _plan(
+    heads: tuple[int, int], width: int, pairs: int, channels: Channels, axes: int, counted: bool, own: bool, normed: bool,
+    plus_one: bool,
+) -> Plan:  # fmt: skip
+    block = triton.next_power_of_2(pairs)
+    q_tile, k_tile = (tile(count, block) for count in heads)
+    constants = {
+        "width": width,
+        "start": channels.start,
+        "half": pairs // channels.blocks,
+        "pairs": pairs,
+        "adjacent": channels.adjacent,
+        "axes": axes,
+        "counted": counted,
+        "own": own,
+        "normed": normed,
+        "plus_one": plus_one,
+        "q_tile": q_tile,
+        "k_tile": k_tile,
+        "block": block,
+        "wide": triton.next_power_of_2(width),
+        "num_warps": warps((q_tile, k_tile), block),
+        "enable_fp_fusion": False,
+    }
+    return Plan((-(-heads[0] // q_tile), -(-heads[1] // k_tile)), constants)
+
+
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: How) -> None:
+    """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
+    (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
+    if 0 in (batch, time):
+        return
+    waves, _, norm = how
+    (of_q, of_k), constants = planned(q, k, how)
+    stay = 2 * constants["pairs"] < width
+    with on_device_of(q):
+        turn_token[(batch * time, of_q + of_k)](
+            q, k, to_q, to_k, *read(waves, norm, q),
+            *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
+            *steps(waves), time, q_heads, k_heads,
+            inverse=inverse, passes=stay and (to_q is not q or constants["normed"]), **constants,
+        )  # fmt: skip

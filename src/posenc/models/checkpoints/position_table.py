@@ -1,0 +1,81 @@
+"""Learned position tables of another length, on load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.models.formats.safetensors_header import read_header
+from posenc.positions.stretched_table import resized
+
+How = Literal["cut", "stretch", "repeat"]
+#: dtypes of tables, as NumPy reads their bytes; bfloat16 as the upper half of a float32.
+_READ = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2"}
+
+
+def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Array:
+    """A learned table (offset + old, dim) as one of `positions` positions, (offset + positions, dim).
+
+    offset: the rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for RoBERTa). Stretched with the
+    others they would shift every position.
+    how: "stretch" lays the old rows linearly over the new positions, first and last kept (`resized`); "repeat" begins again after the last row,
+    as Longformer does (Beltagy et al. 2020, arXiv:2004.05150), so that neighbours stay as they were; "cut" keeps the first
+    rows, and refuses to make more.
+    NumPy, PyTorch or JAX; the dtype is kept. Raises ValueError or TypeError naming the argument.
+
+    >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions
+    >>> fitted_table(table, 4, offset=1, how="stretch").ravel().tolist()
+    [9.0, 0.0, 1.0, 2.0, 3.0]
+    >>> fitted_table(table, 5, offset=1, how="repeat").ravel().tolist()
+    [9.0, 0.0, 3.0, 0.0, 3.0, 0.0]
+    """
+    table = _array.floats("table", table)
+    positions = _check.integer("positions", positions, 1, 1 << 24)
+    how_chosen = _check.choice("how", how, ("cut", "stretch", "repeat"))
+    if table.ndim != 2:
+        raise ValueError(
+            f"table must have shape (rows, dim); got {tuple(table.shape)}. Take away axes of size one first."
+        )
+    offset = _check.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
+    _check.size("positions", (offset + positions) * table.shape[1])
+    front, own = table[:offset], table[offset:]
+    xp = _array.namespace(table)
+    if how_chosen == "stretch":
+        rows = resized(own, positions)
+    elif how_chosen == "repeat":
+        rows = own[_array.arange(positions, own) % own.shape[0]]
+    elif positions <= own.shape[0]:
+        rows = own[:positions]
+    else:
+        raise ValueError(
+            f"positions must be at most {own.shape[0]} to be cut; got {positions}. Choose 'stretch' or 'repeat'."
+        )
+    return xp.concatenate([front, rows], 0) if offset else rows
+
+
+def read_table(path: str | Path, name: str) -> np.ndarray:
+    """One table of a safetensors file, alone: nothing else is read. float32 for bfloat16, which NumPy has not.
+
+    Raises ValueError naming the file or the tensor.
+    """
+    path = Path(path)
+    header = read_header(path)
+    entry = next((one for one in header.entries if one.name == name), None)
+    if entry is None:
+        near = [one.name for one in header.entries if "pos" in one.name or "wpe" in one.name][:3]
+        raise ValueError(
+            f"name must be a tensor of {path.name}; got {_check.shown(name)}. It has {near or 'none of positions'}."
+        )
+    if entry.dtype not in _READ:
+        raise ValueError(f"{name} must hold floats of 16 bits or more; got {entry.dtype}. Undo its quantisation first.")
+    _check.size("name", entry.size, 1)
+    with path.open("rb") as file:
+        file.seek(header.start + entry.begin)
+        values = np.frombuffer(file.read(entry.size), _READ[entry.dtype])
+    if entry.dtype == "BF16":
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return values.reshape(entry.shape)

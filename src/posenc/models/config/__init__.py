@@ -1,0 +1,1 @@
+"""Read the positions of a model from its config.json; other formats live in `formats`."""

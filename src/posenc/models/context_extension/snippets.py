@@ -1,0 +1,130 @@
+"""What to write for transformers, vLLM and llama.cpp, read back before it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from posenc.compose import Backward, Partial
+from posenc.doors import Rotates
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import DynamicNTK, Linear, YaRN
+from posenc.models.config.reader import from_config
+from posenc.models.formats.rope_keys import OLDER, SCALING_KEYS, of_group, rope_parameters
+from posenc.models.model_positions import LayerGroup, ModelPositions
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be written: `new` in place of `old`, in the layers that see the whole context, for `length` positions.
+
+    windows: whether layers with a window, which turn as the others did, change with them.
+    """
+
+    positions: ModelPositions
+    group: LayerGroup
+    new: RoPE
+    length: int
+    windows: bool = False
+
+    def replaced(self) -> tuple[LayerGroup, ...]:
+        """The groups of the model as they shall be."""
+        return tuple(self._one(group) for group in self.positions.groups)
+
+    def _one(self, group: LayerGroup) -> LayerGroup:
+        if group.part != self.group.part or group.rotation != self.group.rotation or not (self.windows or sees(group)):
+            return group
+        return replace(group, encodings=(wrapped(group.rotation, self.new),))
+
+
+def sees(group: LayerGroup) -> bool:
+    """Whether layers see the whole context, and not a window of it."""
+    return not any(word in group.attention for word in ("sliding", "chunked", "local"))
+
+
+def wrapped(record: Rotates | None, inner: RoPE) -> Rotates:
+    """The new rotation in the head of the old one."""
+    if isinstance(record, Partial | Backward):
+        return replace(record, encoding=wrapped(record.encoding, inner))
+    return inner
+
+
+def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[str, Any]:
+    """The config with its rotation replaced: one for all layers, or one for each type of layer."""
+    if isinstance(data.get("text_config"), Mapping):
+        return {**data, "text_config": changed(data["text_config"], target, nested=nested)}
+    # The dynamic type counts from the length in the file, which must stay the trained one.
+    scaling = target.new.scaling
+    longest = scaling.original if isinstance(scaling, DynamicNTK) else target.length
+    if target.replaced() == target.positions.groups:
+        return {**data, "max_position_embeddings": longest}
+    old = data.get("rope_parameters")
+    if nested:
+        own = [group for group in target.replaced() if group.part == target.group.part]
+        made: dict[str, Any] = {group.attention: of_group(group) for group in own}
+    else:
+        merged = old if isinstance(old, Mapping) else data.get("rope_scaling") or {}
+        if any(isinstance(value, Mapping) for value in merged.values()):
+            raise ValueError(
+                "rope_parameters must have a rotation for each type of layer, as in this file. Write one for each."
+            )
+        made = {
+            **{name: value for name, value in merged.items() if name not in SCALING_KEYS},
+            **rope_parameters(target.new),
+        }
+    # An older key would win over the new ones: it is set to null where the file has it.
+    kept = {name: None if name in OLDER else value for name, value in data.items()}
+    return {**kept, "max_position_embeddings": longest, "rope_parameters": made}
+
+
+def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], str]:
+    """The text for each engine, and how it was checked; no text where reading it back gives another model."""
+    said = ""
+    for nested, windows in ((False, True), (False, False), (True, False)):
+        aim = replace(target, windows=windows)
+        try:
+            made = changed(data, aim, nested=nested)
+            read = from_config(made, length=target.length)
+        except (ValueError, TypeError) as error:
+            said = said or f"a config that says so cannot be read back ({error})"
+            continue
+        if [group.encodings for group in read.groups] == [group.encodings for group in aim.replaced()]:
+            more = aim.replaced() != replace(target, windows=False).replaced()
+            note = "; layers with a window turn by the same keys, and change with the others" if more else ""
+            return _texts(made, aim), f"read back through from_config: the same records{note}"
+        said = said or "read back, the config does not say the same"
+    return {}, f"none: {said}"
+
+
+def _texts(made: Mapping[str, Any], target: Target) -> dict[str, str]:
+    own = made.get("text_config", made)
+    wanted = (
+        "max_position_embeddings",
+        "rope_parameters",
+        *(name for name in OLDER if name in own and own[name] is None),
+    )
+    keys = {name: own[name] for name in wanted if name in own}
+    shown = json.dumps({"text_config": keys} if "text_config" in made else keys, ensure_ascii=False)
+    found = {"transformers": f"config.json: {shown}"}
+    if not isinstance(target.new.scaling, DynamicNTK):  # which vLLM takes as constant, for factor · the trained length
+        found["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
+    # llama.cpp's options are for all layers alike.
+    alike = len({group.encodings for group in target.replaced() if group.part == target.group.part}) == 1
+    engine = _llama_cpp(target.new, target.length) if alike else ""
+    return found | ({"llama.cpp": engine} if engine else {})
+
+
+def _llama_cpp(record: RoPE, length: int) -> str:
+    """Options of llama.cpp, "" where it has none: scalings as in a GGUF file's keys, over a file without a scaling."""
+    scaling, start = record.scaling, f"llama-server -m MODEL.gguf -c {length}"
+    if scaling is None:
+        return f"{start} --rope-scaling none --rope-freq-base {record.base:.7g}"
+    if isinstance(scaling, Linear):
+        return f"{start} --rope-scaling linear --rope-scale {scaling.factor:.7g}"
+    if isinstance(scaling, YaRN) and scaling.truncate and scaling.attention is None and scaling.mscale is None:
+        ends = f" --yarn-beta-fast {scaling.beta_fast:g} --yarn-beta-slow {scaling.beta_slow:g}"
+        ends = "" if (scaling.beta_fast, scaling.beta_slow) == (32.0, 1.0) else ends
+        return f"{start} --rope-scaling yarn --rope-scale {scaling.factor:.7g} --yarn-orig-ctx {scaling.original}{ends}"
+    return ""

@@ -1,0 +1,140 @@
+"""The head of a GGUF file, read strictly: metadata, and the few small tensors that say something of positions."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posenc.models.formats.safetensors_header import plain_size
+
+#: struct formats of the plain types of values, by their number in the format.
+_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY, _FLOAT32 = 8, 9, 0
+#: Far above any released file: keys, tensors, words of a vocabulary in all, and numbers in a list that is kept.
+MOST_KEYS, MOST_TENSORS, MOST_WORDS, LONGEST_LIST = 1 << 14, 1 << 18, 1 << 20, 1 << 16
+#: Tensors that belong to positions and are read: divisors of frequencies.
+DIVISORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
+
+
+@dataclass(frozen=True)
+class GGUFHead:
+    """keys: metadata, without long lists; tensors: names; divisors: the small tensors of `DIVISORS` that are there."""
+
+    keys: dict[str, Any]
+    tensors: tuple[str, ...]
+    divisors: dict[str, tuple[float, ...]]
+
+
+def read_gguf(path: str | Path) -> GGUFHead:
+    """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
+    path = Path(path)
+    if plain_size(path) < 24:
+        raise _bad(path, "it is too short")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            return _Reader(path, data).head()
+        except (struct.error, UnicodeDecodeError, OverflowError):
+            raise _bad(path, "it is cut off or damaged") from None
+
+
+class _Reader:
+    """A place in the bytes, going forward."""
+
+    def __init__(self, path: Path, data: mmap.mmap) -> None:
+        self.path, self.data, self.at, self.words = path, data, 0, 0
+
+    def head(self) -> GGUFHead:
+        if self.data[:4] != b"GGUF":
+            raise _bad(self.path, "it does not begin with GGUF")
+        self.at = 4
+        version, tensors, keys = (self.number("I"), self.number("Q"), self.number("Q"))
+        if version not in (2, 3):
+            raise _bad(self.path, f"its version is {version}, and 2 and 3 are known (big-endian files are not read)")
+        if tensors > MOST_TENSORS or keys > MOST_KEYS:
+            raise _bad(self.path, f"it states {tensors} tensors and {keys} keys")
+        found: dict[str, Any] = {}
+        for _ in range(keys):
+            key = self.text()
+            value = self.value(self.number("I"))
+            if key in found:
+                raise _bad(self.path, f"{key!r:.80} occurs twice")
+            found[key] = value
+        places = dict(self.tensor() for _ in range(tensors))
+        return GGUFHead(found, tuple(places), self.divisors(places, found.get("general.alignment", 32)))
+
+    def number(self, form: str) -> Any:
+        (value,) = struct.unpack_from(f"<{form}", self.data, self.at)
+        self.at += struct.calcsize(f"<{form}")
+        return value
+
+    def text(self) -> str:
+        length = self.number("Q")
+        self.words += 1
+        if length > len(self.data) - self.at or self.words > MOST_WORDS:
+            raise _bad(self.path, "it is cut off, or has too many words")
+        self.at += length
+        return self.data[self.at - length : self.at].decode("utf-8") if length <= LONGEST_LIST else ""
+
+    def value(self, kind: int) -> Any:
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            return self.number(self.format(kind))
+        inner, count = self.number("I"), self.number("Q")
+        if inner == _STRING:
+            self.skip(count)
+            return None
+        form = self.format(inner)
+        size = struct.calcsize(f"<{form}") * count
+        if size > len(self.data) - self.at:
+            raise _bad(self.path, "it is cut off")
+        self.at += size
+        return struct.unpack_from(f"<{count}{form}", self.data, self.at - size) if count <= LONGEST_LIST else None
+
+    def skip(self, count: int) -> None:
+        """Walk over so many words: the vocabulary, which every file has."""
+        self.words += count
+        if self.words > MOST_WORDS:
+            raise _bad(self.path, f"it states {self.words} words")
+        data, at, length = self.data, self.at, struct.Struct("<Q").unpack_from
+        for _ in range(count):
+            at += 8 + length(data, at)[0]
+        if at > len(data):
+            raise _bad(self.path, "it is cut off")
+        self.at = at
+
+    def format(self, kind: int) -> str:
+        if kind not in _FORMATS:
+            raise _bad(self.path, f"it has a value of type {kind}")
+        return _FORMATS[kind]
+
+    def tensor(self) -> tuple[str, tuple[int, int, int]]:
+        """A name, with its count of numbers, type and place."""
+        name, axes = self.text(), self.number("I")
+        if axes > 8:
+            raise _bad(self.path, f"{name!r:.80} has {axes} axes")
+        count = 1
+        for _ in range(axes):
+            count *= self.number("Q")
+        return name, (count, self.number("I"), self.number("Q"))
+
+    def divisors(self, places: dict[str, tuple[int, int, int]], alignment: Any) -> dict[str, tuple[float, ...]]:
+        if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
+            raise _bad(self.path, f"its alignment is {alignment!r:.40}")
+        start, found = -(-self.at // alignment) * alignment, {}
+        for name in DIVISORS:
+            if name in places:
+                count, kind, offset = places[name]
+                if kind != _FLOAT32 or count > LONGEST_LIST or start + offset + 4 * count > len(self.data):
+                    raise _bad(self.path, f"{name} is no short list of float32 inside the file")
+                found[name] = tuple(np.frombuffer(self.data, "<f4", count, start + offset).astype(float).tolist())
+        return found
+
+
+def _bad(path: Path, what: str) -> ValueError:
+    return ValueError(f"{path.name} must be a GGUF file; {what}. Name another one.")

@@ -1,0 +1,113 @@
+"""Records as GGUF metadata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.frequencies import Linear, LongRoPE, Scaling, YaRN
+from posenc.models.formats.gguf_architectures import ADJACENT, HALVES, LATENT, VARYING
+from posenc.models.formats.gguf_read import divisors_of
+from posenc.models.formats.single_rope import Rotation, layers_of, rotation_of
+from posenc.models.model_positions import ModelPositions
+
+
+def to_gguf(
+    positions: ModelPositions, arch: str, *, context_length: int
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The keys and the small float32 tensors that make llama.cpp turn as the record does.
+
+    arch: the architecture, whose pairing must be the record's: GGUF has no key for it (see `convert_checkpoint`).
+    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types of the
+    format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors of the
+    frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
+
+    >>> from posenc.models import from_gguf, GGUFHead
+    >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
+    ...                  "qwen3.rope.freq_base": 1e6, "qwen3.context_length": 40960}, (), {})
+    >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
+    1000000.0
+    """
+    _check.integer("context_length", context_length, 1, 2**31)
+    rotations = _rotations(positions, arch)
+    full, sliding = rotations[0], rotations[-1]
+    keys, tensors = _scaling_keys(full.scaling, full)
+    keys |= {"block_count": layers_of(positions), "context_length": context_length, **_widths(full, "")}
+    if len(rotations) == 2:
+        if sliding.scaling is not None or full.scaling is not None:
+            raise ValueError(
+                "scaling must be none where two kinds of layers rotate for GGUF; its readers differ there. Leave it out."
+            )
+        keys |= _widths(sliding, "_swa")
+        slides = frozenset(sliding.group.layers)
+        keys["attention.sliding_window_pattern"] = [layer in slides for layer in range(layers_of(positions))]
+    named = {"general.architecture": arch, **{f"{arch}.{name}": value for name, value in keys.items()}}
+    return named, {name: np.array(values, np.float32) for name, values in tensors.items()}
+
+
+def _rotations(positions: ModelPositions, arch: str) -> list[Rotation]:
+    """The rotations of one or two kinds of layers, as this architecture turns them."""
+    groups = [rotation_of(group, "GGUF") for group in positions.groups]
+    if arch not in ADJACENT | HALVES or arch in VARYING | {"gemma3"}:
+        raise ValueError(
+            f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
+        )
+    rotations = [one for one in groups if one is not None]
+    if len(rotations) != len(groups) or len(groups) > 2:
+        raise ValueError(f"positions must be rotations of one or two kinds of layers for GGUF; got {len(groups)} groups. It has no keys for that.")  # fmt: skip
+    for one in rotations:
+        if (one.pairing == "adjacent") != (arch in ADJACENT):
+            raise ValueError(
+                f"arch must pair channels as the record does, {one.pairing!r}; {arch!r} does not. Choose another one, or convert the "
+                "checkpoint and its record first."
+            )
+        if one.start != (one.dim - one.width if arch in LATENT else 0):
+            raise ValueError(
+                f"start must be where {arch} turns, which no key says: the first channels, or the last with latent attention; got {one.start}. "
+                "Choose the architecture of the model."
+            )
+    return rotations
+
+
+def _widths(one: Rotation, which: str) -> dict[str, Any]:
+    found: dict[str, Any] = {f"rope.freq_base{which}": one.base, f"attention.key_length{which}": one.dim}
+    found[f"rope.dimension_count{which}"] = one.width
+    return found
+
+
+def _scaling_keys(scaling: Scaling | None, one: Rotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+    """Keys under rope.scaling, and divisors."""
+    if scaling is None:
+        return {"rope.scaling.type": "none"}, {}
+    if isinstance(scaling, Linear):
+        return {"rope.scaling.type": "linear", "rope.scaling.factor": scaling.factor}, {}
+    if isinstance(scaling, YaRN):
+        return _yarn(scaling), {}
+    if isinstance(scaling, LongRoPE):
+        keys = {"rope.scaling.type": "longrope", "rope.scaling.original_context_length": scaling.original}
+        if scaling.attention_factor != 1.0:
+            keys["rope.scaling.attn_factor"] = scaling.attention_factor
+        return keys, {"rope_factors_long.weight": scaling.long, "rope_factors_short.weight": scaling.short}
+    if scaling.attention_factor != 1.0:
+        raise ValueError(
+            f"scaling must have no attention factor to be written as divisors; got {scaling!r:.100}. GGUF has no key for it."
+        )
+    return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors_of(scaling, one.width, one.base)}
+
+
+def _yarn(scaling: YaRN) -> dict[str, Any]:
+    if not scaling.truncate:
+        raise ValueError("truncate must be True for GGUF; got False. llama.cpp rounds the ends of the ramp.")
+    keys: dict[str, Any] = {
+        "rope.scaling.type": "yarn",
+        "rope.scaling.factor": scaling.factor,
+        "rope.scaling.original_context_length": scaling.original,
+        "rope.scaling.yarn_beta_fast": scaling.beta_fast,
+        "rope.scaling.yarn_beta_slow": scaling.beta_slow,
+    }
+    plain = YaRN(scaling.factor, scaling.original).attention_factor
+    if scaling.attention_factor != plain:  # llama.cpp multiplies its own with this
+        keys["rope.scaling.attn_factor"] = scaling.attention_factor / plain
+    return keys

@@ -1,0 +1,223 @@
+"""Rotations as ONNX RotaryEmbedding nodes (opset 23), and such nodes as records."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from posenc import _check
+from posenc.compose import Partial
+from posenc.doors import Rotates
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import Scaling
+from posenc.models.formats.safetensors_header import plain_size
+from posenc.models.formats.single_rope import only
+from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
+
+OPSET = 23
+#: A graph without its weights stays far below this.
+LARGEST_FILE = 1 << 28
+#: Caches are float32 tables of someone's float32 arithmetic: angles of 2^-24 relative, times the rows compared.
+ROWS = 64
+CLOSE = 1e-4
+
+
+def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto:
+    """A model of one RotaryEmbedding node: x (batch, heads, n, dim) and positions (batch, n) to y, with caches of `length` rows.
+
+    The caches hold cos and sin of every pair, half as wide as those of transformers, and the attention factor in them. The node turns the
+    first channels of a head. Raises ValueError for what the operator cannot say. Needs the onnx package.
+
+    >>> from posenc import RoPE
+    >>> from posenc.models import LayerGroup
+    >>> positions = ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (RoPE(dim=8),)),))
+    >>> [node.op_type for node in to_onnx(positions, length=16, heads=2).graph.node]
+    ['RotaryEmbedding']
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    one = only(positions, "ONNX")
+    length, heads = _check.integer("length", length, 1, 1 << 24), _check.integer("heads", heads, 1, 1 << 16)
+    _check.size("length", length * one.width)
+    if one.start:
+        raise ValueError(
+            f"start must be 0 for ONNX, whose operator turns the first channels; got {one.start}. Move the channels first."
+        )
+    turn = one.group.encodings[0].turn(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    node = helper.make_node(
+        "RotaryEmbedding",
+        ["x", "cos_cache", "sin_cache", "position_ids"],
+        ["y"],
+        interleaved=int(one.pairing == "adjacent"),
+        rotary_embedding_dim=0 if one.width == one.dim else one.width,
+        num_heads=heads,
+    )
+    shape: list[str | int | None] = ["batch", heads, "n", one.dim]
+    graph = helper.make_graph(
+        [node],
+        "rotation",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, shape),
+            helper.make_tensor_value_info("position_ids", TensorProto.INT64, ["batch", "n"]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(part, name) for part, name in ((turn.cos, "cos_cache"), (turn.sin, "sin_cache"))],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
+
+
+def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | None = None) -> ModelPositions:
+    """Read the RotaryEmbedding nodes of an ONNX model: pairing and width from their attributes, frequencies from their caches.
+
+    stated: "base", "scaling" (a record) and "head_dim", where the graph does not show them. What is stated is held against the caches,
+    and must agree; with nothing stated the base is recovered, and a table that is no plain rotation is an error that says so.
+    Caches must be initializers with a row for each position. Nodes are layers, in order. Raises ValueError or TypeError.
+    """
+    loaded = _loaded(model)
+    nodes = [node for node in loaded.graph.node if node.op_type == "RotaryEmbedding"]
+    if not nodes:
+        raise ValueError("model must have a RotaryEmbedding node; it has none. Export it with opset 23.")
+    groups: dict[Rotates, tuple[list[int], tuple[Value, ...]]] = {}
+    for layer, node in enumerate(nodes):
+        record, values = _record(loaded, node, dict(stated or {}))
+        groups.setdefault(record, ([], values))[0].append(layer)
+    return ModelPositions(
+        "onnx",
+        tuple(
+            LayerGroup("text", "RotaryEmbedding", tuple(layers), (record,), values=values)
+            for record, (layers, values) in groups.items()
+        ),
+        ("every RotaryEmbedding node counts as a layer: those of queries and of keys alike",),
+    )
+
+
+def _loaded(model: ModelProto | str | Path) -> ModelProto:
+    import onnx
+
+    damaged = importlib.import_module("google.protobuf.message").DecodeError  # which has no types
+    if isinstance(model, onnx.ModelProto):
+        return model
+    path = Path(_check.instance("model", model, str | Path, "an ONNX model or the path of one"))  # type: ignore[arg-type]
+    if plain_size(path) > LARGEST_FILE:
+        raise ValueError(
+            f"model must be a graph of at most {LARGEST_FILE} bytes; {path.name} is larger. Keep its weights in a file beside it."
+        )
+    try:
+        return onnx.load(path, load_external_data=False)
+    except damaged:
+        raise ValueError(
+            f"model must be an ONNX file; {path.name} is damaged, or another format. Name another one."
+        ) from None
+
+
+def _record(model: ModelProto, node: NodeProto, stated: dict[str, Any]) -> tuple[Rotates, tuple[Value, ...]]:
+    """One node's rotation, held against its caches."""
+    from onnx import helper
+
+    attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    pairing: Literal["adjacent", "halves"] = "adjacent" if attributes.get("interleaved", 0) else "halves"
+    cosine, sine = (_cache(model, name) for name in node.input[1:3])
+    width = 2 * cosine.shape[1]
+    turning = attributes.get("rotary_embedding_dim", 0)
+    dim = _head_dim(model, node, attributes, stated) if turning else width
+    if turning not in (0, width):
+        raise ValueError(
+            f"rotary_embedding_dim must be twice the width of the caches, {width}; got {turning}. The model is damaged."
+        )
+    base = _check.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
+    scaling = stated.get("scaling")
+    if scaling is not None:
+        _check.instance("stated['scaling']", scaling, Scaling, "a scaling")
+    inner = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
+    _agree(inner, cosine, sine)
+    source: Source = "caller" if "base" in stated else "file"
+    values = (
+        Value("base", base, source, "stated" if source == "caller" else "cos_cache, sin_cache"),
+        Value(
+            "interleaved",
+            int(pairing == "adjacent"),
+            "file" if "interleaved" in attributes else "class default",
+            "interleaved",
+        ),
+        Value("rotary_embedding_dim", turning, "file" if turning else "class default", "rotary_embedding_dim"),
+    )
+    return (inner if dim == width else Partial(inner, dim)), values
+
+
+def _cache(model: ModelProto, name: str) -> np.ndarray:
+    """A table (positions, pairs) that is a constant of the graph."""
+    from onnx import numpy_helper
+
+    found = next((one for one in model.graph.initializer if one.name == name), None)
+    if found is None or found.external_data:
+        raise ValueError(
+            f"{name!r:.80} must be an initializer inside the graph, for its frequencies to be read; it is not. Fold constants first."
+        )
+    table = np.asarray(numpy_helper.to_array(found), np.float64)
+    if table.ndim != 2 or table.shape[0] < 2 or not table.shape[1] or not np.isfinite(table).all():
+        raise ValueError(
+            f"{name!r:.80} must be finite, with a row for each position; got shape {table.shape}. It is no cache."
+        )
+    return table
+
+
+def _head_dim(model: ModelProto, node: NodeProto, attributes: dict[str, Any], stated: dict[str, Any]) -> int:
+    """The width of a head, from the shape of x."""
+    if "head_dim" in stated:
+        return _check.integer("head_dim", stated["head_dim"], 2)
+    inputs = [*model.graph.input, *model.graph.value_info]
+    shape = next(
+        ([axis.dim_value for axis in one.type.tensor_type.shape.dim] for one in inputs if one.name == node.input[0]), []
+    )
+    if len(shape) == 4 and shape[3]:
+        return int(shape[3])
+    if len(shape) == 3 and shape[2] and attributes.get("num_heads"):
+        return int(shape[2] // attributes["num_heads"])
+    raise ValueError(
+        "head_dim must be known where a part of a head turns; the graph does not show it. Give stated={'head_dim': …}."
+    )
+
+
+def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
+    """The base of a plain rotation, from the angle between the first two rows in the last pair."""
+    pairs = cosine.shape[1]
+    if pairs == 1:
+        return 10_000.0  # one pair turns by 1 whatever the base is
+    # The farthest row within half a turn of the slowest pair tells most digits.
+    slow = np.arctan2(sine[:, -1], cosine[:, -1])
+    row = max(1, int(np.argmax(slow)))
+    step = slow[1]
+    if not 0 < step <= 1:
+        raise ValueError(
+            "caches must be of a plain rotation for its base to be recovered; these are not. State base and scaling."
+        )
+    row = min(row, int(np.pi / step / 2) or 1, len(slow) - 1)
+    base = float((slow[row] / row) ** (-pairs / (pairs - 1)))
+    return next(
+        (
+            whole
+            for whole in (float(f"{base:.{digits}g}") for digits in (1, 2, 3, 4, 5))
+            if abs(whole / base - 1) < CLOSE
+        ),
+        base,
+    )
+
+
+def _agree(record: RoPE, cosine: np.ndarray, sine: np.ndarray) -> None:
+    """Refuse a record whose table is not the file's."""
+    last = len(cosine) - 1
+    rows = np.unique(np.linspace(0, last, min(ROWS, last + 1)).astype(int))
+    turn = record.turn(rows)
+    difference = max(np.abs(turn.cos - cosine[rows]).max(), np.abs(turn.sin - sine[rows]).max())
+    if difference > CLOSE * max(1.0, last / 4096):
+        raise ValueError(
+            f"caches must be those of {record!r:.120}; they differ by {difference:.2g}. State base and scaling: stated={{'base': …, "
+            "'scaling': …}."
+        )

@@ -1,0 +1,163 @@
+"""What a model does with positions, layer by layer, and where every number of it came from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc import _check
+from posenc.doors import Encoding, Rotates
+from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.turn import Pairing, of_pairs
+
+Source = Literal["file", "class default", "caller"]
+SOURCES = ("file", "class default", "caller")
+#: What a value of a config may be once read: nothing that can be changed.
+Plain = None | bool | int | float | str | tuple["Plain", ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value that a record was made from.
+
+    name: the field or notion, "base", say.   value: as it was used.   source: "file", "class default" of the model type,
+    or stated by the "caller".   key: where it stands in that source, "rope_parameters.rope_theta", say.
+    """
+
+    name: str
+    value: Plain
+    source: Source
+    key: str
+
+    def __post_init__(self) -> None:
+        _check.choice("source", self.source, SOURCES)
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value!r} ({self.source}: {self.key})"
+
+
+@dataclass(frozen=True)
+class LayerGroup:
+    """Layers of one part of a model that treat positions alike.
+
+    part: "text", "vision", "audio", "encoder" or "decoder".   attention: the name of the layer type in the file,
+    "full_attention", say; "embedding" for what is added before the first layer.   layers: counted from 0.
+    encodings: the records, in the order of use; empty where the layers know no position.
+    offset: what is added to a token's place, counted from 0, before a learned table is read.
+    logit_factor: what logits are multiplied by besides 1/√d.   query_temperature: what queries are multiplied by.
+    bias_factor: what biases are multiplied by before they are added to the scaled logits.
+    values: where each number came from.   notes: traps of this file or class.
+    """
+
+    part: str
+    attention: str
+    layers: tuple[int, ...]
+    encodings: tuple[Encoding, ...]
+    offset: int = 0
+    logit_factor: float = 1.0
+    query_temperature: StepTemperature | None = None
+    values: tuple[Value, ...] = ()
+    notes: tuple[str, ...] = ()
+    bias_factor: float = 1.0
+
+    @property
+    def rotation(self) -> Rotates | None:
+        """The record that rotates queries and keys; None where nothing does."""
+        return next((record for record in self.encodings if isinstance(record, Rotates)), None)
+
+    @property
+    def channels(self) -> Pairing | None:
+        """Which channels of a head turn together; None where nothing rotates."""
+        rotation = self.rotation
+        if rotation is None:
+            return None
+        origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]
+        return of_pairs("rotation", rotation.turn(origin)).pairing
+
+    @property
+    def pairing(self) -> Literal["adjacent", "halves"] | None:
+        """The layout of the channels that turn together; None where nothing rotates."""
+        return None if self.channels is None else self.channels.layout
+
+    def value(self, name: str) -> Value:
+        """Where a number came from, by its name in the record."""
+        for value in self.values:
+            if value.name == name:
+                return value
+        known = ", ".join(value.name for value in self.values)
+        raise ValueError(f"name must be one that was read here; got {name!r}. Known here: {known or 'none'}.")
+
+    def explain(self) -> str:
+        """One row: layers, what they use, and every value with its source."""
+        uses = " and ".join(map(repr, self.encodings)) or "no positional encoding"
+        parts = [f"{self.part}, {self.attention}, {counted(self.layers)}: {uses}"]
+        if self.offset:
+            parts.append(f"the table is read from row {self.offset} on")
+        if self.logit_factor != 1.0:
+            parts.append(f"logits times {self.logit_factor:.6g} besides 1/√d")
+        if self.bias_factor != 1.0:
+            parts.append(f"biases times {self.bias_factor:.6g}")
+        if self.query_temperature:
+            parts.append(f"queries times {self.query_temperature!r}")
+        if self.values:
+            parts.append("; ".join(map(str, self.values)))
+        return ". ".join(parts) + "."
+
+
+@dataclass(frozen=True)
+class ModelPositions:
+    """Every group of layers of a model, as read from its config.
+
+    model_type: as the file names it.   groups: in the order of the layers.   notes: what concerns the whole file.
+    """
+
+    model_type: str
+    groups: tuple[LayerGroup, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the model, in order, each once."""
+        return tuple(dict.fromkeys(group.part for group in self.groups))
+
+    def of(self, part: str) -> tuple[LayerGroup, ...]:
+        """The groups of a part."""
+        _check.choice("part", part, self.parts)
+        return tuple(group for group in self.groups if group.part == part)
+
+    def at(self, layer: int, part: str = "text") -> tuple[LayerGroup, ...]:
+        """The groups that a layer belongs to: one, or more where it has cross-attention."""
+        groups = self.of(part)
+        last = max((max(group.layers, default=0) for group in groups), default=0)
+        _check.integer("layer", layer, 0, last)
+        return tuple(group for group in groups if layer in group.layers)
+
+    def explain(self) -> str:
+        """One row a group of layers, then the notes."""
+        rows = [group.explain() for group in self.groups]
+        notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
+        return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
+
+
+def counted(layers: tuple[int, ...]) -> str:
+    """Layers as runs: "layers 0-4, 6".
+
+    >>> counted((0, 1, 2, 4)), counted((3,)), counted(())
+    ('layers 0-2, 4', 'layer 3', 'before the layers')
+    """
+    if not layers:
+        return "before the layers"
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ("layer " if len(layers) == 1 else "layers ") + ", ".join(words)
+
+
+def sharpened(factor: float, by: float) -> float:
+    """(0.1·by·ln(factor) + 1)², what DeepSeek's attention multiplies its logits by for a stretched context."""
+    return (0.1 * by * math.log(factor) + 1.0) ** 2 if factor > 1.0 else 1.0

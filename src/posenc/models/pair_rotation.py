@@ -1,0 +1,99 @@
+"""A rotation of pairs as data: which channels turn together, along which axis, how fast, and by what they are multiplied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import singledispatch
+
+import numpy as np
+
+from posenc import _check
+from posenc.compose import Backward, Partial
+from posenc.doors import Encoding
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.dual_base import DualBaseRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.phase import Frequencies
+from posenc.turn import Pairing
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """For pair i: channels first[i] and second[i] turn by position[axis[i]] · frequencies[i] and are multiplied by factor.
+
+    dim: channels of the head; those of no pair pass unchanged.   frequencies: radians a step, to 100 digits.
+    """
+
+    dim: int
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    axis: tuple[int, ...]
+    frequencies: tuple[Decimal, ...]
+    factor: float = 1.0
+
+    @property
+    def pairs(self) -> int:
+        return len(self.first)
+
+    def radians(self) -> np.ndarray:
+        """The frequencies as float64; shape (pairs,)."""
+        return np.array([float(frequency) for frequency in self.frequencies])
+
+
+def unwrapped(record: Encoding | None) -> Encoding | None:
+    """What turns, without the head around it and whichever way round.
+
+    >>> from posenc import Backward, Partial, RoPE
+    >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
+    True
+    """
+    return unwrapped(record.encoding) if isinstance(record, Partial | Backward) else record
+
+
+@singledispatch
+def rotation(record: Encoding) -> Rotation | None:
+    """The rotation of a record that turns queries and keys alike and learns nothing; None for any other record.
+
+    >>> from posenc import Partial, RoPE
+    >>> rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
+    (2, 3)
+    """
+    _check.instance("record", record, Encoding, "a record of an encoding")
+    return None
+
+
+@rotation.register
+def _(record: RoPE) -> Rotation:
+    return _of_pairs(Pairing(record.pairing, record.dim, record.dim), record.frequencies, record.attention_factor)
+
+
+@rotation.register
+def _(record: DualBaseRoPE) -> Rotation:
+    blocks = 2 if record.pairing == "halves" else 1
+    return _of_pairs(Pairing(record.pairing, record.dim, record.dim, 0, blocks), record.frequencies, 1.0)
+
+
+@rotation.register
+def _(record: AxialRoPE) -> Rotation:
+    return _of_pairs(record.channels, record.frequencies, record.attention_factor, record.axis)
+
+
+@rotation.register
+def _(record: Partial) -> Rotation | None:
+    inner = rotation(record.encoding)
+    if inner is None:
+        return None
+    first, second = (tuple(record.start + channel for channel in part) for part in (inner.first, inner.second))
+    return replace(inner, dim=record.dim, first=first, second=second)
+
+
+@rotation.register
+def _(record: Backward) -> Rotation | None:
+    inner = rotation(record.encoding)
+    return None if inner is None else replace(inner, first=inner.second, second=inner.first)
+
+
+def _of_pairs(pairing: Pairing, frequencies: Frequencies, factor: float, axis: tuple[int, ...] = ()) -> Rotation:
+    first, second = (tuple(part.tolist()) for part in pairing.split(np.arange(pairing.dim)))
+    return Rotation(pairing.dim, first, second, axis or (0,) * len(first), frequencies.exact(), factor)

@@ -1,1 +1,0 @@
-"""Rows of the catalog by family, where a family has many; `posenc.catalog` joins them."""

@@ -1,0 +1,163 @@
+"""Checks of the three array libraries: one formula, one answer, in the library that asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc import _array
+from posenc.doors import Encoding
+from posenc.testing import budgets
+from posenc.testing.calls import called
+from posenc.testing.door_probe import SOME, array, library, parameters, program, reach, rows, sides, summed
+from posenc.testing.named_check import Check, close, ensure, refused, same_bits
+
+WIDE_PLACES = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
+
+
+def places(encoding: Encoding) -> np.ndarray:
+    """Positions near and far that the record takes and its arithmetic keeps apart."""
+    most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_PLACES[-1])
+    return np.array([place for place in WIDE_PLACES if place <= most])
+
+
+def _torch_double(encoding: Encoding) -> None:
+    _agree(encoding, "torch", "float64")
+
+
+def _torch_single(encoding: Encoding) -> None:
+    _agree(encoding, "torch", "float32")
+
+
+def _jax_single(encoding: Encoding) -> None:
+    _agree(encoding, "jax", "float32")
+
+
+def _agree(encoding: Encoding, name: str, dtype: str) -> None:
+    params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
+    given = places(encoding)
+    for side in sides(encoding):
+        wanted = rows(encoding, given, dtype="float64", side=side, params=params)
+        found = rows(encoding, given, name=name, dtype=dtype, side=side, params=params)
+        close(
+            f"{name} in {dtype} ({side}) against NumPy in float64",
+            found,
+            wanted,
+            _budget(encoding, dtype, name, wanted, given),
+        )
+
+
+def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, given: np.ndarray) -> float:
+    largest = 1.0 + float(np.abs(wanted).max())
+    budget = budgets.value(dtype, largest) + budgets.angle(encoding, float(given.max()), dtype)
+    if summed(encoding):
+        budget += budgets.product(dtype, 64, 16 * largest)
+    return budget + (4 * budgets.PHASE_WITHOUT_FLOAT64 * largest if name == "jax" else 0.0)
+
+
+def _torch_bits(encoding: Encoding) -> None:
+    """What is a table of positions alone, rounded once from float64, is one set of bits whoever computes it."""
+    if encoding.shapes or budgets.released(encoding) or summed(encoding):
+        return
+    most = reach(encoding)
+    given = np.array([place for place in (*WIDE_PLACES, 2**40 + 3, 2**50 - 1) if place <= most])
+    for side in sides(encoding):
+        wanted = rows(encoding, given, dtype="float32", side=side)
+        same_bits(
+            f"PyTorch's float32 ({side}) against NumPy's",
+            rows(encoding, given, name="torch", dtype="float32", side=side),
+            wanted,
+        )
+
+
+def _stays_torch(encoding: Encoding) -> None:
+    _stays(encoding, "torch")
+
+
+def _stays_jax(encoding: Encoding) -> None:
+    _stays(encoding, "jax")
+
+
+def _stays(encoding: Encoding, name: str) -> None:
+    result = program(encoding, name=name)(array(SOME, name))
+    ensure(
+        _array.library(result) == name,
+        f"positions of {name}: expected an array of {name}, got {type(result).__name__}.",
+    )
+    kind = _array.dtype_name(result.dtype)
+    ensure(kind == "float32", f"dtype=None in {name}: expected float32, got {kind}.")
+
+
+def _numpy_default(encoding: Encoding) -> None:
+    result = program(encoding)(np.array(SOME))
+    ensure(isinstance(result, np.ndarray), f"NumPy positions: expected a NumPy array, got {type(result).__name__}.")
+    ensure(result.dtype == np.float64, f"dtype=None in NumPy: expected float64, got {result.dtype}.")
+
+
+def _global_default(encoding: Encoding) -> None:
+    torch = library("torch")
+    before = torch.get_default_dtype()
+    wanted = rows(encoding, list(SOME), name="torch")
+    try:
+        for other in (torch.float64, torch.bfloat16):
+            torch.set_default_dtype(other)
+            same_bits(
+                f"rows while PyTorch's default dtype is {other}", rows(encoding, list(SOME), name="torch"), wanted
+            )
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _mixed(encoding: Encoding) -> None:
+    torch = library("torch")
+    params = {key: torch.as_tensor(value) for key, value in parameters(encoding).items()}
+    if params and encoding.door != "scores":
+        refused(
+            "NumPy positions with PyTorch parameters",
+            lambda: called(encoding, np.array([0, 1]), np.array([0, 1]), params),
+        )
+    if encoding.door in ("adds", "rotates"):
+        refused(
+            "NumPy content with PyTorch positions", lambda: _applied(encoding, torch.tensor([0, 1]), params or None)
+        )
+
+
+def _applied(encoding: Any, positions: Any, params: Any) -> Any:
+    if encoding.door == "adds":
+        return encoding.attach(np.zeros((2, encoding.width)), positions, params)
+    return encoding.turn(positions, params, role=encoding.roles[0])(np.zeros((2, encoding.head_dim)))
+
+
+CHECKS = (
+    Check(
+        "torch_float64_is_numpy",
+        _torch_double,
+        "One definition for every library is what the project is for.",
+        needs=("torch",),
+    ),
+    Check(
+        "torch_float32_is_numpy", _torch_single, "A model in float32 must sit on the exact values.", needs=("torch",)
+    ),
+    Check("torch_float32_bits", _torch_bits, "Bit-equal tables let two stacks be compared by hash.", needs=("torch",)),
+    Check(
+        "jax_float32_is_numpy", _jax_single, "JAX has no float64 by default and must still be right.", needs=("jax",)
+    ),
+    Check("numpy_default_dtype", _numpy_default, "dtype=None means float64 in NumPy."),
+    Check(
+        "torch_stays_torch",
+        _stays_torch,
+        "A result on another library's side cannot be trained through.",
+        needs=("torch",),
+    ),
+    Check("jax_stays_jax", _stays_jax, "A result on another library's side cannot be traced.", needs=("jax",)),
+    Check(
+        "torch_global_default_ignored",
+        _global_default,
+        "Loaders set PyTorch's default dtype to bfloat16 while a model is built.",
+        needs=("torch",),
+    ),
+    Check(
+        "mixed_libraries_refused", _mixed, "A silent copy between libraries hides a device transfer.", needs=("torch",)
+    ),
+)

@@ -1,0 +1,240 @@
+"""Checks of claims, both ways: what is claimed must hold, and what is not claimed must fail to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
+from posenc.testing import budgets
+from posenc.testing.checks.grid_axes import grid
+from posenc.testing.door_probe import ANCHORS, FAR, accepts, fixed, logits, logits_at, parameters, reach, rows, sides
+from posenc.testing.named_check import PAIRWISE, Check, apart, ensure
+from posenc.testing.one_coordinate import Line
+from posenc.turn import at_every_head
+
+QUERY = fixed(0, 1, 2, 5, 3)
+KEY = fixed(0, 1, 3, 4, 2, 5)
+SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
+#: Where released arithmetic has lost more of an angle than this, it is of no use to compare.
+USEFUL_ANGLE = 0.02
+
+
+def _judge(encoding: Encoding, claim: Claim, found: str | None) -> None:
+    """`found`: what speaks against the claim; None when nothing does."""
+    if claim in encoding.claims:
+        ensure(found is None, f"{claim} is claimed, but {found}.")
+    else:
+        ensure(
+            found is not None,
+            f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed.",
+        )
+
+
+def _relative(encoding: Encoding) -> None:
+    _judge(encoding, "relative", next(_shifted(encoding), None))
+
+
+def _shifted(encoding: Encoding) -> Iterator[str]:
+    own = logits(encoding, QUERY, KEY)
+    largest = 1.0 + float(np.abs(own).max())
+    for shift in SHIFTS:
+        lost = budgets.angle(encoding, shift + 5)
+        if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
+            continue
+        found = logits(encoding, QUERY + shift, KEY + shift)
+        if apart(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
+            error = float(np.nanmax(np.abs(found - own)))
+            yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
+    if isinstance(encoding, Line):
+        yield from _shifted_on_an_axis(encoding.encoding)
+
+
+def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
+    """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
+    query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
+    own = logits_at(encoding, query, key)
+    budget = budgets.product("float64", 64, 16 * (1.0 + float(np.abs(own).max())))
+    lost = budgets.angle(encoding, 8) * encoding.axes
+    for axis in range(encoding.axes):
+        shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
+        try:
+            found = logits_at(encoding, query + shift, key + shift)
+        except (ValueError, TypeError):  # a grid that ends
+            continue
+        if apart(found, own, budget + 4 * lost * _length(encoding)):
+            yield f"moving queries and keys by 3 along axis {axis} changes a logit by {np.nanmax(np.abs(found - own)):.2g}"
+
+
+def _length(encoding: Encoding) -> float:
+    """|q|·|k| at its largest, for what an error of an angle does to a logit."""
+    return 4.0 * (encoding.head_dim if isinstance(encoding, Rotates) else 16)
+
+
+def _isometry(encoding: Encoding) -> None:
+    _judge(encoding, "isometry", _longer(cast(Rotates, encoding)))
+
+
+def _longer(encoding: Rotates) -> str | None:
+    return _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])) or (
+        # Off the line: what cuts through a pair turns it only where its coordinates are alike.
+        _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:]) if isinstance(encoding, Line) else None
+    )
+
+
+def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
+    x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
+    budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
+    budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
+    for role in encoding.roles:
+        turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
+        change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
+        if not change.max() <= budget:  # what is no number is not as long
+            return f"the length of a {role} at position {positions[change.argmax()]} changes by a factor of {1 + change.max():.6g}"
+    return None
+
+
+def _streaming(encoding: Encoding) -> None:
+    _judge(encoding, "streaming", next(_alone(encoding), None))
+
+
+def _alone(encoding: Encoding) -> Iterator[str]:
+    whole = np.arange(min(9, reach(encoding) + 1))
+    for side in sides(encoding):
+        together = rows(encoding, whole, side=side)
+        budget = budgets.value("float64", 1.0 + float(np.abs(together).max()))
+        for place in whole:
+            if apart(rows(encoding, whole[place : place + 1], side=side)[..., 0, :], together[..., place, :], budget):
+                yield f"the row of position {place} ({side}) alone is not its row among {len(whole)}"
+
+
+def _bounded(encoding: Encoding) -> None:
+    _judge(encoding, "bounded", _growth(encoding))
+
+
+def _growth(encoding: Encoding) -> str | None:
+    """Values that are more than twice as large from 2^20 on as they are below 2^10 have no bound."""
+    if isinstance(encoding, Scores) and encoding.gathers:
+        return _growth_with_keys(encoding)
+    most = reach(encoding)
+    sign = np.array([1, -1] if accepts(encoding, -most) else [1])[:, None]
+    near = np.arange(min(most, 1 << 10) + 1)
+    far = np.array(
+        [place for power in range(20, 51) for place in (1 << power, (1 << power) - 1) if place <= most]
+        or [place for place in (most, most - 1) if place > 1 << 10],
+        np.int64,
+    )
+    if not len(far):
+        return None
+    for side in sides(encoding):
+        low, high = (float(np.abs(rows(encoding, (sign * places).ravel(), side=side)).max()) for places in (near, far))
+        if high > 2 * low + 1e-9:
+            return (
+                f"the largest value grows from {low:.3g} below position 1024 to {high:.3g} at 2^20 and beyond ({side})"
+            )
+    return None
+
+
+def _growth_with_keys(encoding: Encoding) -> str | None:
+    """A score that reads the keys between two places grows, if it does, with their number."""
+    few, many = (
+        float(np.abs(rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max()) for count in (128, 2_048)
+    )
+    return (
+        None
+        if many <= 2 * few + 1e-9
+        else f"the largest value grows from {few:.3g} for 128 keys to {many:.3g} for 2048"
+    )
+
+
+def _unlimited(encoding: Encoding) -> None:
+    found = None
+    for place in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
+        for side in sides(encoding):
+            try:
+                if np.isfinite(rows(encoding, np.array([place]), side=side)).all():
+                    continue
+            except (ValueError, TypeError) as error:
+                found = found or f"position {place} ({side}) is refused: {str(error)[:60]}"
+                continue
+            found = found or f"position {place} ({side}) gives numbers that are not finite"
+    _judge(encoding, "unlimited", found)
+
+
+def _fractional(encoding: Encoding) -> None:
+    _judge(encoding, "fractional", next(_steps(encoding), None))
+
+
+def _steps(encoding: Encoding) -> Iterator[str]:
+    for side in sides(encoding):
+        try:
+            low, middle, high = np.moveaxis(rows(encoding, np.array([2.0, 2.5, 3.0]), side=side), -2, 0)
+        except (ValueError, TypeError) as error:
+            yield f"position 2.5 ({side}) is refused: {str(error)[:60]}"
+            continue
+        if not np.isfinite(middle).all():
+            yield f"position 2.5 ({side}) gives numbers that are not finite"
+        elif not np.array_equal(low, high) and (np.array_equal(low, middle) or np.array_equal(middle, high)):
+            yield f"position 2.5 ({side}) is taken for a whole one"
+
+
+def _symmetric(encoding: Encoding) -> None:
+    # Also far apart: what is measured against a position or a length may be symmetric close to the start.
+    places = np.array([*ANCHORS, *(place for place in (700, 3_000) if place <= reach(encoding))])
+    params = parameters(encoding)
+    found = rows(encoding, places, params=params, anchors=places)
+    other = np.swapaxes(found, -1, -2)
+    against = None
+    if apart(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):
+        head, m, n = np.unravel_index(int(np.abs(found - other).argmax()), found.shape)
+        against = f"head {head} gives {found[head, m, n]:.6g} for ({places[m]}, {places[n]}) and {other[head, m, n]:.6g} for ({places[n]}, {places[m]})"
+    _judge(encoding, "symmetric", against)
+
+
+def _shift_linear(encoding: Encoding) -> None:
+    _judge(encoding, "shift-linear", next(_no_matrix(cast(Adds, encoding)), None))
+
+
+def _no_matrix(encoding: Adds) -> Iterator[str]:
+    """Fit M(k) on half of the rows and try it on the other half; an error is told beside what the shift changes at all."""
+    most = min(reach(encoding), 1_000 if budgets.released(encoding) else 10**6)
+    # Near rows, where tables differ, and far ones, where slow waves have turned.
+    near = np.arange(min(most, 6 * encoding.width + 16))
+    rng = np.random.default_rng(1)
+    starts = rng.permutation(np.concatenate([near, rng.integers(0, most, 8 * encoding.width)]))
+    params = parameters(encoding)
+    before = rows(encoding, starts, params=params)
+    for shift in (1, 3):
+        if shift + int(starts.max(initial=0)) > reach(encoding):
+            starts = starts[starts + shift <= reach(encoding)]
+            before = rows(encoding, starts, params=params)
+        after = rows(encoding, starts + shift, params=params)
+        matrix = np.linalg.lstsq(before[0::2], after[0::2], rcond=None)[0]
+        error = np.abs(before[1::2] @ matrix - after[1::2]).max(initial=0.0)
+        change = np.abs(after - before).max(initial=0.0)
+        # A double angle loses at most a few bits of 53 in the fit; released arithmetic loses its angles' error.
+        if error > (1e-6 + 40 * budgets.angle(encoding, most)) * change + 1e-12:
+            yield f"no matrix takes row t to row t+{shift}: the best one errs by {error:.2g} where the rows change by {change:.2g}"
+
+
+CHECKS = (
+    Check("claim_relative", _relative, "A relative encoding sees distances alone, so a prompt may stand anywhere."),
+    Check(
+        "claim_isometry", _isometry, "A rotation that changes lengths changes how loud a token is.", doors=("rotates",)
+    ),
+    Check("claim_streaming", _streaming, "Decoding computes a row alone; training computed it among the others."),
+    Check("claim_bounded", _bounded, "Values that grow with position drown the content."),
+    Check("claim_unlimited", _unlimited, "Whether there is a last position decides what may be served."),
+    Check("claim_fractional", _fractional, "Real coordinates must be kept or refused, never rounded."),
+    Check(
+        "claim_symmetric", _symmetric, "A symmetric bias cannot tell a sentence from its mirror image.", doors=PAIRWISE
+    ),
+    Check(
+        "claim_shift_linear",
+        _shift_linear,
+        "The lecture's argument for sinusoids: a shift is one matrix.",
+        doors=("adds",),
+    ),
+)

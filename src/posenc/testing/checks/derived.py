@@ -1,0 +1,273 @@
+"""Checks of what is derived for a door: dense, pointwise, row by row, by layout, and through attention."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from posenc.attention import attention
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.testing import budgets
+from posenc.testing.door_probe import (
+    fixed,
+    head_width,
+    heads,
+    hidden,
+    logits,
+    operated,
+    parameters,
+    rows,
+    sides,
+    twelve_heads,
+)
+from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure
+from posenc.turn import Operator, at_every_head
+
+QUERY = fixed(4, 2, 5, 3)
+KEY = fixed(0, 1, 4, 2, 3, 5, 5)
+
+
+def _pointwise(encoding: Encoding) -> None:
+    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+    dense = encoding.matrix(QUERY, KEY, params)
+    for head in {0, encoding.heads // 2, encoding.heads - 1}:
+        one_by_one = [[float(encoding.bias(head, int(m), int(n), params)) for n in KEY] for m in QUERY]
+        close(f"matrix at head {head} against bias one number at a time", dense[head], one_by_one, _budget(dense))
+
+
+def _decode_row(encoding: Encoding) -> None:
+    """The last query alone against all keys is the last row of the whole."""
+    whole = rows(encoding, QUERY, anchors=KEY)
+    last = rows(encoding, QUERY[-1:], anchors=KEY)
+    close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], _budget(whole))
+
+
+def _prefill(encoding: Encoding) -> None:
+    """Keys seen in two chunks are the keys seen at once."""
+    for side in sides(encoding):
+        whole = rows(encoding, KEY, side=side)
+        chunks = np.concatenate([rows(encoding, KEY[:3], side=side), rows(encoding, KEY[3:], side=side)], -2)
+        close(f"positions in two chunks ({side}) against all at once", chunks, whole, _budget(whole))
+
+
+def _heads_differ(encoding: Encoding) -> None:
+    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its record says so."""
+    twelve = twelve_heads(encoding)
+    found = rows(twelve, np.array([0, 1, 7, 30]))
+    for one in range(len(found)):
+        for other in range(one):
+            ensure(
+                not np.array_equal(found[one], found[other]),
+                f"heads {other} and {one} of {twelve!r}: expected different numbers, got equal ones.",
+            )
+
+
+def _heads_chosen(encoding: Encoding) -> None:
+    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+    dense = encoding.matrix(QUERY, KEY, params)
+    order = np.arange(encoding.heads)[::-1]
+    chosen = encoding.bias(order[:, None, None], QUERY[:, None], KEY[None, :], params)
+    close("bias for the heads in reverse against matrix in reverse", chosen, dense[::-1], _budget(dense))
+
+
+def _content_matters(encoding: Encoding) -> None:
+    encoding, params = cast(Scores, encoding), parameters(encoding) or None
+    shape = heads(encoding), head_width(encoding)
+    rng = np.random.default_rng(8)
+    q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
+    x = hidden(encoding, len(QUERY), len(KEY))
+    own = np.asarray(encoding.score(q, k, QUERY, KEY, params, hidden=x))
+    wanted = (shape[0], len(QUERY), len(KEY))
+    ensure(own.shape == wanted, f"score: expected {wanted}, got {own.shape}.")
+    ensure(
+        apart(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or apart(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or (x is not None and apart(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
+        "score: expected it to depend on queries, keys or the layer's input, but it depends on none of them.",
+    )
+    if x is not None:  # queries first, then keys
+        first = encoding.places_read(len(QUERY), 0)
+        x = np.concatenate([x[:first][::-1], x[first:][::-1]])
+    swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
+    close("score of all places in reverse against score in reverse", swapped, own[:, ::-1, ::-1], _budget(own))
+
+
+def _values_shape(encoding: Encoding) -> None:
+    encoding, params = cast(Scores, encoding), parameters(encoding) or None
+    weights = np.random.default_rng(4).random((2, heads(encoding), len(QUERY), len(KEY)))
+    found = encoding.values(weights, QUERY, KEY, params)
+    if found is None:
+        return
+    wanted = (2, heads(encoding), len(QUERY), head_width(encoding))
+    ensure(found.shape == wanted, f"values: expected {wanted}, got {found.shape}.")
+    close("values of twice the weights", encoding.values(2 * weights, QUERY, KEY, params), 2 * found, _budget(found))
+    nothing = encoding.values(0 * weights, QUERY, KEY, params)
+    close("values of no weights", nothing, np.zeros(wanted), 0.0)
+
+
+def _attach(encoding: Encoding) -> None:
+    encoding, params = cast(Adds, encoding), parameters(encoding) or None
+    vectors = np.asarray(encoding.embed(KEY, params))
+    x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
+    wanted = x + vectors
+    found = np.asarray(encoding.attach(x, KEY, params))
+    if found.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
+        wanted = np.concatenate([x, np.broadcast_to(vectors, x.shape)], -1)
+    close("attach(x) against x and embed", found, wanted, _budget(wanted))
+
+
+def _layouts(encoding: Encoding) -> None:
+    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
+    x = np.random.default_rng(2).standard_normal((2, heads(encoding), len(KEY), encoding.head_dim))
+    turn = encoding.turn(KEY, params, role=encoding.roles[0])
+    bhtd = np.asarray(turn(x, layout="bhtd"))
+    bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
+    close("layout 'bthd' against 'bhtd'", np.swapaxes(bthd, 1, 2), bhtd, 0.0)
+    for head in range(x.shape[1]):
+        alone = np.asarray(at_every_head(turn, x[0, head]))
+        alone = alone if turn.heads is None else alone[head]
+        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, _budget(bhtd))
+
+
+def _undone(encoding: Encoding) -> None:
+    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
+    x = np.random.default_rng(2).standard_normal((1, heads(encoding), len(KEY), encoding.head_dim))
+    for role in encoding.roles:
+        turn = encoding.turn(KEY, params, role=role)
+        if not hasattr(turn, "inverse"):  # a map that loses something
+            return
+        lost = 2.0**-20 if budgets.released(encoding) else budgets.angle(encoding, float(KEY.max()))
+        close(
+            f"a {role} turned and turned back",
+            turn.inverse()(turn(x, layout="bhtd"), layout="bhtd"),
+            x,
+            _budget(x) + lost * float(np.abs(x).max()),
+        )
+
+
+def _roles(encoding: Encoding) -> None:
+    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
+    try:
+        both = encoding.turn(KEY, params, role="both")
+    except ValueError:  # queries and keys are turned differently, and the record says so
+        return
+    for role in ("query", "key"):
+        own = encoding.turn(KEY, params, role=role)
+        places = (len(KEY),)
+        close(f"role {role!r} against 'both'", operated(own, places), operated(both, places), 0.0)
+
+
+def _separate(encoding: Encoding) -> None:
+    """Moving the queries alone changes what attention sees, and so does moving the keys alone."""
+    own = logits(encoding, QUERY, KEY)
+    silent = not apart(logits(encoding, QUERY * 0, KEY * 0), own, 1e-9)
+    if silent:  # an encoding that says nothing
+        return
+    for name, found in (
+        ("queries", logits(encoding, QUERY - 1, KEY)),
+        ("keys", logits(encoding, QUERY, np.maximum(KEY - 1, 0))),
+    ):
+        if name == "keys" and _leaves_keys_alone(encoding):
+            continue
+        ensure(apart(found, own, 1e-9), f"moving the {name} alone by 1: expected other logits, got the same.")
+
+
+def _leaves_keys_alone(encoding: Encoding) -> bool:
+    """Whether queries are lengthened and keys are not, as a temperature does: nothing that claims to be relative."""
+    if not isinstance(encoding, Rotates) or "relative" in encoding.claims:
+        return False
+    keys = np.asarray(rows(encoding, KEY, side="key"))
+    return bool((keys == keys[:1]).all())
+
+
+def _attended(encoding: Encoding) -> None:
+    """The reference attention with 12 query heads in groups of three, against softmax written out for one head."""
+    record = twelve_heads(encoding)
+    params, width = parameters(record) or None, head_width(record)
+    rng = np.random.default_rng(6)
+    q = rng.standard_normal((2, 12, len(QUERY), width))
+    k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
+    x = hidden(record, len(QUERY), len(KEY), (2,))
+    found = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
+    for head in (0, 4, 11):
+        wanted = _one_head(record, params, (q, k, v), x, head)
+        close(f"attention at head {head} of 12 (4 key heads)", found.output[1, head], wanted, 64 * _budget(wanted))
+
+
+def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
+    q, k, v = content
+    one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
+    scale, term = q.shape[-1] ** -0.5, 0.0
+    if isinstance(record, Rotates) and "value" in record.roles:
+        one_v = _at_head(record.turn(KEY, params, role="value"), one_v, head)
+    elif isinstance(record, Rotates):
+        one_q = _at_head(record.turn(QUERY, params, role="query"), one_q, head)
+        one_k = _at_head(record.turn(KEY, params, role="key"), one_k, head)
+    if isinstance(record, Biases):
+        term = record.bias(head, QUERY[:, None], KEY[None, :], params)
+    if isinstance(record, Scores):
+        term = record.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params, hidden=None if x is None else x[1])[head]
+    powers = np.exp(one_q @ one_k.T * scale + term)
+    weights = powers / powers.sum(-1, keepdims=True)
+    output = np.asarray(weights @ one_v)
+    if isinstance(record, Rotates) and "value" in record.roles:
+        output = _at_head(record.turn(QUERY, params, role="output"), output, head)
+    if isinstance(record, Scores):
+        every = np.broadcast_to(weights, (12, *weights.shape))
+        extra = record.values(every, QUERY, KEY, params)
+        output = output if extra is None else output + extra[head]
+    return output
+
+
+def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
+    made = np.asarray(at_every_head(operator, x))
+    return made if operator.heads is None else made[head]
+
+
+def _budget(values: Any) -> float:
+    return budgets.value("float64", 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0)))
+
+
+CHECKS = (
+    Check(
+        "dense_is_pointwise",
+        _pointwise,
+        "Kernels use one number at a time, references the whole matrix.",
+        doors=("biases",),
+    ),
+    Check("decode_row_is_last_row", _decode_row, "A decoding step must repeat what the prompt pass computed."),
+    Check("chunks_are_the_whole", _prefill, "A long prompt is computed in chunks."),
+    Check("heads_differ", _heads_differ, "A head argument that is ignored makes every head the same.", doors=PAIRWISE),
+    Check("heads_can_be_chosen", _heads_chosen, "Tensor-parallel ranks ask for some of the heads.", doors=("biases",)),
+    Check(
+        "score_reads_content",
+        _content_matters,
+        "A score that reads no content belongs at the door of biases.",
+        doors=("scores",),
+    ),
+    Check(
+        "values_are_linear",
+        _values_shape,
+        "What is added to the output is a mixture by the attention weights.",
+        doors=("scores",),
+    ),
+    Check("attach_adds_the_embedding", _attach, "What is added must be what is shown.", doors=("adds",)),
+    Check("layouts_agree", _layouts, "Heads before time or after it is storage, not meaning.", doors=("rotates",)),
+    Check("turn_is_undone_by_its_inverse", _undone, "Caches are moved by turning keys back.", doors=("rotates",)),
+    Check(
+        "roles_agree",
+        _roles,
+        "Where one turn serves queries and keys, each role must be that turn.",
+        doors=("rotates",),
+    ),
+    Check(
+        "query_and_key_positions_are_both_used", _separate, "Cross-attention and caches place queries and keys apart."
+    ),
+    Check(
+        "attention_with_grouped_heads",
+        _attended,
+        "The readable attention is what kernels are compared with.",
+        doors=("rotates", "biases", "scores"),
+    ),
+)

@@ -1,0 +1,200 @@
+"""Checks of gradients, against differences in float64."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.testing import budgets
+from posenc.testing.checks.learning import LEARNED
+from posenc.testing.door_probe import (
+    SOME,
+    array,
+    converted,
+    head_width,
+    heads,
+    hidden,
+    library,
+    parameters,
+    program,
+    sides,
+)
+from posenc.testing.named_check import Check, CheckFailed, close, ensure
+from posenc.turn import at_every_head
+
+
+def _content(encoding: Encoding) -> None:
+    torch = library("torch")
+    params = converted(parameters(encoding), "torch", "float64")
+    positions = torch.tensor([0, 3, 1])
+    if isinstance(encoding, Scores):
+        shape = heads(encoding), 3, head_width(encoding)
+        q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
+        x = hidden(encoding, 3, 3, name="torch")
+        given = (q, k) if x is None else (q, k, x.requires_grad_())
+
+        def scored(q: Any, k: Any, x: Any = None) -> Any:
+            return encoding.score(q, k, positions, positions, params, hidden=x)
+
+        _gradcheck("q, k and hidden", scored, given)
+    elif isinstance(encoding, Rotates):
+        turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=torch.float64)
+        _gradcheck("x", partial(at_every_head, turn), (_drawn(torch, (2, 3, encoding.head_dim), 1),))
+    else:
+        adds = cast(Adds, encoding)
+        _gradcheck("x", lambda x: adds.attach(x, positions, params), (_drawn(torch, (2, 3, adds.width), 1),))
+
+
+def _params(encoding: Encoding) -> None:
+    torch = library("torch")
+    values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
+    names = sorted(values)
+    for side in sides(encoding):
+
+        def call(*given: Any, side: Any = side) -> Any:
+            return _program(encoding, dict(zip(names, given, strict=True)), side)(array(SOME, "torch"))
+
+        _gradcheck(f"params ({side})", call, tuple(values[name] for name in names))
+
+
+def _params_reached(encoding: Encoding) -> None:
+    """Some gradient arrives at every parameter, through the scores or through what is added to the output."""
+    torch = library("torch")
+    values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
+    # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
+    total = sum(_program(encoding, values, side)(array(SOME, "torch")).pow(3).sum() for side in sides(encoding))
+    if isinstance(encoding, Scores):
+        weights = torch.rand(heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        extra = encoding.values(weights, torch.arange(3), torch.arange(3), values)
+        total = total if extra is None else total + extra.square().sum()
+    total.backward()
+    for name, value in values.items():
+        ensure(
+            value.grad is not None and bool(value.grad.abs().sum() > 0),
+            f"params[{name!r}]: expected a gradient, got none.",
+        )
+
+
+def _fixed(encoding: Encoding) -> None:
+    if encoding.shapes:
+        return
+    result = program(encoding, name="torch")(array(SOME, "torch"))
+    ensure(
+        not result.requires_grad, "a fixed table of integer positions: expected no gradient to be recorded, got one."
+    )
+
+
+def _positions(encoding: Encoding) -> None:
+    """Where positions are real numbers, the derivative by position is the slope (away from corners of |m-n|)."""
+    if budgets.released(encoding):
+        return
+    torch = library("torch")
+    call = program(encoding, name="torch", dtype="float64")
+    positions = torch.tensor([0.3, 2.4, 3.7], dtype=torch.float64, requires_grad=True)
+    result = call(positions)
+    if not result.requires_grad:
+        low, high = (call(positions.detach() + step) for step in (-1e-3, 1e-3))
+        ensure(
+            bool((low == high).all()),
+            "positions that require a gradient: expected one, got none although the rows change.",
+        )
+        return
+    _gradcheck("positions", call, (positions,))
+
+
+def _jax_gradient(encoding: Encoding) -> None:
+    """JAX's gradient by parameters is PyTorch's."""
+    jax, torch = import_module("jax"), library("torch")
+    values, rng = parameters(encoding), np.random.default_rng(0)
+    mixed = {
+        side: rng.standard_normal(np.shape(program(encoding, params=values, side=side)(np.array(SOME))))
+        for side in (sides(encoding) if isinstance(encoding, Rotates) else sides(encoding)[:1])
+    }
+
+    def total(given: Any) -> Any:
+        parts = (
+            program(encoding, name="jax", params=given, side=side)(array(SOME, "jax")) * array(by, "jax", "float32")
+            for side, by in mixed.items()
+        )
+        return sum(part.sum() for part in parts)
+
+    found = jax.jit(jax.grad(total))({name: array(value, "jax", "float32") for name, value in values.items()})
+    leaves = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
+    parts = ((_program(encoding, leaves, side)(array(SOME, "torch")) * torch.tensor(by)) for side, by in mixed.items())
+    sum(part.sum() for part in parts).backward()
+    size = sum(by.size for by in mixed.values())
+    for name, leaf in leaves.items():
+        wanted = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy()
+        close(
+            f"JAX's gradient of params[{name!r}] against PyTorch's",
+            found[name],
+            wanted,
+            budgets.product("float32", size, 16 * (1 + float(np.abs(wanted).max(initial=0.0)))),
+        )
+
+
+def _program(encoding: Encoding, values: Any, side: Any = None) -> Any:
+    """The program with parameters that stay leaves of the graph."""
+    return program(encoding, name="torch", dtype="float64", side=side, params=values)
+
+
+def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+def _gradcheck(what: str, call: Any, inputs: tuple[Any, ...]) -> None:
+    try:
+        library("torch").autograd.gradcheck(call, inputs)
+    except Exception as error:
+        raise CheckFailed(
+            f"gradient of {what}: expected the slope that differences give, got: {' '.join(str(error).split())[:160]}."
+        ) from error
+
+
+CHECKS = (
+    Check(
+        "gradient_of_content",
+        _content,
+        "The layers below learn through this gradient.",
+        ("adds", "rotates", "scores"),
+        needs=("torch",),
+    ),
+    Check(
+        "gradient_of_parameters",
+        _params,
+        "What is learned is learned by this gradient.",
+        claims=LEARNED,
+        needs=("torch",),
+    ),
+    Check(
+        "gradient_reaches_every_parameter",
+        _params_reached,
+        "A parameter without a gradient keeps its first value for ever.",
+        claims=LEARNED,
+        needs=("torch",),
+    ),
+    Check(
+        "no_gradient_through_a_fixed_table",
+        _fixed,
+        "A graph recorded through a constant is memory lost at every step.",
+        needs=("torch",),
+    ),
+    Check(
+        "gradient_of_positions",
+        _positions,
+        "Real coordinates can be learned, and then need their slope.",
+        claims=frozenset({"fractional"}),
+        needs=("torch",),
+    ),
+    Check(
+        "jax_gradient_is_torchs",
+        _jax_gradient,
+        "One definition has one derivative.",
+        claims=LEARNED,
+        needs=("jax", "torch"),
+    ),
+)

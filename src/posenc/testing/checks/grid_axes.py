@@ -1,0 +1,209 @@
+"""Checks of positions with several coordinates: grids, not squares, in batches, in every library."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from posenc import _array
+from posenc.attention import attention
+from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.testing import budgets
+from posenc.testing.door_probe import (
+    array,
+    content,
+    converted,
+    head_width,
+    heads,
+    heads_turned,
+    hidden,
+    numbers,
+    operated,
+    parameters,
+)
+from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure, refused
+
+SIZES = (3, 2, 4, 2)
+
+
+def grid(axes: int) -> np.ndarray:
+    """The places of a grid of which no two sides are alike, row by row; (n, axes)."""
+    sizes = SIZES[:axes] if axes <= len(SIZES) else (3, 2) + (1,) * (axes - 2)
+    return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
+
+
+def _values(
+    encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64", side: str = "query"
+) -> np.ndarray:
+    """What the record gives for query positions (…, n, axes), with key positions beside at a pairwise door."""
+    params = converted(parameters(encoding), name, dtype)
+    query, key = (array(places, name) for places in (query, key))
+    kind = _array.dtype_of(dtype, query)
+    if isinstance(encoding, Adds):
+        return numbers(encoding.embed(query, params, dtype=kind))
+    if isinstance(encoding, Rotates):
+        turn = encoding.turn(query, params, role=cast(Any, encoding.roles[0]), dtype=kind)
+        return numbers(operated(turn, tuple(query.shape[:-1]), name, dtype))
+    if isinstance(encoding, Biases):
+        return numbers(encoding.matrix(query, key, params, dtype=kind))
+    xp = _array.namespace(query)
+    q, k = (
+        xp.broadcast_to(
+            content(encoding, seed, name, dtype),
+            (*places.shape[:-2], heads(encoding), _count(places), head_width(encoding)),
+        )
+        for seed, places in ((1, query), (2, key))
+    )
+    x = hidden(encoding, _count(query), _count(key), tuple(query.shape[:-2]), name=name, dtype=dtype)
+    return numbers(cast(Any, encoding).score(q, k, query, key, params, hidden=x))
+
+
+def _count(places: Any) -> int:
+    """How many places there are; two where coordinates are missing."""
+    return int(places.shape[-2]) if len(places.shape) > 1 else 2
+
+
+def _shape(encoding: Encoding) -> None:
+    places = grid(encoding.axes)
+    found = _values(encoding, places, places[:4])
+    rows: tuple[int, ...] = (heads(encoding), len(places), 4) if encoding.door in PAIRWISE else (len(places),)
+    own = heads_turned(encoding, "query")
+    rows = rows if own is None else (own, *rows)
+    ensure(found.shape[: len(rows)] == rows, f"a grid of {len(places)} places: expected {rows}, got {found.shape}.")
+    ensure(bool(np.isfinite(found).all()), "a grid: expected finite numbers.")
+
+
+def _batches(encoding: Encoding) -> None:
+    """A batch of grids, each shifted by another amount on another axis, is those grids alone."""
+    places = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1], grid(encoding.axes) // 2])
+    together = _values(encoding, places, places)
+    for index, own in enumerate(places):
+        alone = _values(encoding, own, own)
+        close(
+            f"grid {index} of a batch against itself alone",
+            together[index],
+            alone,
+            budgets.value("float64", 1.0 + float(np.abs(alone).max())),
+        )
+
+
+def _every_axis(encoding: Encoding) -> None:
+    """Moving along one axis alone changes something, and along another changes something else."""
+    places = grid(encoding.axes)
+    own, seen = _values(encoding, places, places[:1]), []
+    for axis in range(encoding.axes):
+        moved = places.copy()
+        moved[:, axis] += 1
+        seen.append(_values(encoding, moved, places[:1]))
+        ensure(apart(seen[-1], own, 1e-9), f"coordinate {axis} moved by 1: expected other numbers, got the same.")
+    for axis in range(1, encoding.axes):
+        ensure(
+            apart(seen[axis], seen[0], 1e-9),
+            f"coordinates 0 and {axis}: expected them to be told apart, got one number.",
+        )
+
+
+def _libraries(encoding: Encoding) -> None:
+    places = grid(encoding.axes)
+    own = _values(encoding, places, places)
+    largest = 1.0 + float(np.abs(own).max())
+    for name in ("torch", "jax"):
+        found = _values(encoding, places, places, name=name, dtype="float32")
+        close(
+            f"a grid in {name} against NumPy",
+            found,
+            own,
+            budgets.product("float32", 64, largest) + budgets.angle(encoding, 8),
+        )
+
+
+def _wrong_axes(encoding: Encoding) -> None:
+    for shape in ((encoding.axes + 1,), (4, encoding.axes + 1), (2, 4, 1), ()):
+        bad = np.zeros(shape, np.int64)
+        refused(f"positions of shape {shape}", partial(_values, encoding, bad, bad), ("positions", "query", "key"))
+
+
+def _pointwise(encoding: Encoding) -> None:
+    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+    places = grid(encoding.axes)
+    dense = encoding.matrix(places[::-1], places, params)
+    head = encoding.heads - 1
+    one = [[float(encoding.bias(head, m, n, params)) for n in places[:5]] for m in places[::-1][:5]]
+    close(
+        "matrix against bias one number at a time",
+        dense[head, :5, :5],
+        one,
+        budgets.value("float64", 1.0 + float(np.abs(dense).max())),
+    )
+
+
+def _attended(encoding: Encoding) -> None:
+    """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
+    places = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1]])
+    rng, shape = np.random.default_rng(6), (2, heads(encoding), places.shape[1], head_width(encoding))
+    q, k, v = (rng.standard_normal(shape) for _ in range(3))
+    x = hidden(encoding, places.shape[1], places.shape[1], (2,))
+    params = parameters(encoding) or None
+
+    def attend(query: Any, key: Any, rows: slice) -> np.ndarray:
+        own = None if x is None else x[rows]
+        return np.asarray(
+            attention(
+                q[rows],
+                k[rows],
+                v[rows],
+                query=query,
+                key=key,
+                layout="bhtd",
+                encodings=[encoding],
+                params=[params],
+                hidden=own,
+            ).output
+        )
+
+    whole = attend(places, places, slice(None))
+    for row in range(2):
+        close(
+            f"attention over grid {row} alone",
+            attend(places[row], places[row], slice(row, row + 1))[0],
+            whole[row],
+            budgets.product("float64", 64, 64.0),
+        )
+
+
+CHECKS = (
+    Check(
+        "grid_shape", _shape, "A grid has more than one coordinate a place, and sides of unlike length.", several=True
+    ),
+    Check("grids_in_a_batch", _batches, "Images of one batch stand on grids of their own.", several=True),
+    Check("every_axis_counts", _every_axis, "Rows taken for columns cannot be seen on a square.", several=True),
+    Check(
+        "grid_in_every_library",
+        _libraries,
+        "One definition for every library is what the project is for.",
+        several=True,
+        needs=("torch", "jax"),
+    ),
+    Check(
+        "wrong_number_of_coordinates_refused",
+        _wrong_axes,
+        "A place of the wrong number of coordinates is another place.",
+        several=True,
+    ),
+    Check(
+        "grid_bias_is_pointwise",
+        _pointwise,
+        "Kernels use one number at a time, references the whole matrix.",
+        ("biases",),
+        several=True,
+    ),
+    Check(
+        "attention_over_grids",
+        _attended,
+        "The readable attention is what kernels are compared with.",
+        ("rotates", "biases", "scores"),
+        several=True,
+    ),
+)

@@ -1,0 +1,175 @@
+"""Checks of the life of a PyTorch module: casts, checkpoints, copies and the meta device change no angle."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from posenc.doors import Adds, Encoding, Rotates
+from posenc.testing.checks.learning import LEARNED
+from posenc.testing.door_probe import array, head_width, heads, hidden, library, numbers
+from posenc.testing.named_check import Check, ensure, same_bits
+
+PLACES = (0, 3, 1, 4)
+
+
+def _module(encoding: Encoding, seed: int = 0) -> Any:
+    return import_module("posenc.torch").module(encoding, seed=seed)
+
+
+def _forward(module: Any, encoding: Encoding) -> Any:
+    """The module's answer to fixed float32 content at fixed places."""
+    torch, places = library("torch"), array(PLACES, "torch")
+    if isinstance(encoding, Adds):
+        return module(_drawn(torch, (2, len(PLACES), encoding.width), 1), places)
+    if encoding.door == "biases":
+        return module(places, places)
+    q, k = (_drawn(torch, (1, heads(encoding), len(PLACES), head_width(encoding)), seed) for seed in (1, 2))
+    if isinstance(encoding, Rotates) and "value" in encoding.roles:
+        return torch.cat([module(k, places, layout="bhtd"), module.back(q, places, layout="bhtd")])
+    if isinstance(encoding, Rotates):
+        return torch.cat([part.flatten() for part in module(q, k, places, places, layout="bhtd")])
+    return module(
+        q, k, places, places, hidden=hidden(encoding, len(PLACES), len(PLACES), (1,), name="torch", dtype="float32")
+    )
+
+
+def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def _bits(what: str, found: Any, wanted: Any) -> None:
+    same_bits(what, numbers(found), numbers(wanted))
+
+
+def _state(encoding: Encoding) -> None:
+    module = _module(encoding)
+    held = sorted(tuple(value.shape) for value in module.state_dict().values())
+    wanted = sorted(tuple(shape) for shape in encoding.shapes.values())
+    ensure(held == wanted, f"state_dict: expected tensors of the shapes that are learned, {wanted}, got {held}.")
+    kept = [name for name, _ in module.named_buffers()]
+    ensure(not kept, f"buffers: expected none, got {kept}.")
+    trained = [value.requires_grad for value in module.parameters()]
+    ensure(
+        len(trained) == len(wanted) and all(trained),
+        f"parameters: expected {len(wanted)} that are trained, got {trained}.",
+    )
+
+
+def _drawn_from_seed(encoding: Encoding) -> None:
+    wanted = encoding.init(np.random.default_rng(3))
+    found = {name: numbers(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
+    ensure(set(found) == set(wanted), f"params of the module: expected {sorted(wanted)}, got {sorted(found)}.")
+    for name, value in wanted.items():
+        same_bits(
+            f"params[{name!r}] of the module with seed 3 against init", found[name], np.asarray(value, np.float32)
+        )
+
+
+def _cast(encoding: Encoding) -> None:
+    if encoding.shapes:
+        return
+    torch = library("torch")
+    wanted = _forward(_module(encoding), encoding)
+    for dtype in (torch.bfloat16, torch.float16, torch.float64):
+        module = _module(encoding).to(dtype)
+        _bits(f"a module cast to {dtype}", _forward(module, encoding), wanted)
+        _bits(f"a module cast to {dtype} and back", _forward(module.float(), encoding), wanted)
+
+
+def _meta(encoding: Encoding) -> None:
+    torch = library("torch")
+    source = _module(encoding, 1)
+    with torch.device("meta"):
+        module = _module(encoding)
+    module = module.to_empty(device="cpu")
+    module.load_state_dict(source.state_dict())
+    _bits("a module made on the meta device and loaded", _forward(module, encoding), _forward(source, encoding))
+
+
+def _copied(encoding: Encoding) -> None:
+    module = _module(encoding, 1)
+    wanted = _forward(module, encoding)
+    _bits("a deep copy of a module", _forward(copy.deepcopy(module), encoding), wanted)
+    _bits("a pickled module", _forward(pickle.loads(pickle.dumps(module)), encoding), wanted)
+
+
+def _loaded(encoding: Encoding) -> None:
+    source, other = _module(encoding, 1), _module(encoding, 2)
+    other.load_state_dict(source.state_dict())
+    _bits("a module that loaded another's state", _forward(other, encoding), _forward(source, encoding))
+
+
+def _trains(encoding: Encoding) -> None:
+    torch = library("torch")
+    module = _module(encoding, 1)
+    before = _forward(module, encoding)
+    total = before.square().sum()
+    if encoding.door == "scores":
+        extra = module.values(
+            torch.rand(1, heads(encoding), 4, 4, generator=torch.Generator().manual_seed(0)),
+            array(PLACES, "torch"),
+            array(PLACES, "torch"),
+        )
+        total = total if extra is None else total + extra.square().sum()
+    total.backward()
+    for name, value in module.named_parameters():
+        ensure(value.grad is not None, f"{name}: expected a gradient through the module, got none.")
+    changed = False
+    for step in (1.0, -2.0):  # one of which a parameter that is kept within bounds may not show
+        with torch.no_grad():
+            for value in module.parameters():
+                value.add_(step)
+        changed = changed or bool((_forward(module, encoding) != before).any())
+    ensure(
+        changed,
+        "a module whose parameters moved: expected another answer, got the same.",
+    )
+
+
+def _modes(encoding: Encoding) -> None:
+    module = _module(encoding)
+    wanted = _forward(module.train(), encoding)
+    _bits("a module in eval mode", _forward(module.eval(), encoding), wanted)
+    with library("torch").inference_mode():
+        _forward(module, encoding)
+    _bits("a module after inference_mode", _forward(module.train(), encoding), wanted)
+
+
+CHECKS = (
+    Check(
+        "module_holds_what_is_learned",
+        _state,
+        "Tables in a checkpoint go stale; tables in buffers get cast.",
+        needs=("torch",),
+    ),
+    Check("module_draws_from_its_seed", _drawn_from_seed, "One seed, one model.", claims=LEARNED, needs=("torch",)),
+    Check(
+        "module_cast_changes_no_angle",
+        _cast,
+        "model.to(bfloat16) is how long contexts are lost without a message.",
+        needs=("torch",),
+    ),
+    Check(
+        "module_survives_the_meta_device",
+        _meta,
+        "Large models are made on the meta device, where buffers hold garbage.",
+        needs=("torch",),
+    ),
+    Check("module_copies_are_equal", _copied, "Workers and averages copy modules.", needs=("torch",)),
+    Check(
+        "module_state_round_trips", _loaded, "A checkpoint must bring the model back.", claims=LEARNED, needs=("torch",)
+    ),
+    Check(
+        "module_trains",
+        _trains,
+        "A parameter that the module copies is never trained.",
+        claims=LEARNED,
+        needs=("torch",),
+    ),
+    Check("module_modes_agree", _modes, "A first use in inference mode must not poison training.", needs=("torch",)),
+)

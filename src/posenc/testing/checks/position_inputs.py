@@ -1,0 +1,188 @@
+"""Checks of positions: any order, any integer type, lists, fractions, far away; and what is no position is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc.doors import Encoding
+from posenc.testing import budgets
+from posenc.testing.calls import called
+from posenc.testing.door_probe import ANCHORS, SOME, parameters, reach, rows, sides
+from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure, refused
+
+#: The argument that holds the position, as the door names it.
+NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": ("query", "key"), "scores": ("query", "key")}
+
+
+def _any_order(encoding: Encoding) -> None:
+    for side in sides(encoding):
+        sorted_rows = rows(encoding, np.arange(5), side=side)
+        wanted = sorted_rows[..., list(SOME), :]
+        _equal(
+            f"positions {list(SOME)} ({side}) against sorted ones", rows(encoding, np.array(SOME), side=side), wanted
+        )
+        strided = np.repeat(np.array(SOME), 3)[::3]
+        _equal(f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted)
+        backwards = np.array(SOME[::-1])[::-1]
+        _equal(f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted)
+
+
+def _integer_types(encoding: Encoding) -> None:
+    for side in sides(encoding):
+        wanted = rows(encoding, np.array(SOME, np.int64), side=side)
+        for kind in ("int8", "uint8", "int16", "int32", "uint32", "uint64"):
+            narrow = rows(encoding, np.array(SOME, kind), side=side, anchors=np.array(ANCHORS, kind))
+            _equal(f"{kind} positions ({side}) against int64", narrow, wanted)
+
+
+def _small_types_far(encoding: Encoding) -> None:
+    """A difference of two uint8 or int16 positions, or a position times two, must not wrap."""
+    for kind, most in (("uint8", 255), ("int16", 32_767), ("int32", 2**31 - 1)):
+        if reach(encoding) < most:
+            continue
+        positions = [most, 0, most - 1]
+        for side in sides(encoding):
+            narrow = rows(encoding, np.array(positions, kind), side=side, anchors=np.array([most, 1, 0], kind))
+            wanted = rows(encoding, np.array(positions, np.int64), side=side, anchors=np.array([most, 1, 0]))
+            _equal(f"{kind} positions up to {most} ({side})", narrow, wanted)
+
+
+def _lists(encoding: Encoding) -> None:
+    wanted = rows(encoding, np.array(SOME))
+    for given in (list(SOME), tuple(SOME)):
+        _equal(f"positions as a {type(given).__name__}", rows(encoding, given), wanted)
+    _equal("positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
+    nested = [[0, 1], [2, 3]]
+    _equal("positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested)))
+
+
+def _whole_floats(encoding: Encoding) -> None:
+    wanted = rows(encoding, np.array(SOME))
+    for kind in ("float32", "float64"):
+        try:
+            found = rows(encoding, np.array(SOME, kind), dtype="float64")
+        except (ValueError, TypeError) as error:
+            ensure("fractional" not in encoding.claims, f"{kind} positions: expected them to be taken, got: {error}")
+            continue
+        _equal(f"whole {kind} positions against integers", found, wanted)
+
+
+def _negative(encoding: Encoding) -> None:
+    for side in sides(encoding):
+        try:
+            found = rows(encoding, np.array([-1, -5]), side=side)
+        except (ValueError, TypeError) as error:
+            ensure(
+                "unlimited" not in encoding.claims,
+                f"negative positions ({side}): expected them to be taken, got: {error}",
+            )
+            ensure(
+                str(error).startswith(NAMES[encoding.door]),
+                f"negative positions ({side}): expected a message that begins with the argument, got {str(error)[:80]!r}.",
+            )
+            continue
+        ensure(
+            bool(np.isfinite(found).all()),
+            f"negative positions ({side}): expected finite numbers, got some that are not.",
+        )
+        if encoding.door in PAIRWISE and "relative" in encoding.claims:
+            moved = rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
+            _equal(f"positions -1 and -5 ({side}) against the same distances", found, moved)
+
+
+def _far_neighbours(encoding: Encoding) -> None:
+    """Where 0 and 1 differ, so do p and p+1 near the largest position: nothing was rounded to a shorter float."""
+    most = reach(encoding)
+    if budgets.released(encoding) or most < 2:
+        return
+    for place in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
+        for side in sides(encoding):
+            near = rows(encoding, np.arange(2), side=side, anchors=np.arange(2))
+            far = rows(encoding, place + np.arange(2), side=side, anchors=place + np.arange(2))
+            if apart(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
+                ensure(
+                    apart(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
+                    f"positions {place} and {place + 1} ({side}): expected different rows, got equal ones.",
+                )
+
+
+def _is_smooth(encoding: Encoding) -> bool:
+    """Not clipped at a distance and not a table that repeats: neighbours differ wherever they are."""
+    return encoding.door in PAIRWISE or "fractional" in encoding.claims
+
+
+def _near_limit(encoding: Encoding) -> None:
+    most = reach(encoding)
+    for side in sides(encoding):
+        found = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
+        ensure(bool(np.isfinite(found).all()), f"positions up to {most} ({side}): expected finite numbers.")
+
+
+def _sixteen_bit(encoding: Encoding) -> None:
+    _refused(encoding, "float16 positions", np.array([0, 1, 2], np.float16))
+
+
+def _not_finite(encoding: Encoding) -> None:
+    for bad in (np.nan, np.inf, -np.inf):
+        _refused(encoding, f"a position that is {bad}", np.array([0.0, bad, 1.0]))
+
+
+def _not_numbers(encoding: Encoding) -> None:
+    for what, bad in (
+        ("bool positions", np.array([True, False])),
+        ("complex positions", np.array([1j, 2.0])),
+        ("text as positions", "012"),
+        ("None as positions", None),
+        ("an object array as positions", np.array([0, None], object)),
+        ("a ragged list of positions", [[0, 1], [2]]),
+        ("positions beyond any integer", [10**30]),
+        ("a mapping as positions", {"0": 1}),
+    ):
+        _refused(encoding, what, bad)
+
+
+def _too_far(encoding: Encoding) -> None:
+    _refused(encoding, "positions beyond 2^53", np.array([0, 2**60]))
+    _refused(encoding, "positions below -2^53", np.array([-(2**60), 0]))
+
+
+def _refused(encoding: Encoding, what: str, bad: Any) -> None:
+    good, params = np.array([0, 1]), parameters(encoding) or None
+    names = NAMES[encoding.door]
+    refused(what, lambda: called(encoding, bad, good, params), names[0])
+    if len(names) == 2:
+        refused(f"{what} (key)", lambda: called(encoding, good, bad, params), names[1])
+
+
+def _equal(what: str, found: np.ndarray, wanted: np.ndarray) -> None:
+    close(what, found, wanted, budgets.value("float64", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+
+
+CHECKS = (
+    Check(
+        "positions_in_any_order",
+        _any_order,
+        "Packed and padded batches hold positions in any order, in views of other arrays.",
+    ),
+    Check("integer_types_agree", _integer_types, "The type of a position is storage, not meaning."),
+    Check(
+        "integers_do_not_wrap",
+        _small_types_far,
+        "Differences of small or unsigned integers wrap around unless widened.",
+    ),
+    Check("lists_are_arrays", _lists, "A list of positions is what a newcomer types."),
+    Check("whole_floats_are_integers", _whole_floats, "3.0 is position 3, or an error; never something else."),
+    Check("negative_positions", _negative, "A negative position must not count from the end of a table."),
+    Check(
+        "far_neighbours_differ", _far_neighbours, "Positions rounded to float32 or bfloat16 fall on each other far out."
+    ),
+    Check("finite_up_to_the_limit", _near_limit, "Every position that is accepted has numbers."),
+    Check(
+        "sixteen_bit_positions_refused", _sixteen_bit, "16-bit floats do not hold every whole number above 256 or 2048."
+    ),
+    Check("nan_positions_refused", _not_finite, "A NaN that enters at the bottom comes out at the loss."),
+    Check("what_is_no_number_refused", _not_numbers, "The error belongs at the argument, not ten frames below."),
+    Check("positions_beyond_range_refused", _too_far, "Beyond 2^53 neighbouring positions are one float64."),
+)

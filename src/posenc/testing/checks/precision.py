@@ -1,0 +1,249 @@
+"""Checks of dtypes: what is asked for is given, 16 bits are rounded once, and no cast reaches an angle."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.testing import budgets
+from posenc.testing.calls import called
+from posenc.testing.door_probe import (
+    ANCHORS,
+    SOME,
+    array,
+    content,
+    converted,
+    hidden,
+    library,
+    numbers,
+    parameters,
+    program,
+    reach,
+    rows,
+    sides,
+    summed,
+)
+from posenc.testing.named_check import Check, apart, close, ensure, refused, same_bits
+from posenc.turn import at_every_head
+
+TABLES = ("adds", "rotates", "biases")
+
+
+def _numpy_dtypes(encoding: Encoding) -> None:
+    for dtype in ("float32", "float64"):
+        found = program(encoding, dtype=dtype)(np.array(SOME))
+        ensure(found.dtype.name == dtype, f"dtype={dtype} in NumPy: expected {dtype}, got {found.dtype}.")
+
+
+def _torch_dtypes(encoding: Encoding) -> None:
+    for dtype in ("float32", "float64", "float16", "bfloat16"):
+        found = program(encoding, name="torch", dtype=dtype)(array(SOME, "torch"))
+        ensure(str(found.dtype) == f"torch.{dtype}", f"dtype={dtype} in PyTorch: expected {dtype}, got {found.dtype}.")
+
+
+def _single_is_rounded(encoding: Encoding) -> None:
+    """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
+    if budgets.released(encoding):
+        return
+    places = _places(encoding)
+    params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
+    for side in sides(encoding):
+        exact = rows(encoding, places, dtype="float64", side=side, params=params)
+        found = rows(encoding, places, dtype="float32", side=side, params=params)
+        largest = float(np.abs(exact).max())
+        allowed = (
+            budgets.value("float32", largest)
+            if encoding.shapes or encoding.door == "biases"
+            else 1.02 * budgets.rounding("float32", largest)
+        )
+        if summed(encoding):
+            allowed = budgets.product("float32", 64, 16 * (1 + largest))
+        close(f"float32 ({side}) against float64 rounded", found, exact, allowed)
+
+
+def _half_rounded_once(encoding: Encoding) -> None:
+    """16 bits in PyTorch are the float32 result rounded once: the same bits."""
+    torch = library("torch")
+    places = array(_places(encoding), "torch")
+    for side in sides(encoding):
+        wide = program(encoding, name="torch", dtype="float32", side=side)(places)
+        for dtype in ("float16", "bfloat16"):
+            found = program(encoding, name="torch", dtype=dtype, side=side)(places)
+            same_bits(
+                f"{dtype} ({side}) against float32 rounded once",
+                numbers(found),
+                numbers(wide.to(getattr(torch, dtype))),
+            )
+
+
+def _half_numpy(encoding: Encoding) -> None:
+    params = parameters(encoding) or None
+    places = _places(encoding)
+    wide = np.asarray(called(encoding, places, places, params, dtype=np.float32))
+    with np.errstate(over="ignore"):  # a power of a distance may pass 65504; it is infinite by either way
+        found = np.asarray(called(encoding, places, places, params, dtype=np.float16))
+        once = [
+            np.asarray(called(encoding, places, places, params, dtype=kind)).astype(np.float16)
+            for kind in (np.float32, np.float64)
+        ]
+    ensure(found.dtype == np.float16, f"dtype=float16 in NumPy: expected float16, got {found.dtype}.")
+    wrong = ~np.any([np.nan_to_num(found) == np.nan_to_num(nearest) for nearest in once], axis=0)
+    ensure(
+        not wrong.any(), f"float16 in NumPy: expected the number nearest to {wide[wrong][:1]}, got {found[wrong][:1]}."
+    )
+
+
+def _dtype_refused(encoding: Encoding) -> None:
+    params = parameters(encoding) or None
+    for bad in (np.int64, "int32", bool, "no_such_type", np.complex128, 7):
+        refused(f"dtype={bad!r}", lambda bad=bad: called(encoding, [0, 1], [0, 1], params, dtype=bad), "dtype")  # type: ignore[misc]
+
+
+def _activations_apart(encoding: Encoding) -> None:
+    """bfloat16 activations at positions up to 3000: each within one rounding of the exact result."""
+    torch = library("torch")
+    places = array(
+        [place for place in (0, 1, 255, 256, 257, 1_999, 2_000, 2_001, 3_000) if place <= reach(encoding)], "torch"
+    )
+    x = torch.randn(
+        len(places), _width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    ).bfloat16()
+    params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
+    found = numbers(_applied(encoding, x, places, converted(params, "torch", "float32")))
+    exact = numbers(_applied(encoding, x.double(), places, converted(params, "torch", "float64")))
+    ensure(found.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {found.shape}.")
+    largest = np.abs(exact).max(-1, keepdims=True)
+    limit = (
+        budgets.rounding("bfloat16") * np.abs(exact)
+        + (budgets.value("float32") + budgets.angle(encoding, 3_000)) * largest
+    )
+    error = np.abs(found - exact)
+    worst = int((error - limit).max(-1).reshape(-1, len(places)).max(0).argmax())
+    ensure(
+        bool((error <= limit).all()),
+        f"bfloat16 activations at position {int(places[worst])}: expected one rounding ({limit[..., worst, :].max():.2g}), got an error of {error[..., worst, :].max():.2g}.",
+    )
+
+
+def _activations_dtype(encoding: Encoding) -> None:
+    torch = library("torch")
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        x = torch.ones(3, _width(encoding), dtype=getattr(torch, dtype))
+        params = converted(parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
+        found = _applied(encoding, x, array([0, 1, 2], "torch"), params)
+        ensure(found.dtype == x.dtype, f"{dtype} activations: expected {dtype} back, got {found.dtype}.")
+
+
+def _score_half(encoding: Encoding) -> None:
+    """bfloat16 queries and keys give what their float32 copies give, to one rounding."""
+    torch, scores = library("torch"), cast(Scores, encoding)
+    params = converted(parameters(encoding), "torch", "float32")
+    q, k = (content(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
+    places = array([0, 3, 1, 2], "torch")
+    x = hidden(scores, 4, 4, name="torch", dtype="bfloat16")
+    found = scores.score(q, k, places, places, params, hidden=x)
+    wide = scores.score(q.float(), k.float(), places, places, params, hidden=None if x is None else x.float())
+    limit = budgets.product("float32", 16, 16.0)
+    if found.dtype == torch.bfloat16:
+        limit += budgets.rounding("bfloat16", float(wide.abs().max()))
+    close("score of bfloat16 content against its float32 copy", numbers(found), numbers(wide), limit)
+    ensure(
+        found.dtype in (torch.bfloat16, torch.float32),
+        f"score of bfloat16 content: expected bfloat16 or float32, got {found.dtype}.",
+    )
+
+
+def _autocast(encoding: Encoding) -> None:
+    torch = library("torch")
+    places = array(_places(encoding), "torch")
+    wanted = program(encoding, name="torch", dtype="float32")(places)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = program(encoding, name="torch", dtype="float32")(places)
+    same_bits("a table made under autocast against one made outside", numbers(found), numbers(wanted))
+
+
+def _rows_apart(encoding: Encoding) -> None:
+    """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
+    if "fractional" not in encoding.claims or reach(encoding) < 2_001:
+        return
+
+    def two(start: int) -> np.ndarray:
+        """Rows of two neighbours; where a number belongs to a pair, against places no farther from them than from 0."""
+        anchors = np.array(ANCHORS) + start
+        return rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
+
+    near, far = two(0), two(2_000)
+    if apart(near[..., 0, :], near[..., 1, :], 1e-3):
+        ensure(
+            apart(far[..., 0, :], far[..., 1, :], 1e-4),
+            "positions 2000 and 2001 in PyTorch: expected different rows, got equal ones.",
+        )
+
+
+def _places(encoding: Encoding) -> np.ndarray:
+    most = reach(encoding)
+    return np.array([place for place in (0, 1, 2, 5, 300, 2_001, 40_000) if place <= most])
+
+
+def _width(encoding: Encoding) -> int:
+    return encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
+
+
+def _applied(encoding: Encoding, x: Any, positions: Any, params: Any) -> Any:
+    if isinstance(encoding, Rotates):
+        dtype = library("torch").float64 if str(x.dtype) == "torch.float64" else None
+        return at_every_head(encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype), x)
+    return cast(Adds, encoding).attach(x, positions, params)
+
+
+CHECKS = (
+    Check("numpy_dtype_is_given", _numpy_dtypes, "The dtype asked for is the dtype given."),
+    Check("torch_dtype_is_given", _torch_dtypes, "The dtype asked for is the dtype given.", TABLES, needs=("torch",)),
+    Check(
+        "float32_is_float64_rounded",
+        _single_is_rounded,
+        "float32 is a storage of the exact value, not another arithmetic.",
+    ),
+    Check(
+        "half_is_rounded_once",
+        _half_rounded_once,
+        "Two roundings, or an angle in 16 bits, are what loses long contexts.",
+        TABLES,
+        needs=("torch",),
+    ),
+    Check("numpy_half_is_rounded_once", _half_numpy, "NumPy's float16 is no exception.", TABLES),
+    Check("dtype_must_be_a_float", _dtype_refused, "A table of integers is a table of zeros.", TABLES),
+    Check(
+        "bfloat16_activations_round_once",
+        _activations_apart,
+        "bfloat16 models must keep positions 2000 and 2001 apart.",
+        ("adds", "rotates"),
+        needs=("torch",),
+    ),
+    Check(
+        "activations_keep_their_dtype",
+        _activations_dtype,
+        "A layer that widens its input doubles the memory of all that follow.",
+        ("adds", "rotates"),
+        needs=("torch",),
+    ),
+    Check(
+        "score_of_half_content",
+        _score_half,
+        "Scores are sums; sums are formed in float32.",
+        ("scores",),
+        needs=("torch",),
+    ),
+    Check(
+        "autocast_changes_no_table",
+        _autocast,
+        "Autocast turns products into bfloat16 behind the caller's back.",
+        TABLES,
+        needs=("torch",),
+    ),
+    Check(
+        "torch_rows_apart", _rows_apart, "A position rounded to bfloat16 is a neighbour's position.", needs=("torch",)
+    ),
+)

@@ -1,0 +1,169 @@
+"""Checks of shapes: sequences, batches, nothing at all, one query, odd lengths, neighbours in a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc.doors import Adds, Biases, Encoding
+from posenc.testing import budgets
+from posenc.testing.calls import called
+from posenc.testing.door_probe import (
+    ANCHORS,
+    SOME,
+    content,
+    head_width,
+    heads,
+    heads_turned,
+    hidden,
+    operates,
+    parameters,
+    rows,
+    sides,
+    twelve_heads,
+)
+from posenc.testing.named_check import PAIRWISE, Check, close, ensure
+
+
+def _sequence(encoding: Encoding) -> None:
+    for length in (1, 2, 7):
+        _shaped(encoding, (length,))
+
+
+def _batch(encoding: Encoding) -> None:
+    for shape in ((3, 4), (1, 5), (2, 1), (2, 3, 4)):
+        if len(shape) < 3 or not operates(encoding):  # what a map makes of a vector is seen for one batch axis
+            _shaped(encoding, shape)
+
+
+def _empty_sequence(encoding: Encoding) -> None:
+    _shaped(encoding, (0,))
+    _shaped(encoding, (2, 0))
+    ensure(rows(encoding, []).shape[-2] == 0, "positions []: expected no rows.")
+
+
+def _empty_batch(encoding: Encoding) -> None:
+    _shaped(encoding, (0, 4))
+
+
+def _one_query(encoding: Encoding) -> None:
+    """Decoding: one query a batch row, each at its own place, and nine keys."""
+    query = np.array([[4], [2], [0]])
+    key = np.broadcast_to(np.arange(9) % 5, (3, 9))
+    found = _in_batch(encoding, query, key)
+    alone = np.stack([_in_batch(encoding, query[i : i + 1], key[i : i + 1])[0] for i in range(3)])
+    close("one query a row, rows together against rows alone", found, alone, budgets.value("float64", _largest(alone)))
+
+
+def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    params = parameters(encoding) or None
+    if encoding.door == "scores":
+        q, k = (
+            np.broadcast_to(
+                content(encoding, seed), (len(query), heads(encoding), places.shape[-1], head_width(encoding))
+            )
+            for seed, places in ((1, query), (2, key))
+        )
+        x = hidden(encoding, query.shape[-1], key.shape[-1])
+        x = None if x is None else np.broadcast_to(x, (len(query), *x.shape))
+        return np.asarray(encoding.score(q, k, query, key, params, hidden=x))  # type: ignore[attr-defined]
+    return np.asarray(called(encoding, query, key, params))
+
+
+def _mates(encoding: Encoding) -> None:
+    batch = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 4, 0]])
+    for side in sides(encoding):
+        together = rows(encoding, batch, side=side)
+        for index, own in enumerate(batch):
+            alone = rows(encoding, own, side=side)
+            close(
+                f"row {index} of a batch ({side}) against itself alone",
+                together[index],
+                alone,
+                budgets.value("float64", _largest(alone)),
+            )
+
+
+def _unequal(encoding: Encoding) -> None:
+    for lengths in ((2, 5), (5, 2)):
+        query, key = (np.arange(length) for length in lengths)
+        found = called(encoding, query, key, parameters(encoding) or None)
+        ensure(
+            found.shape[-2:] == lengths,
+            f"{lengths[0]} queries and {lengths[1]} keys: expected (..., {lengths}), got {found.shape}.",
+        )
+
+
+def _twelve_heads(encoding: Encoding) -> None:
+    twelve = twelve_heads(encoding)
+    found = rows(twelve, list(SOME))
+    count = 12 if hasattr(encoding, "heads") else heads(encoding)
+    ensure(
+        found.shape == (count, len(SOME), len(ANCHORS)),
+        f"{twelve!r}: expected {(count, len(SOME), len(ANCHORS))}, got {found.shape}.",
+    )
+    ensure(bool(np.isfinite(found).all()), f"{twelve!r}: expected finite numbers at every head.")
+
+
+def _width(encoding: Encoding) -> None:
+    ensure(
+        isinstance(encoding, Adds) and encoding.width >= 1,
+        f"width: expected at least one channel, got {getattr(encoding, 'width', None)}.",
+    )
+
+
+def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
+    positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
+    for side in sides(encoding):
+        found = rows(encoding, positions, side=side)
+        wanted = _wanted(encoding, shape, found.shape[-1], heads_turned(encoding, side))
+        ensure(found.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {found.shape}.")
+
+
+def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own: int | None) -> tuple[int, ...]:
+    if isinstance(encoding, Adds):
+        return (*shape, encoding.width)
+    if encoding.door in PAIRWISE:
+        return (*shape[:-1], heads(encoding), shape[-1], len(ANCHORS))
+    return (*shape, last) if own is None else (*shape[:-1], own, shape[-1], last)
+
+
+def _largest(values: np.ndarray) -> float:
+    return 1.0 + float(np.abs(values).max(initial=0.0))
+
+
+def _broadcasts(encoding: Encoding) -> None:
+    """bias(head, query, key) broadcasts its three arguments like any elementwise function."""
+    if not isinstance(encoding, Biases):
+        return
+    params = parameters(encoding) or None
+    for shapes in (((), (), ()), ((2,), (2,), (2,)), ((3, 1), (4,), ()), ((1,), (5, 1), (1, 4))):
+        head, query, key = (np.zeros(shape, np.int64) for shape in shapes)
+        found = np.shape(encoding.bias(head, query, key, params))
+        ensure(
+            found == np.broadcast_shapes(*shapes),
+            f"bias of shapes {shapes}: expected {np.broadcast_shapes(*shapes)}, got {found}.",
+        )
+
+
+CHECKS = (
+    Check("shape_of_a_sequence", _sequence, "(n,) positions give n rows, also when n is odd or one."),
+    Check("shape_of_a_batch", _batch, "(batch, n) positions give a row for each, whatever the sizes."),
+    Check("empty_sequence", _empty_sequence, "A prompt can be empty; nothing must give nothing."),
+    Check("empty_batch", _empty_batch, "The last shard of a data set can be empty."),
+    Check("one_query_a_row", _one_query, "Decoding asks for one query a batch row, each at its own place."),
+    Check("batch_mates_do_not_leak", _mates, "A sequence must not see who shares its batch."),
+    Check(
+        "queries_and_keys_of_unequal_number",
+        _unequal,
+        "Caches and cross-attention have fewer queries than keys.",
+        doors=PAIRWISE,
+    ),
+    Check("twelve_heads", _twelve_heads, "Real models have head counts that are no power of two.", doors=PAIRWISE),
+    Check("width_is_stated", _width, "The model's width is checked against the encoding's.", doors=("adds",)),
+    Check(
+        "bias_broadcasts",
+        _broadcasts,
+        "Kernels ask for one number at a time or for any block of them.",
+        doors=("biases",),
+    ),
+)

@@ -1,0 +1,219 @@
+"""Checks under tracers: compiled, exported, jitted and mapped programs give what the plain call gives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from posenc._array import Array
+from posenc.doors import Biases, Encoding
+from posenc.testing import budgets
+from posenc.testing.door_probe import array, converted, heads, library, numbers, parameters, program
+from posenc.testing.named_check import Check, close, ensure
+from posenc.testing.traced import layer
+
+#: Lengths that no tracer has seen when they come.
+LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
+
+
+def _compiled(encoding: Encoding) -> None:
+    _compile(encoding, "aot_eager")
+
+
+def _inductor(encoding: Encoding) -> None:
+    _compile(encoding, "inductor")
+
+
+def _compile(encoding: Encoding, backend: str) -> None:
+    torch = library("torch")
+    plain = layer(encoding, "torch")
+    with _one_at_a_time(torch):
+        traced = torch.compile(plain, fullgraph=True, backend=backend)
+        for places in LENGTHS:
+            positions = array(places, "torch")
+            torch._dynamo.mark_dynamic(positions, 0)  # one program for every length
+            _matches(f"compiled by {backend}, {len(places)} positions", traced(positions), plain(positions))
+
+
+def _exported(encoding: Encoding) -> None:
+    torch = library("torch")
+    plain = layer(encoding, "torch")
+
+    class Program(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, positions: Any) -> Any:
+            return plain(positions)
+
+    with _one_at_a_time(torch):
+        length = torch.export.Dim("length", min=2, max=4_096)
+        traced = torch.export.export(Program(), (array(LENGTHS[0], "torch"),), dynamic_shapes=({0: length},)).module()
+        for places in LENGTHS:
+            positions = array(places, "torch")
+            _matches(f"exported, {len(places)} positions", traced(positions), plain(positions))
+
+
+def _jitted(encoding: Encoding) -> None:
+    """Against NumPy, since JAX's own plain call compiles each operation by itself."""
+    plain, traced = layer(encoding, "numpy"), import_module("jax").jit(layer(encoding, "jax"))
+    for places in LENGTHS[:2]:
+        wanted = numbers(plain(np.array(places)))
+        largest = 1.0 + float(np.abs(wanted).max())
+        lost = budgets.PHASE_WITHOUT_FLOAT64 + budgets.angle(encoding, 5)
+        budget = budgets.product("float32", 16, 4 * largest) + 4 * lost * largest
+        close(f"jitted, {len(places)} positions", numbers(traced(array(places, "jax"))), wanted, budget)
+
+
+def _torch_vmap(encoding: Encoding) -> None:
+    _mapped(layer(encoding, "torch"), "torch", library("torch").func.vmap)
+
+
+def _jax_vmap(encoding: Encoding) -> None:
+    jax = import_module("jax")
+    plain = jax.jit(layer(encoding, "jax"))
+    _mapped(plain, "jax", jax.vmap)
+
+
+def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
+    batch = array([[0, 3, 1], [2, 2, 4]], name)
+    found = vmap(plain)(batch)
+    for index in range(2):
+        _matches(f"{name}'s vmap, row {index}", found[index], plain(batch[index]))
+
+
+def _nan_torch(encoding: Encoding) -> None:
+    """What the plain call refuses, a traced call answers with NaN: values cannot be looked at there."""
+    _not_a_number(
+        encoding, "torch", lambda call: library("torch").func.vmap(call), np.int64, (2**60, -(2**60), -3, 10**9)
+    )
+
+
+def _nan_jax(encoding: Encoding) -> None:
+    _not_a_number(
+        encoding, "jax", lambda call: import_module("jax").vmap(import_module("jax").jit(call)), np.int32, (-3, 10**9)
+    )
+
+
+def _not_a_number(
+    encoding: Encoding, name: str, traced: Callable[[Any], Any], kind: Any, candidates: tuple[int, ...]
+) -> None:
+    plain = program(encoding, name=name, dtype="float32")
+    for place in candidates:
+        positions = array(np.array([[0, place]], kind), name)
+        try:
+            plain(positions[0])
+        except (ValueError, TypeError):
+            found = numbers(traced(plain)(positions))[0]
+            row = found[..., 1, :]
+            ensure(
+                _is_nan(encoding, row),
+                f"position {place} in a traced {name} program: expected NaN, as the plain call refuses it, got {row.ravel()[:3]}.",
+            )
+            ensure(
+                not np.isnan(found[..., 0, :]).any(),
+                f"position 0 beside a bad one in a traced {name} program: expected numbers, got NaN.",
+            )
+
+
+def _is_nan(encoding: Encoding, row: np.ndarray) -> bool:
+    """One NaN spoils a vector; logits are one number each."""
+    return bool(np.isnan(row).any() if encoding.door in ("adds", "rotates") else np.isnan(row).all())
+
+
+def _nan_floats(encoding: Encoding) -> None:
+    plain = program(encoding, name="torch", dtype="float32")
+    torch = library("torch")
+    for bad in (float("nan"), float("inf")):
+        positions = torch.tensor([[0.0, bad]], dtype=torch.float64)
+        found = numbers(torch.func.vmap(plain)(positions))[0]
+        ensure(
+            _is_nan(encoding, found[..., 1, :]),
+            f"position {bad} in a traced program: expected NaN, got {found[..., 1, :].ravel()[:3]}.",
+        )
+
+
+def _flex(encoding: Encoding) -> None:
+    """posenc.torch.score_mod inside flex_attention, for a decoding step, against softmax with the dense matrix."""
+    torch = library("torch")
+    record = cast(Biases, encoding)
+    flex = import_module("torch.nn.attention.flex_attention").flex_attention
+    params = converted(parameters(record), "torch", "float32")
+    query, key = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, heads(record), n, 8, generator=generator) for n in (3, 5, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it runs uncompiled, which is what is wanted here
+        found = flex(q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query, key, params))
+    dense = record.matrix(query, key, params)
+    wanted = torch.softmax(q @ k.mT / 8**0.5 + dense, -1) @ v
+    close(
+        "flex_attention with score_mod against the dense bias",
+        numbers(found),
+        numbers(wanted),
+        budgets.product("float32", 13, 64.0 + float(dense.abs().max())),
+    )
+
+
+def _matches(what: str, found: Array, wanted: Array) -> None:
+    """A tracer may fuse and reorder, so the same value may round otherwise; nothing else may change."""
+    wanted = numbers(wanted)
+    close(what, numbers(found), wanted, budgets.value("float32", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+
+
+class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)
+    """Tracers keep what they compiled for a function's code, and stop after a few: start afresh, and quietly."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch, self.quiet = torch, warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        self.torch.compiler.reset()
+        self.quiet.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *error: object) -> None:
+        self.quiet.__exit__(None, None, None)
+
+
+CHECKS = (
+    Check("compiles_in_one_graph", _compiled, "A graph break in every layer is a slow model.", needs=("torch",)),
+    Check(
+        "exports_with_any_length",
+        _exported,
+        "An exported program that has one length baked in repeats or fails.",
+        needs=("torch",),
+    ),
+    Check("jits", _jitted, "JAX programs are traced as a whole.", needs=("jax",)),
+    Check("torch_vmap", _torch_vmap, "Per-sample gradients and ensembles map over programs.", needs=("torch",)),
+    Check("jax_vmap", _jax_vmap, "JAX batches by mapping.", needs=("jax",)),
+    Check(
+        "traced_torch_refuses_by_nan",
+        _nan_torch,
+        "A wrong number that looks right is worse than NaN.",
+        needs=("torch",),
+    ),
+    Check("traced_jax_refuses_by_nan", _nan_jax, "A wrong number that looks right is worse than NaN.", needs=("jax",)),
+    Check(
+        "traced_nan_stays_nan",
+        _nan_floats,
+        "A position that is NaN must not become a place.",
+        claims=frozenset({"fractional"}),
+        needs=("torch",),
+    ),
+    Check(
+        "score_mod_is_the_bias",
+        _flex,
+        "flex_attention never forms the matrix; it must mean the same.",
+        ("biases",),
+        needs=("torch",),
+    ),
+    Check(
+        "compiles_to_machine_code",
+        _inductor,
+        "The code generator may reassociate what the tracer kept.",
+        needs=("torch",),
+        slow=True,
+    ),
+)

@@ -1,0 +1,280 @@
+"""How a check looks at an encoding: one function of positions for every door and library.
+
+Whatever the door, the answer has the places on its last axis but one, so that a row belongs to a position: vectors for
+adds, cosines and sines for rotates, (head, query, anchor keys) for biases and scores. Content is the same at every
+place, so that a row depends on its position alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from posenc import _array
+from posenc._array import Array
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.testing.named_check import PAIRWISE
+from posenc.testing.one_coordinate import Line, one_coordinate
+from posenc.turn import Operator, Turn, at_every_head
+
+Side = Literal["query", "key", "value", "output"]
+
+#: The places on the other side of a pairwise door.
+ANCHORS = (0, 1, 2, 3, 5)
+#: Positions that no encoding with a table of a few rows refuses, in no order and with one twice.
+SOME = (0, 3, 1, 4, 2, 3, 0)
+FAR = 2**50
+
+
+def fixed(*places: int) -> np.ndarray:
+    """Positions that no encoding under test can write into, so that one test cannot spoil the next."""
+    positions = np.array(places)
+    positions.setflags(write=False)
+    return positions
+
+
+def library(name: str) -> Any:
+    """The module whose functions make arrays: imported here, so that importing posenc.testing imports neither."""
+    return import_module({"jax": "jax.numpy"}.get(name, name))
+
+
+def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
+    """Host numbers as an array of a library; integers as int64 (int32 in JAX), floats as asked."""
+    xp = library(name)
+    if not isinstance(values, np.ndarray | np.generic | int | float | list | tuple | range):  # already of that library
+        return values if dtype is None else _array.astype(values, getattr(xp, dtype))
+    if name == "numpy" and dtype is None and isinstance(values, np.ndarray):
+        return values
+    values = np.asarray(values)
+    if dtype is None and values.dtype.kind in "iu":
+        dtype = "int32" if name == "jax" else "int64"
+    return xp.asarray(values, dtype=None if dtype is None else getattr(xp, dtype))
+
+
+def numbers(result: Any) -> np.ndarray:
+    """The values of any library's array as NumPy's, 16-bit floats of PyTorch and JAX as float32."""
+    if hasattr(result, "detach"):
+        result = result.detach()
+        result = result.float() if str(result.dtype) == "torch.bfloat16" else result
+    found = np.asarray(result)
+    return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
+
+
+def parameters(encoding: Encoding, seed: int = 0) -> dict[str, np.ndarray]:
+    """Fresh parameters, each moved a little: a zero or a one would hide a mistake in what it multiplies."""
+    rng = np.random.default_rng(seed)
+    drawn = encoding.init(rng)
+    return {name: np.asarray(value) + 0.25 * rng.standard_normal(np.shape(value)) for name, value in drawn.items()}
+
+
+def converted(params: Mapping[str, Any], name: str, dtype: str) -> dict[str, Array] | None:
+    """Parameters in a library's dtype; None where nothing is learned."""
+    return {key: array(value, name, dtype) for key, value in params.items()} or None
+
+
+def heads(encoding: Encoding) -> int:
+    """Heads of a record that states them, else three."""
+    return int(getattr(encoding, "heads", 3))
+
+
+def head_width(encoding: Encoding) -> int:
+    """Channels of a head at the doors that read content."""
+    return int(encoding.head_dim if isinstance(encoding, Rotates) else getattr(encoding, "dim", 4))
+
+
+def content(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
+    """One query or key vector a head, (heads, 1, d), for every place."""
+    drawn = np.random.default_rng(seed).standard_normal((heads(encoding), 1, head_width(encoding)))
+    return array(drawn, name, dtype)
+
+
+def program(
+    encoding: Encoding,
+    *,
+    name: str = "numpy",
+    dtype: str | None = None,
+    side: Side | None = None,
+    params: Mapping[str, Any] | None = None,
+    anchors: Any = ANCHORS,
+) -> Callable[[Array], Array]:
+    """A function of positions (*batch, n) of one library, with all else fixed; it can be compiled, traced and exported."""
+    encoding = one_coordinate(encoding)
+    side = sides(encoding)[0] if side is None else side
+    single = dtype if dtype in ("float32", "float64") else "float32"
+    wide = "float64" if name == "numpy" and dtype is None else single
+    params = converted(parameters(encoding) if params is None else params, name, wide)
+    asked = None if dtype is None else getattr(library(name), dtype)
+    if isinstance(encoding, Adds):
+        return lambda positions: encoding.embed(positions, params, dtype=asked)
+    if isinstance(encoding, Rotates):
+        return partial(_cosines_and_sines, encoding, params, side, asked, name)
+    other = array(anchors, name)
+    if isinstance(encoding, Biases):
+        return partial(_matrix, encoding, params, side, asked, other)
+    scores = cast(Scores, encoding)
+    vectors = [content(encoding, seed, name, dtype or wide) for seed in (1, 2)]
+    vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
+    return partial(_score, scores, params, side, vectors, other, library(name))
+
+
+def rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
+    """What `program` gives, as NumPy's numbers with places on the last axis but one."""
+    name = chosen.get("name", "numpy")
+    given = positions if name == "numpy" else array(positions, name)
+    found = numbers(program(encoding, **chosen)(given))
+    return np.swapaxes(found, -1, -2) if chosen.get("side") == "key" and encoding.door in PAIRWISE else found
+
+
+def sides(encoding: Encoding) -> tuple[Side, ...]:
+    """The sides a position can stand on at this door, where it can be asked about alone."""
+    if isinstance(encoding, Rotates):
+        return cast(tuple[Side, ...], encoding.roles)
+    alone = encoding.door == "adds" or (isinstance(encoding, Scores) and encoding.gathers)
+    return ("query",) if alone else ("query", "key")
+
+
+def reach(encoding: Encoding) -> int:
+    """The largest position that is not refused, up to 2^50, found by halving."""
+    if accepts(encoding, FAR):
+        return FAR
+    low, high = 0, FAR
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepts(encoding, middle) else (low, middle)
+    return low
+
+
+def accepts(encoding: Encoding, position: float) -> bool:
+    """Whether the encoding gives anything but an error at this position."""
+    try:
+        rows(encoding, np.asarray([position]))
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
+    """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
+    return logits_at(one_coordinate(encoding), np.asarray(query), np.asarray(key))
+
+
+def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """The same for positions as the record takes them, with their coordinates."""
+    params = parameters(encoding) or None
+    if isinstance(encoding, Biases):
+        return np.asarray(encoding.matrix(query, key, params))
+    if isinstance(encoding, Adds):
+        q, k = (_drawn(seed, (len(places), encoding.width)) for seed, places in ((1, query), (2, key)))
+        q, k = encoding.attach(q, query, params), encoding.attach(k, key, params)
+        return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
+    shape = heads(encoding), head_width(encoding)
+    q, k = (_drawn(seed, (shape[0], len(places), shape[1])) for seed, places in ((1, query), (2, key)))
+    if isinstance(encoding, Rotates) and "query" not in encoding.roles:  # what it does to values and back to the output
+        k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
+        weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
+        return np.asarray(encoding.turn(query, params, role="output")(weights @ k, layout="bhtd")[0])
+    if isinstance(encoding, Rotates):
+        q = encoding.turn(query, params, role="query")(q[None], layout="bhtd")[0]
+        k = encoding.turn(key, params, role="key")(k[None], layout="bhtd")[0]
+        return np.asarray(q @ np.swapaxes(k, -1, -2))
+    scores = cast(Scores, encoding)
+    return np.asarray(scores.score(q, k, query, key, params, hidden=hidden(scores, len(query), len(key))))
+
+
+def hidden(
+    encoding: Encoding,
+    queries: int,
+    keys: int,
+    batch: tuple[int, ...] = (),
+    *,
+    name: str = "numpy",
+    dtype: str = "float64",
+) -> Array | None:
+    """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
+    if not isinstance(encoding, Scores) or encoding.reads is None:
+        return None
+    shape = (*batch, encoding.places_read(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
+    return array(_drawn(5, shape), name, dtype)
+
+
+def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def operates(encoding: Encoding) -> bool:
+    """Whether a record rotates by another map than a turn of pairs."""
+    return isinstance(encoding, Rotates) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
+
+
+def heads_turned(encoding: Encoding, side: Side) -> int | None:
+    """How many heads a rotation treats each in its own way; None where all alike, and at the other doors."""
+    return _operator(encoding, side).heads if isinstance(encoding, Rotates) else None
+
+
+def _operator(encoding: Rotates, side: Side) -> Operator:
+    line = cast(Rotates, one_coordinate(encoding))
+    return line.turn(np.arange(1), parameters(line) or None, role=side)
+
+
+def summed(encoding: Encoding) -> bool:
+    """Whether the numbers asked about are sums of products, in which more is rounded than in a table."""
+    return encoding.door == "scores" or operates(encoding)
+
+
+def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
+    """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place.
+
+    The vector is the same in every dtype: eighths are whole in 16 bits too.
+    """
+    if isinstance(operator, Turn):
+        return library(name).concatenate([operator.cos, operator.sin], -1)
+    vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
+    return at_every_head(operator, library(name).broadcast_to(vector, (*places, operator.dim)))
+
+
+def dtype_asked(dtype: Any, name: str) -> str:
+    """The dtype of an answer by its name; None means float64 in NumPy and float32 elsewhere."""
+    if dtype is None:
+        return "float64" if name == "numpy" else "float32"
+    return _array.dtype_name(dtype)
+
+
+def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:
+    turn = encoding.turn(positions, params, role=side, dtype=dtype)
+    places = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
+    return operated(turn, places, name, dtype_asked(dtype, name))
+
+
+def _matrix(encoding: Biases, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
+    query, key = (positions, anchors) if side == "query" else (anchors, positions)
+    return encoding.matrix(query, key, params, dtype=dtype)
+
+
+def _score(
+    encoding: Scores, params: Any, side: Side, vectors: list[Array], anchors: Array, xp: Any, positions: Array
+) -> Array:
+    query, key = (positions, anchors) if side == "query" else (anchors, positions)
+    shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
+    lengths = (shape[-1], len(anchors)) if side == "query" else (len(anchors), shape[-1])
+    q, k = (
+        xp.broadcast_to(vector, (*shape[:-1], vector.shape[0], length, vector.shape[2]))
+        for vector, length in zip(vectors[:2], lengths, strict=True)
+    )
+    x = None
+    if encoding.reads:
+        x = xp.broadcast_to(vectors[2], (*shape[:-1], encoding.places_read(*lengths), vectors[2].shape[-1]))
+    return encoding.score(q, k, query, key, params, hidden=x)
+
+
+def twelve_heads(encoding: Encoding) -> Encoding:
+    """The record for twelve heads, where it states its heads, or a record inside it does."""
+    inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
+    seen_along = isinstance(encoding, Line) and not isinstance(encoding, Biases)
+    if seen_along or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
+        return cast(Encoding, replace(whole, encoding=twelve_heads(cast(Encoding, inner))))
+    return cast(Encoding, replace(whole, heads=12)) if hasattr(encoding, "heads") else encoding

@@ -1,0 +1,163 @@
+"""The rotation inside loaded models of transformers, by `rotate`: proved equal on the spot, and undone when wanted."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from posenc import _check
+from posenc.kernels import native, torch_blocks
+from posenc.torch.apply_turn import rotate
+from posenc.turn import Pairing, Turn
+
+#: The name under which the attention of transformers' models calls its rotation.
+NAME = "apply_rotary_pos_emb"
+Applied = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerated:
+    """What was changed, so that it can be undone: modules by name, each with the forward that it had."""
+
+    changed: tuple[tuple[str, Any], ...]
+
+    def undo(self) -> None:
+        """Give every module its own forward back."""
+        for _, module in self.changed:
+            module.__dict__.pop("forward", None)
+
+    def __enter__(self) -> Accelerated:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.undo()
+
+
+def accelerate(model: torch.nn.Module) -> Accelerated:
+    """Let the attention of a loaded transformers model turn queries and keys by `rotate`; result: what `undo()` undoes.
+
+    Every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls ours. Before
+    that the two are compared, to the bit in float32, on queries and keys of grouped heads at far positions; a model whose
+    rotation is another, or that has none, is refused and left as it was. In 16 bits the results differ by what the model's
+    own code rounds more often. Nothing but this model is changed.
+
+    Raises TypeError or ValueError naming `model`.
+
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
+    >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, num_key_value_heads=1, **sizes))
+    >>> with accelerate(model) as accelerated:
+    ...     print([name for name, _ in accelerated.changed])
+    ['model.layers.0.self_attn', 'model.layers.1.self_attn']
+    """
+    _check.instance("model", model, torch.nn.Module, "a loaded model of transformers")
+    found = [(name, module) for name, module in model.named_modules() if _calls(module)]
+    if not found:
+        raise ValueError(
+            f"model must have attention that calls {NAME}; got {type(model).__name__}. Use rotate yourself."
+        )
+    for name, module in found:
+        if "forward" in module.__dict__:
+            raise ValueError(f"model must be as it was loaded; got a changed forward at {name!r}. Undo that first.")
+    ours = {original: _proved(original, name) for name, module in found for original in [_original(module)]}
+    for _, module in found:
+        module.forward = types.MethodType(_rebound(type(module).forward, ours[_original(module)]), module)
+    return Accelerated(tuple(found))
+
+
+def _calls(module: Any) -> bool:
+    forward = type(module).forward
+    return isinstance(forward, types.FunctionType) and NAME in forward.__code__.co_names and NAME in forward.__globals__
+
+
+def _original(module: Any) -> Applied:
+    applied: Applied = type(module).forward.__globals__[NAME]
+    return applied
+
+
+def _rebound(forward: types.FunctionType, applied: Applied) -> types.FunctionType:
+    """The same code, for which the name of the rotation means another function."""
+    names = {**forward.__globals__, NAME: applied}
+    made = types.FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    made.__kwdefaults__ = forward.__kwdefaults__
+    return made
+
+
+def _proved(original: Applied, name: str) -> Applied:
+    """The form of ours that gives the numbers of the original, to the bit."""
+    forms = [made(layout) for made in (_of_both, _of_one) for layout in ("halves", "adjacent")]
+    for ours in forms:
+        if all(_equal(original, ours, width) for width in (8, 12)):
+            return ours
+    raise ValueError(
+        f"model must turn pairs of channels as Llama, GPT-NeoX, GPT-J or GLM do; got another rotation at {name!r}. "
+        "Use rotate yourself."
+    )
+
+
+def _of_both(pairing: str) -> Applied:
+    """apply_rotary_pos_emb(q, k, cos, sin), tables of the full width for (batch, time)."""
+
+    def applied(q: Any, k: Any, cos: Any, sin: Any, unsqueeze_dim: int = 1) -> tuple[Any, Any]:
+        if unsqueeze_dim not in (1, 2):
+            raise ValueError(f"unsqueeze_dim must be 1 or 2; got {unsqueeze_dim}. It says where the heads are.")
+        half = cos.shape[-1] // 2
+        turn = _turn(cos[..., :half], sin[..., :half], pairing, q.shape[-1])
+        return rotate(q, k, turn, layout="bhtd" if unsqueeze_dim == 1 else "bthd")
+
+    return applied
+
+
+def _of_one(pairing: str) -> Applied:
+    """apply_rotary_pos_emb(tensor, sin, cos), tables of half the width for (batch, time), heads behind time."""
+
+    def applied(tensor: Any, sin: Any, cos: Any) -> Any:
+        turn = _turn(cos, sin, pairing, tensor.shape[-1])
+        if native.refusal(turn, tensor) is None:
+            return native.into_new(tensor.transpose(1, 2), turn).transpose(1, 2)
+        if torch_blocks.refusal(tensor, turn) is None:
+            (turned,) = torch_blocks.into_new(turn, tensor.transpose(1, 2))
+            return turned.transpose(1, 2)
+        return turn(tensor, layout="bthd")
+
+    return applied
+
+
+def _turn(cos: Any, sin: Any, pairing: str, dim: int) -> Turn:
+    return Turn(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
+
+
+def _equal(original: Applied, ours: Applied, width: int) -> bool:
+    """Whether both give the same bits for two rows of far positions and grouped heads; a call that fails is another form."""
+    generator = torch.Generator().manual_seed(width)
+    angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
+    q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))
+    table = torch.cat([angle, angle], -1)
+    calls: list[tuple[Any, ...]] = [(q[..., :width], k[..., :width], table.cos(), table.sin())]
+    if ours.__code__.co_varnames[0] == "tensor":
+        calls = [(q[..., :width].transpose(1, 2), angle.sin(), angle.cos())]
+    elif _partial(original, calls[0]):
+        calls.append((q, k, table.cos(), table.sin()))
+    try:
+        return all(_same(original(*call), ours(*call)) for call in calls)
+    except (TypeError, ValueError, RuntimeError, IndexError):
+        return False
+
+
+def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
+    """Whether the original lets channels beyond the tables pass."""
+    q, k, cos, sin = call
+    try:
+        original(torch.cat([q, q[..., :4]], -1), torch.cat([k, k[..., :4]], -1), cos, sin)
+    except (RuntimeError, TypeError):
+        return False
+    return True
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    found, wanted = (part if isinstance(part, tuple) else (part,) for part in (found, wanted))
+    return len(found) == len(wanted) and all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))

@@ -1,0 +1,153 @@
+"""Turns made by compiled code, and angles: what a turn is made of, for kernels that make it themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.doors import ROLES, Params, Role, Rotates
+from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
+from posenc.phase import Steady, checked, rates, steady_of, words
+from posenc.positions.coordinates import coordinates
+from posenc.torch.aliasing import written
+from posenc.torch.out_arguments import check_pair, copied, rows_of, unfit_places, unfit_rows
+from posenc.turn import Turn, of_pairs
+
+IMPLS = ("auto", "reference", "native")
+
+
+@dataclass(frozen=True, eq=False)
+class Angles:
+    """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it, `rotate` takes it.
+
+    positions: as they were given, (*batch, n), with a last axis of coordinates where there are several; places: the same,
+    (rows, n, axes), int64. rates and words: the frequencies as kernels take them, see `posenc.phase`.
+    """
+
+    record: Rotates
+    steady: Steady
+    positions: Array
+    places: Array
+    rates: Array
+    words: Array
+
+    @property
+    def dim(self) -> int:
+        """Channels of a head."""
+        return self.steady.pairing.dim
+
+    def turn(self, *, dtype: Any = None) -> Turn:
+        """The turn itself, as the record makes it."""
+        return of_pairs("record", self.record.turn(self.positions, dtype=dtype))
+
+
+def angles(record: Rotates, positions: Array) -> Angles:
+    """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
+    queries and keys, the numbers of `record.turn`; nothing is stored but positions, and backward keeps no more.
+
+    record: one whose every pair turns by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
+    DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
+    positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes the
+    turn at every call: then make it once, by `turn`. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch, posenc
+    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+    >>> far = posenc.torch.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+    >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
+    torch.Size([1, 4, 3, 8])
+    """
+    _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    steady = steady_of(record)
+    if steady is None:
+        raise ValueError(
+            f"record must turn each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
+        )
+    if _array.kind(positions) != "integer":
+        raise TypeError(f"positions must be whole numbers; got {_array.dtype_name(positions.dtype)}. Use turn.")
+    places = _places(positions, steady)
+    numbers = (_array.constant(part, positions) for part in (rates(steady), words(steady)))
+    return Angles(record, steady, positions, places, *numbers)
+
+
+def turn(
+    record: Rotates,
+    positions: Array,
+    params: Params | None = None,
+    *,
+    role: Role = "both",
+    dtype: Any = None,
+    out: tuple[Array, Array] | None = None,
+    impl: Literal["auto", "reference", "native"] = "auto",
+) -> Turn:
+    """`record.turn(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
+
+    record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes whole
+    positions on the CPU, float32, and the records that `angles` takes.
+    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn, on
+    the device of positions, that needs no gradient and shares no number with the other or with positions.
+    impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is that
+    where it can, else the reference. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch, posenc
+    >>> positions, record = torch.arange(3), posenc.RoPE(dim=8)
+    >>> torch.equal(turn(record, positions).cos, record.turn(positions).cos)
+    True
+    """
+    _check.choice("impl", impl, IMPLS)
+    _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
+        raise TypeError(
+            f"out must be a pair of tensors, for cosines and sines; got {_check.shown(out)}. Give (cos, sin)."
+        )
+    steady = steady_of(record)
+    why = native.MISSING or _unfit(record, steady, positions, dtype, out)
+    if impl == "native" and why is not None:
+        raise ValueError(f"impl must be one that can make this turn; got 'native', but {why}. Use 'auto'.")
+    if impl == "reference" or why is not None or steady is None:
+        made = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+        if out is None:
+            return made
+        check_pair(out, tuple(made.cos.shape), made.cos.dtype, positions)
+        cosine, sine = (copied(*parts) for parts in zip((made.cos, made.sin), out, strict=True))
+        return Turn(cosine, sine, made.pairing, made.factor, made.heads)
+    record.checked(params)
+    _check.choice("role", role, ROLES)
+    places, numbers = _places(positions, steady), _array.constant(rates(steady), positions)
+    batch = positions.shape if steady.axes == 1 else positions.shape[:-1]
+    shape = (*batch, steady.frequencies.pairs)
+    if out is None:
+        cosine, sine = (part.reshape(shape) for part in kernel.table(places, numbers, steady.factor))
+        return Turn(cosine, sine, steady.pairing, steady.factor)
+    check_pair(out, shape, torch.float32, positions)
+    kernel.table_into(places.reshape((1, -1, steady.axes)), numbers, steady.factor, *map(rows_of, out))
+    written(*out)
+    return Turn(*out, steady.pairing, steady.factor)
+
+
+def _places(positions: Array, steady: Steady) -> Array:
+    """Positions as kernels take them: (rows, n, axes), int64, of magnitude at most 2^53 where that can be seen."""
+    if steady.axes > 1:
+        coordinates("positions", positions, steady.axes)
+    elif positions.ndim < 1:
+        raise ValueError(
+            f"positions must have shape (*batch, n); got {tuple(positions.shape)}. Give one axis at least."
+        )
+    else:
+        positions = checked(positions)
+    tail = 1 if steady.axes == 1 else 2
+    rows, count = positions.shape[:-tail].numel(), positions.shape[-tail]
+    return positions.to(torch.int64).reshape((rows, count, steady.axes)).contiguous()
+
+
+def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any, out: Any) -> str | None:
+    """Why the kernel cannot make this turn; None where it can."""
+    if steady is None:
+        return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
+    return unfit_places(positions, dtype) or (None if out is None else unfit_rows(out[0]) or unfit_rows(out[1]))

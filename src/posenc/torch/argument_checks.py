@@ -1,0 +1,82 @@
+"""Queries and keys as a turn must find them: checked before any kernel sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc import _check
+from posenc._array import Array
+from posenc.torch.aliasing import apart, overlaps, still
+from posenc.torch.angles import Angles
+from posenc.turn import Layout, Turn
+
+
+def heads_first(x: Array, layout: Layout) -> Array:
+    """x as (batch, heads, time, dim), a view."""
+    return x if layout == "bhtd" else x.transpose(1, 2)
+
+
+def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
+    """Refuse queries and keys that are not of one batch and length, and a turn that is not of their positions."""
+    rows, places, own, device = made_for(turn)
+    time, heads = (2, 1) if layout == "bhtd" else (1, 2)
+    for name, x in (("q", q), ("k", k)):
+        _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
+        shape = x.shape
+        if len(shape) != 4 or shape[3] != turn.dim:
+            raise ValueError(
+                f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. Give whole heads, four axes."
+            )
+        if shape[time] != places or rows not in (1, shape[0]):
+            raise ValueError(
+                f"{name} must have the places of the turn, {rows} × {places}; got {tuple(shape)} ({layout}). "
+                "Make the turn from the positions of these tokens."
+            )
+        if own not in (None, shape[heads]):
+            raise ValueError(
+                f"{name} must have the {own} heads that turn, each in its own way; got {tuple(shape)} ({layout}). "
+                "Repeat grouped heads first."
+            )
+    where = q.device
+    if q.dtype != k.dtype or k.device != where or q.shape[0] != k.shape[0]:
+        raise ValueError(
+            f"k must have the dtype, device and batch of q; got {k.dtype}, {k.device}, {k.shape[0]} for {q.dtype}, {where}, "
+            f"{q.shape[0]}. Convert one of them."
+        )
+    if device != where:
+        raise ValueError(f"turn must be on the device of q, {where}; got {device}. Make it there.")
+
+
+def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
+    """Rows of positions (1 where one serves every batch row) and places in a row, heads that each turn in their own way, device."""
+    if isinstance(turn, Angles):
+        return turn.places.shape[0], turn.places.shape[1], None, turn.places.device
+    shape = turn.cos.shape
+    plain = len(shape) - (2 if turn.heads is None else 3)
+    return shape[0] if plain else 1, shape[-2], turn.heads, turn.cos.device
+
+
+def writable(name: str, x: Array) -> None:
+    """Refuse what cannot be turned in place and needs no gradient there."""
+    still(name, x, "to be turned in place", "Use rotate")
+    unfolded(name, x)
+
+
+def writable_pair(q: Array, k: Array) -> None:
+    """Refuse queries and keys of which one cannot be written in place, or not without the other; of gradients ask apart."""
+    unfolded("q", q)
+    unfolded("k", k)
+    if not torch.compiler.is_compiling() and not apart(q, k):
+        raise ValueError(
+            "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
+        )
+
+
+def unfolded(name: str, x: Array) -> None:
+    """Refuse what would be written twice."""
+    if not torch.compiler.is_compiling() and overlaps(x):
+        raise ValueError(
+            f"{name} must not overlap itself in memory to be turned in place; got strides {x.stride()}. Clone it, or use rotate."
+        )

@@ -1,0 +1,66 @@
+"""Turned in place where autograd follows: results of other operations, which are no leaves and may be written to.
+
+Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be known: a sum
+hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one, may hold it by Python alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from posenc.kernels import native, torch_blocks
+from posenc.torch.aliasing import still
+from posenc.torch.argument_checks import heads_first
+from posenc.turn import Layout, Turn
+
+
+def followed(name: str, x: Any) -> bool:
+    """Whether autograd records what is done to x; refuses what it lets nobody write to, before anything is written."""
+    if not torch.is_grad_enabled() or not x.requires_grad:
+        return False
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        still(name, x, "to be turned in place under a compiler or a transform", "Use rotate")
+    if x.is_leaf or (x._is_view() and x._base.is_leaf):
+        still(name, x, "of its own, as a leaf has or a part of one, to be turned in place", "Use rotate")
+    if x._is_view() and torch._C._autograd._get_creation_meta(x) != torch._C._autograd.CreationMeta.DEFAULT:
+        raise ValueError(
+            f"{name} must be no view that autograd lets nobody write to, as split, chunk, unbind and no_grad give; got one. "
+            "Slice the tensor, or use rotate."
+        )
+    return True
+
+
+def rotated_(q: Any, k: Any, turn: Turn, layout: Layout, name: str) -> None:
+    """q and k turned where they are, by "native" or "torch", with gradients for those that need one."""
+    for x in (q, k):
+        if x.requires_grad:
+            _InPlace.apply(x, turn.cos, turn.sin, turn, layout, name)
+        else:
+            (native if name == "native" else torch_blocks).in_place(turn, heads_first(x, layout))
+
+
+class _InPlace(torch.autograd.Function):  # type: ignore[misc]
+    """One tensor, for autograd lets no function write to several that are views. Nothing is kept but the table."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, turn: Turn, layout: Layout, name: str) -> Any:
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(cosine, sine)  # by their names in `turn` autograd would not see them written since
+        ctx.turn, ctx.layout, ctx.name = turn, layout, name
+        (native if name == "native" else torch_blocks).in_place(turn, heads_first(x, layout))
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+        """The transpose of a turn is the turn the other way, its factor kept."""
+        cosine, sine = ctx.saved_tensors
+        back = Turn(cosine, -sine, ctx.turn.pairing, ctx.turn.factor, ctx.turn.heads)
+        gradient = heads_first(gradient, ctx.layout)
+        if ctx.name == "native":
+            turned = native.into_new(native.side_by_side(gradient), back)
+        else:
+            (turned,) = torch_blocks.into_new(back, gradient)
+        return heads_first(turned, ctx.layout), None, None, None, None, None
