@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,6 +183,11 @@ def test_different_mathematics_have_different_fingerprints(one: Any, other: Any)
 @pytest.mark.parametrize(("record", "pinned"), PINNED, ids=repr)
 def test_a_release_does_not_change_a_fingerprint(record: Any, pinned: str) -> None:
     assert fingerprint(record) == pinned
+
+
+def test_every_sample_of_the_catalog_keeps_its_fingerprint() -> None:
+    pinned = json.loads(Path(__file__).with_name("fingerprints.json").read_text(encoding="utf-8"))
+    assert {row.name: [fingerprint(sample) for sample in row.samples] for row in CATALOG} == pinned
 
 
 def test_another_process_gives_the_same_fingerprint() -> None:
