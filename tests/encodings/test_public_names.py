@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import posenc
 from posenc.doors import Encoding
@@ -44,14 +42,6 @@ def test_every_row_has_samples_of_its_class_a_source_and_a_use() -> None:
         assert all(type(sample) is row.encoding for sample in row.samples)
         assert row.paper
         assert row.use.endswith(".")
-
-
-def test_the_names_for_type_checkers_are_the_names_at_run_time() -> None:
-    tree = ast.parse(Path(posenc.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    said = {name.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
-    assert said == posenc._HOMES
-    assert said.keys() <= set(posenc.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
