@@ -27,7 +27,7 @@ def test_json_has_numbers(posenc):
     assert data["door"] == "adds"
 
 
-@pytest.mark.parametrize("sample", [sample for row in CATALOG for sample in row.samples], ids=repr)
+@pytest.mark.parametrize("sample", [sample for row in CATALOG for sample in row.samples])
 def test_every_sample_is_explained(posenc, sample):
     ran = posenc("explain", repr(sample), "--position", *["2"] * sample.axes, "--json")
     assert (ran.code, ran.data["record"]) == (0, repr(sample))

@@ -16,7 +16,7 @@ from posenc.encodings.rotates.rope import RoPE
 SAMPLES = [sample for row in CATALOG for sample in row.samples]
 
 
-@pytest.mark.parametrize("record", SAMPLES, ids=repr)
+@pytest.mark.parametrize("record", SAMPLES)
 def test_every_repr_of_the_catalog_is_read_back(record):
     assert parse.record(repr(record)) == record
 

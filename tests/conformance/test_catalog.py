@@ -51,9 +51,7 @@ def _cases() -> list[Any]:
         for check in checks_for(record):
             rare = check.slow or check.name in SEEN_BY_ORACLES
             late = first.get(record.door) != record if rare else check.name in COSTLY and record not in once
-            cases.append(
-                pytest.param(record, check, id=f"{record!r}-{check.name}", marks=[pytest.mark.nightly] if late else [])
-            )
+            cases.append(pytest.param(record, check, marks=[pytest.mark.nightly] if late else []))
     return cases
 
 

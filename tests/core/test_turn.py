@@ -19,7 +19,6 @@ X = np.arange(1.0, 13.0).reshape(1, 12)
         (Pairing("halves", 12, 8, start=2, blocks=2), [2, 3, 6, 7], [4, 5, 8, 9]),
         (Pairing("adjacent", 12, 4, start=7), [7, 9], [8, 10]),
     ],
-    ids=repr,
 )
 def test_a_pairing_pairs_these_channels(pairing, firsts, seconds):
     first, second = pairing.split(X)
@@ -83,7 +82,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED, ids=[m[1:50] for _, _, m in REFUSED])
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
 def test_refusals_name_the_argument(call, error, message):
     with pytest.raises(error, match=message):
         call()

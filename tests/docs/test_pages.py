@@ -24,7 +24,7 @@ def test_no_two_rows_share_a_file() -> None:
     assert file_name("RoPE++") != file_name("RoPE")
 
 
-@pytest.mark.parametrize("row", posenc.CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", posenc.CATALOG)
 def test_the_short_form_rebuilds_the_record(row: posenc.catalog.Row) -> None:
     for sample in row.samples:
         names: dict[str, object] = {}
@@ -32,7 +32,7 @@ def test_the_short_form_rebuilds_the_record(row: posenc.catalog.Row) -> None:
         assert eval(short(sample), names) == sample
 
 
-@pytest.mark.parametrize("row", posenc.CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", posenc.CATALOG)
 def test_no_word_of_a_docstring_is_lost(row: posenc.catalog.Row) -> None:
     text = inspect.getdoc(row.about) or ""
     told = parts(text, [field.name for field in fields(row.about)])

@@ -105,7 +105,7 @@ def of(record: Rotates, positions: list[int]) -> np.ndarray:
     return np.array(positions) if record.axes == 1 else np.array([[place] * record.axes for place in positions])
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_an_operator_passes_through_jit(record: Rotates) -> None:
     """A map made once is handed to a compiled layer, as its leaves."""
     import posenc.jax  # noqa: F401  (registers the operators as pytrees)
@@ -117,7 +117,7 @@ def test_an_operator_passes_through_jit(record: Rotates) -> None:
     assert np.allclose(apply(operator, x), operator(x, layout="bhtd"), atol=1e-5)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_what_does_not_belong_together_is_refused(record: Rotates) -> None:
     operator = record.turn(of(record, [0, 3, 1]), drawn(record))
     assert isinstance(operator, Operator)

@@ -65,7 +65,7 @@ SCALINGS = [
     Resonance(),
     Resonance(YaRN(16.0, original=4096)),
 ]
-CASES = pytest.mark.parametrize("scaling", SCALINGS, ids=repr)
+CASES = pytest.mark.parametrize("scaling", SCALINGS)
 #: Where a ramp or a smooth part begins.
 BASES = pytest.mark.parametrize("base", [500.0, 10_000.0, 150_000.0, 1e6])
 

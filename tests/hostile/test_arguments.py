@@ -223,7 +223,7 @@ def _cases() -> Iterator[Any]:
                 yield pytest.param(call, name, bad, id=f"{call.name}-{name}-{name_of(bad)}")
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+@pytest.mark.parametrize("call", CALLS)
 def test_the_good_call_is_good(call: Call) -> None:
     assert call.function(**call.good) is not None or call.name == "layer"
 
@@ -253,7 +253,7 @@ def test_other_absurd_sizes_are_refused_before_they_exist(call: Callable[[], Any
     assert str(refusal(call)).startswith(begins)
 
 
-@pytest.mark.parametrize("row", catalog.CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", catalog.CATALOG)
 def test_errors_do_not_end_in_the_middle(row: catalog.Row) -> None:
     """Rule, value, advice: three parts, the last a sentence of its own."""
     record = row.samples[0]

@@ -18,16 +18,14 @@ SAMPLES = [record for row in CATALOG for record in row.samples]
 
 #: In JAX three shapes by night: it compiles each operation for each of them.
 WAYS = [
-    pytest.param(
-        library, shape, id=f"{library}-{shape}", marks=pytest.mark.nightly if library == "jax" and late else ()
-    )
+    pytest.param(library, shape, marks=pytest.mark.nightly if library == "jax" and late else ())
     for library in ("numpy", "torch", "jax")
     for shape, late in (((0,), False), ((2, 0), True), ((0, 3), True), ((0, 0), True))
 ]
 
 
 @pytest.mark.parametrize(("library", "shape"), WAYS)
-@pytest.mark.parametrize("record", [row.samples[0] for row in CATALOG], ids=repr)
+@pytest.mark.parametrize("record", [row.samples[0] for row in CATALOG])
 def test_no_positions_give_no_rows(record: Any, shape: tuple[int, ...], library: str) -> None:
     pytest.importorskip(library)
     found = program(record, name=library)(array(np.zeros(shape, np.int64), library))
@@ -35,7 +33,7 @@ def test_no_positions_give_no_rows(record: Any, shape: tuple[int, ...], library:
     assert 0 in found.shape
 
 
-@pytest.mark.parametrize("record", [r for r in SAMPLES if r.door != "adds"], ids=repr)
+@pytest.mark.parametrize("record", [r for r in SAMPLES if r.door != "adds"])
 def test_attention_over_nothing(record: Any) -> None:
     heads = getattr(record, "heads", 2)
     width = record.head_dim if record.door == "rotates" else getattr(record, "dim", 4)

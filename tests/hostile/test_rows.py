@@ -59,7 +59,7 @@ def bad_calls(record: Encoding) -> Iterator[tuple[str, Any]]:
             yield from ((name, bad) for bad in given.get(name, ()))
 
 
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOG)
 def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
     record = row.samples[0]
     function, good = asked(record)
@@ -69,7 +69,7 @@ def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
         assert str(error).startswith(PLACES if name in PLACES else name), (name, name_of(bad), error)
 
 
-@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"])
 def test_what_is_turned_must_be_floats_of_the_head(row: Any) -> None:
     function, good = asked(row.samples[0])
     operator: Operator = function(**good)
@@ -79,7 +79,7 @@ def test_what_is_turned_must_be_floats_of_the_head(row: Any) -> None:
         assert str(refusal(lambda bad=bad: operator(bad, layout="bhtd"))).startswith("x")  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "biases"], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "biases"])
 def test_a_head_must_be_one_of_the_record(row: Any) -> None:
     record = row.samples[0]
     _, good = asked(record)

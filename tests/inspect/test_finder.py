@@ -18,7 +18,7 @@ CONVENTIONS = (
 )
 
 
-@pytest.mark.parametrize("record", CONVENTIONS, ids=repr)
+@pytest.mark.parametrize("record", CONVENTIONS)
 @pytest.mark.parametrize("digits", [1, 2, 4])
 def test_the_fits_are_those_of_a_scan(record, digits):
     """Every position up to 3000, its values read from the table, for every dimension by itself."""

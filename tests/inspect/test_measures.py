@@ -51,7 +51,7 @@ CONVENTIONS = (
 )
 
 
-@pytest.mark.parametrize("record", CONVENTIONS, ids=repr)
+@pytest.mark.parametrize("record", CONVENTIONS)
 def test_waves_say_which_channel_holds_which_wave(record):
     made, row = waves(record), record.embed([11])[0]
     for dimension in range(record.width):
@@ -71,7 +71,7 @@ def test_what_is_no_wave_is_said_to_be_none():
         waves(Sinusoidal(dim=8)).channel(8)
 
 
-@pytest.mark.parametrize("record", CONVENTIONS, ids=repr)
+@pytest.mark.parametrize("record", CONVENTIONS)
 def test_the_derivative_is_the_limit_of_differences(record):
     step = 2.0**-17
     there = (record.embed([20.5 + step]) - record.embed([20.5 - step])) / (2 * step)

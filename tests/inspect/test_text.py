@@ -44,7 +44,7 @@ def test_a_record_says_what_is_not_its_default_and_inside_too():
     assert _text.short(Partial(RoPE(dim=4), dim=8)) == "Partial(encoding=RoPE(dim=4), dim=8)"
 
 
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOG)
 def test_a_short_record_rebuilds_the_record(row):
     names = {name: getattr(home, name) for home in (frequencies, posenc) for name in home.__all__}
     for sample in row.samples:

@@ -29,7 +29,7 @@ def drawn(record, seed=0):
     return record.init(np.random.default_rng(seed)) if record.shapes else None
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Adds)], ids=repr)
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Adds)])
 @pytest.mark.parametrize("position", [0, 4])
 def test_values_of_what_adds(record, position):
     place = position if record.axes == 1 else tuple(range(position, position + record.axes))
@@ -41,7 +41,7 @@ def test_values_of_what_adds(record, position):
         assert float(step.said.split("=")[-1]) == pytest.approx(row[dimension], abs=5e-7, rel=1e-5)
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Sinusoidal)], ids=repr)
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Sinusoidal)])
 def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_value(record):
     """The printed right-hand sides, read as arithmetic, give the value."""
     names = {"sin": math.sin, "cos": math.cos}
@@ -59,9 +59,7 @@ def turns_pairs(record):
     return isinstance(turn, Turn) and turn.heads is None
 
 
-@pytest.mark.parametrize(
-    "record", [one for one in SAMPLES if isinstance(one, Rotates) and not turns_pairs(one)], ids=repr
-)
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and not turns_pairs(one)])
 def test_what_another_map_makes_of_a_vector(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
@@ -70,7 +68,7 @@ def test_what_another_map_makes_of_a_vector(record):
     assert [step.values[0] for step in example.steps] == made.reshape(-1, made.shape[-1])[0].tolist()
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and turns_pairs(one)], ids=repr)
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and turns_pairs(one)])
 def test_angles_and_turned_pairs_of_what_rotates(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
@@ -129,7 +127,7 @@ def test_only_the_pairs_of_the_dimensions_asked_for():
     assert len(worked(ALiBi(heads=8), 3, dims=[2]).steps) == 1
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Biases)], ids=repr)
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Biases)])
 @pytest.mark.parametrize(("query", "key"), [(9, 4), (0, 30), (5, 5), (500, 0)])
 def test_values_of_what_biases(record, query, key):
     if record.axes > 1:  # on a diagonal that no two axes share

@@ -30,7 +30,7 @@ DAILY = (
     "CoPE",
 )
 RECORDS = [
-    pytest.param(record, id=f"{row.name}-{i}", marks=pytest.mark.nightly if i or row.name not in DAILY else ())
+    pytest.param(record, marks=pytest.mark.nightly if i or row.name not in DAILY else ())
     for row in CATALOG
     for i, record in enumerate(row.samples)
 ]

@@ -56,7 +56,7 @@ def made(level: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, 
 
 @needs_kernel
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("ladder", LADDERS, ids=str)
+@pytest.mark.parametrize("ladder", LADDERS)
 def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
     """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and the last."""
     edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
@@ -67,7 +67,7 @@ def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
 
 
 @needs_kernel
-@pytest.mark.parametrize("ladder", [(1e4, 128), (1e12, 64)], ids=str)
+@pytest.mark.parametrize("ladder", [(1e4, 128), (1e12, 64)])
 def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> None:
     """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer limbs."""
     record, wrong, fewer, seen = RoPE(dim=ladder[1], base=ladder[0]), 0, 0, 0
@@ -92,7 +92,7 @@ def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> N
 
 @needs_kernel
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(level: str, record: Any) -> None:
     steady = steady_of(record)
     for top in (1000, 2**31, 2**53):
@@ -137,7 +137,7 @@ def test_every_record_that_says_what_its_turns_are_made_of() -> None:
 
 @needs_kernel
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> None:
     for length, rows, dtype in product((1, 67, 130), ((), (1,), (2,)), (torch.float32, torch.bfloat16, torch.float16)):
         positions = places(record, *rows, length)
@@ -153,7 +153,7 @@ def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> N
 
 
 @needs_kernel
-@pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)], ids=str)
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
     """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing beside it."""

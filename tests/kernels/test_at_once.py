@@ -47,7 +47,7 @@ def turns() -> list[Any]:
 
 @native
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
     for turn in turns():
         q = heads(4, layout, dtype)
@@ -271,7 +271,7 @@ def single(count: int, layout: str, dtype: torch.dtype, rows: int, dim: int = 12
 
 
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: int, monkeypatch: Any) -> None:
     """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors themselves."""

@@ -44,8 +44,8 @@ def same(found: Any, wanted: Any) -> bool:
 
 
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for length, rows, block in product((1, 67), ((), (3,)), (torch_blocks.COMPLEX, 3000)):
         monkeypatch.setattr(torch_blocks, "BLOCK", block)
@@ -117,7 +117,7 @@ def test_without_complex_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("pairing", ["halves", "adjacent"])
 def test_gradients_are_those_of_the_reference(pairing: Any, dtype: torch.dtype) -> None:
     turn = Partial(RoPE(dim=12, pairing=pairing, scaling=YaRN(factor=4.0, original=64)), dim=18, start=2).turn(

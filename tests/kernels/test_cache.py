@@ -41,8 +41,8 @@ def picked(rows: int, time: int, places: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("record", RECORDS)
 def test_rows_of_a_cache(record: Any, dtype: torch.dtype, layout: Any, impl: Any) -> None:
     for time, own in product((1, 70), (False, True)):
         q, k, v = inputs(record, time, layout, dtype)

@@ -33,7 +33,7 @@ def defined(ids: Any, weight: Any, table: Any, scale: float) -> Any:
 
 @native
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_level_has_the_bits(level: str, dtype: torch.dtype) -> None:
     for width in (*range(1, 41), 50, 64):
         ids, weight, table = made(dtype, width, 3, 1 + width)  # pieces of sixteen tokens, and what is left of them
@@ -43,7 +43,7 @@ def test_every_level_has_the_bits(level: str, dtype: torch.dtype) -> None:
 
 @native
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_more_than_caches_hold(level: str, dtype: torch.dtype) -> None:
     """Results of 32 MiB and more go past the caches, where rows are whole lines of these."""
     for width in (256, 250):
@@ -72,7 +72,7 @@ def test_numbers_that_are_none(level: str) -> None:
 
 
 @pytest.mark.parametrize("impl", [pytest.param("native", marks=native), "reference"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_bits_of_the_definition(dtype: torch.dtype, impl: Any) -> None:
     ids, weight, table = made(dtype, 50)
     own = torch.randn(3, 10, 50, generator=torch.Generator().manual_seed(1))[:, ::2]
@@ -156,7 +156,7 @@ def test_threads_change_nothing() -> None:
     assert torch.equal(*found)
 
 
-@pytest.mark.parametrize("record", [Sinusoidal(dim=16), Learned(dim=16, length=9)], ids=repr)
+@pytest.mark.parametrize("record", [Sinusoidal(dim=16), Learned(dim=16, length=9)])
 def test_the_input_layer_takes_it(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same numbers as embedding, factor and sum, one by one."""
     layer = InputLayer(20, record, batch_first=True, dropout=0.0)

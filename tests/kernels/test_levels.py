@@ -47,7 +47,7 @@ def test_the_best_level_comes_first() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
     for width in WIDTHS:
@@ -58,7 +58,7 @@ def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> None:
     """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other; one token."""
@@ -70,7 +70,7 @@ def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> Non
 
 
 @pytest.mark.parametrize("level", LEVELS[:-1] or LEVELS)  # the baseline writes large results as it writes small ones
-@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str) -> None:
     """From 32 MiB on results go past the caches, if their rows are whole lines of these: rows that are, are not, and hold more."""
@@ -90,7 +90,7 @@ def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str)
         assert torch.equal(native.into_new_at(level, x, turn), turn(one, layout="bhtd").expand(x.shape))
 
 
-@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("dtype", BITS)
 def test_large_results_anywhere_in_memory(dtype: torch.dtype) -> None:
     """Where lines of the cache begin elsewhere than rows; in place; and beside keys that are small."""
     turn = RoPE(dim=64, pairing="halves").turn(torch.arange(1025))
@@ -108,7 +108,7 @@ def test_large_results_anywhere_in_memory(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("dtype", BITS, ids=str)
+@pytest.mark.parametrize("dtype", BITS)
 def test_blocks_and_slices(level: str, dtype: torch.dtype) -> None:
     """Blocks, and heads that begin anywhere in memory: a view one channel in, every second token, heads behind time."""
     places = torch.randint(0, 100_000, (2, 7, 2), generator=seeded(1))
@@ -138,7 +138,7 @@ def test_edges_of_float32(level: str, pairing: Any) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtype) -> None:
     """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties to even."""
     bits = 8 if dtype == torch.bfloat16 else 11

@@ -41,8 +41,8 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, ba
 
 @native
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any) -> None:
     for length, rows in product((1, 67, 130), ((), (2,))):
         turn = record.turn(places(record, *rows, length))

@@ -52,7 +52,7 @@ def allocated(run: Any) -> list[int]:
 
 @kernel
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any) -> None:
     q, k = (heads(count, 300).to(dtype) for count in (4, 2))
     if layout == "bthd":

@@ -36,7 +36,7 @@ PLACES = (
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_the_numbers_of_the_record(record: Any, impl: Any) -> None:
     for places in PLACES:
         wanted = record.embed(places)
@@ -49,7 +49,7 @@ def test_the_numbers_of_the_record(record: Any, impl: Any) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("record", [RoPE(dim=36, scaling=YaRN(factor=4.0, original=64)), RoPE(dim=2)], ids=repr)
+@pytest.mark.parametrize("record", [RoPE(dim=36, scaling=YaRN(factor=4.0, original=64)), RoPE(dim=2)])
 def test_a_turn_into_memory_that_is_there(record: Any, impl: Any) -> None:
     for places in PLACES:
         wanted, pairs = record.turn(places), record.dim // 2

@@ -25,7 +25,7 @@ TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], [2, 7, 1, 8, 2, 8, 1, 
 # Two float32 layers of width 24 on logits of size about 1: some hundred roundings of 6e-8 each.
 CLOSE = {"rtol": 0, "atol": 2e-5}
 
-names = pytest.mark.parametrize("record", INSIDE + ADDED, ids=lambda record: type(record).__name__)
+names = pytest.mark.parametrize("record", INSIDE + ADDED)
 
 
 def name(record):

@@ -59,7 +59,7 @@ def untempered(sample, seen):
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOG)
 def test_each_encoding_tells_the_order_by_a_printed_amount_unless_it_is_symmetric_and_the_other_a_mirror(row, pair):
     for sample in row.samples:
         seen = order_blindness(*pair, sample, params=spoken(sample))

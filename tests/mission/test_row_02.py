@@ -94,7 +94,7 @@ def test_the_notes_sines_and_cosines_corrected(position, sine, cosine):
     assert [f"{value:.4f}" for value in ONE_PAIR.embed([position])[0]] == [sine, cosine]
 
 
-@pytest.mark.parametrize("record", LADDER, ids=repr)
+@pytest.mark.parametrize("record", LADDER)
 def test_the_closest_pair_is_that_of_all_differences(record):
     """Against every difference of every two of 200 rows, taken one by one."""
     rows = record.embed(np.arange(200))

@@ -65,7 +65,7 @@ def steps(record):
     return record.head_dim // 2 if paired else turn.width
 
 
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOG)
 def test_every_encoding_of_the_catalog_has_one(row):
     for sample in row.samples:
         one = sample.axes == 1

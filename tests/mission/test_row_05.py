@@ -53,7 +53,7 @@ def test_sine_and_cosine_are_a_quarter_turn_apart():
         np.testing.assert_allclose(later[:, 2 * pair], record.embed(places)[:, 2 * pair + 1], atol=1e-12)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_the_derivative_is_that_of_autograd(record):
     positions = torch.tensor([0.0, 0.5, 3.0, 150.0, 9999.25], dtype=torch.float64, requires_grad=True)
     rows = record.embed(positions, dtype=torch.float64)

@@ -21,7 +21,7 @@ RECORDS = (
 ROUNDING = 8 * 2.0**-53
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_one_matrix_shifts_every_position_in_every_pair(record):
     error = shift_error(record, [0, 1, 50, 99, 2**40], [1, 7, 50, -3, 12345])
     assert len(error.pairs) == record.frequencies.pairs
@@ -29,7 +29,7 @@ def test_one_matrix_shifts_every_position_in_every_pair(record):
     assert (error.pairs <= ROUNDING).all()
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_the_matrix_is_a_rotation(record):
     matrix = shift_matrix(record, 7)
     np.testing.assert_allclose(matrix.T @ matrix, np.eye(record.width), atol=ROUNDING)

@@ -38,7 +38,7 @@ def test_the_matrices_are_the_articles_with_its_slices_one_position_on():
         np.testing.assert_allclose(rotation_matrices(RoPE(dim=8), [position])[0], theirs[slice_], atol=4e-14)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_matrix_and_efficient_form_agree_and_lengths_and_differences_are_kept(record):
     error = rotation_error(record, range(60), shift=100_000)
     # d products a row for the matrix, of which two are not zero; values up to 4.

@@ -41,7 +41,7 @@ def test_relative_members_stand_in_the_catalog_at_three_doors():
     assert issubclass(doors["TransformerXL"], Scores)
 
 
-@pytest.mark.parametrize(("name", "record"), SAMPLES, ids=lambda value: repr(value))
+@pytest.mark.parametrize(("name", "record"), SAMPLES)
 def test_a_relative_encoding_does_not_see_where_the_text_stands_an_absolute_one_does(name, record):
     positions = np.arange(6)
     here, there = attended(record, positions), attended(record, positions + 3)

@@ -41,7 +41,7 @@ def test_every_door_is_among_them():
 
 
 @pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+@pytest.mark.parametrize("record", RECORDS)
 def test_it_trains_on_real_text(text, record, causal):
     tokens, vocabulary = text
     model = Transformer(Shape(vocabulary, 32, 4, 1, causal), record)

@@ -79,7 +79,7 @@ SCALINGS = (
 )
 
 
-@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("scaling", SCALINGS)
 @pytest.mark.parametrize(("arch", "dim"), [("llama", 32), ("qwen3", 32), ("phi2", 80), ("deepseek2", 96)])
 def test_written_and_read_back(tmp_path, scaling, arch, dim):
     pairing = "adjacent" if arch in ADJACENT else "halves"

@@ -31,7 +31,7 @@ def inner(record):
     return record.encoding if isinstance(record, Partial) else record
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_the_reference_evaluator_turns_as_the_record_does(record):
     heads, length = 12, 97
     model = to_onnx(positions_of(record), length=length, heads=heads)
@@ -51,7 +51,7 @@ def test_the_reference_evaluator_turns_as_the_record_does(record):
     assert np.abs(mixed - ours).max() > 0.1  # the layout matters, and the test would see it
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS)
 def test_there_and_back(tmp_path, record):
     model = to_onnx(positions_of(record), length=4096, heads=4)
     onnx.save(model, tmp_path / "a.onnx")

@@ -25,7 +25,7 @@ def of(record):
     return ModelPositions("mine", (LayerGroup("text", "full_attention", (0, 1, 2, 3), (record,)),))
 
 
-@pytest.mark.parametrize("scaling", SCALINGS, ids=repr)
+@pytest.mark.parametrize("scaling", SCALINGS)
 @pytest.mark.parametrize("older", [{"rope_theta": 1e4}, {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 3.0}},
                                    {"rope_theta": 5.0, "rope_scaling": {"type": "dynamic", "factor": 2.0}}])  # fmt: skip
 def test_written_and_read_back(scaling, older):

@@ -22,7 +22,7 @@ pytest.importorskip("jax")
 REMEMBERING = ("CachedByLength", "GrowsWithTheLongest", "HandsOutItsCache")
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", BUGS)
 def test_planted_bug_is_caught(bug: Bug) -> None:
     tripped = bug.tripped()
     assert bug.caught in tripped
@@ -32,7 +32,7 @@ def test_planted_bug_is_caught(bug: Bug) -> None:
         assert tripped == page.recorded()[bug.name]
 
 
-@pytest.mark.parametrize("bug", SUBSTITUTIONS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", SUBSTITUTIONS)
 def test_bug_in_the_source_is_caught(bug: Substitution, tmp_path: Path) -> None:
     tripped = bug.tripped(tmp_path)
     assert bug.caught in tripped

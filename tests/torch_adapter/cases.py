@@ -24,7 +24,7 @@ def every_record() -> list[Any]:
     for row in CATALOG:
         for number, record in enumerate(row.samples):
             daily = row.name in DAILY and number == 0
-            listed.append(pytest.param(record, id=f"{row.name}-{number}", marks=() if daily else pytest.mark.nightly))
+            listed.append(pytest.param(record, marks=() if daily else pytest.mark.nightly))
     return listed
 
 

@@ -15,7 +15,7 @@ from posenc.torch import Bias, score_mod
 
 #: The first sample of each row every time, the others by night: flex_attention traces each anew.
 RECORDS = [
-    pytest.param(record, id=f"{row.name}-{i}", marks=pytest.mark.nightly if i else ())
+    pytest.param(record, marks=pytest.mark.nightly if i else ())
     for row in CATALOG
     for i, record in enumerate(row.samples)
     if isinstance(record, Biases)
