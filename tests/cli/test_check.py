@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli import students
+from diagnosis import students
 
 
 @pytest.mark.parametrize("name", students.RIGHT)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import students
+from diagnosis import students
 from models import checkpoints
 from posenc.cli.main import EXAMPLES, VERBS
 

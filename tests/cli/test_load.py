@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cli import students
+from diagnosis import students
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import students
+from diagnosis import students
 from posenc.cli import main
 from posenc.inspect.course.questions import QUESTIONS, grade, question
 

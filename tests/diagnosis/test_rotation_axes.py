@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import stack
+from diagnosis import rotary_implementation as stack
 from posenc import AxialRoPE, Partial
 from posenc.diagnosis.doctor import diagnose
 

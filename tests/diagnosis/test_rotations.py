@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import stack
+from diagnosis import rotary_implementation as stack
 from posenc import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Partial, RoPE, YaRN
 from posenc.diagnosis.doctor import diagnose
 
