@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from posenc import parse
-from posenc.models.pair_rotation import rotation
+from posenc.models.pair_rotation import pair_rotation
 
 FOLDER = Path(__file__).resolve().parents[2] / "golden"
 MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
@@ -113,7 +113,7 @@ def test_posenc_gives_these_numbers(file: str, name: str) -> None:
 
 
 def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray) -> None:
-    turn, pairs = record.turn(positions), rotation(record)
+    turn, pairs = record.turn(positions), pair_rotation(record)
     assert pairs is not None
     assert close(pairs.radians(), golden["frequencies"])
     assert pairs.factor == pytest.approx(float(golden["attention_factor"]), rel=1e-15)
@@ -125,7 +125,7 @@ def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray)
 
 
 def _channels(record: Any) -> list[list[int]]:
-    pairs = rotation(record)
+    pairs = pair_rotation(record)
     assert pairs is not None
     return [list(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
 

@@ -12,7 +12,7 @@ from posenc import Partial, RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, YaRN
 from posenc.models import GGUFHead, base_bound, from_config, from_gguf, plan_context
 from posenc.models.context_extension.metrics import figures, first_negative, mean_cosine
-from posenc.models.pair_rotation import rotation
+from posenc.models.pair_rotation import pair_rotation
 
 LLAMA = {
     "model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
@@ -57,7 +57,7 @@ def test_figures_by_hand():
     trained, length = 100, 400
     before = RoPE(dim=16, base=1e4, pairing="halves")
     after = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(2.0))
-    found = figures(rotation(before), rotation(after), trained, length, 50, rotation(after))
+    found = figures(pair_rotation(before), pair_rotation(after), trained, length, 50, pair_rotation(after))
     omega = frequencies(16, 1e4)
     turns = [w * trained / (2 * math.pi) for w in omega]
     slow = [i for i in range(8) if turns[i] < 1]
@@ -74,11 +74,13 @@ def test_figures_by_hand():
     assert found.aggregates_to == below
     wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that turn
     assert (
-        figures(rotation(Partial(before, 36)), rotation(wider), trained, length, 50, rotation(wider)).aggregates_to
+        figures(
+            pair_rotation(Partial(before, 36)), pair_rotation(wider), trained, length, 50, pair_rotation(wider)
+        ).aggregates_to
         is None
     )
     whole = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(4.0))
-    assert figures(rotation(before), rotation(whole), trained, length, 50, rotation(whole)).unseen == 0
+    assert figures(pair_rotation(before), pair_rotation(whole), trained, length, 50, pair_rotation(whole)).unseen == 0
 
 
 def test_ways_for_a_plain_rotation():

@@ -13,7 +13,7 @@ from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
 from posenc.models.difference import ABSENT, flat
 from posenc.models.model_positions import counted
-from posenc.models.pair_rotation import rotation
+from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
 MOST = 2
@@ -119,7 +119,7 @@ def _records(mine: Encoding | None, theirs: Encoding | None) -> tuple[Finding, .
         if mine is None:
             return (Finding("added", f"{there!r} is used where nothing of its kind is meant.", "Leave it out."),)
         return (Finding("left out", f"{there!r} is left out.", "Use it."),)
-    if isinstance(mine, Rotates) and isinstance(theirs, Rotates) and rotation(mine) and rotation(theirs):
+    if isinstance(mine, Rotates) and isinstance(theirs, Rotates) and pair_rotation(mine) and pair_rotation(theirs):
         found = explained(mine, Same(theirs), Hints(target=theirs))
         return found or (_fields(mine, theirs) if parts(mine) is None else None)
     return _fields(mine, theirs)

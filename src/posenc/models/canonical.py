@@ -22,7 +22,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect.sinusoid_channels import Waves, waves
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.pair_rotation import Rotation, rotation
+from posenc.models.pair_rotation import PairRotation, pair_rotation
 
 #: Plain data: words, whole numbers and tuples of them.
 Form = str | int | tuple[Any, ...]
@@ -51,7 +51,7 @@ def canonical(record: Any) -> Form:
 def _form(record: Any) -> Form:
     _check.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
     if isinstance(record, Rotates):
-        turned = rotation(record)
+        turned = pair_rotation(record)
         return _fields(record) if turned is None else _pairs(turned)
     if isinstance(record, Adds):
         made = waves(record)
@@ -117,7 +117,7 @@ def _(record: T5Bias) -> Form:
 
 @_form.register
 def _(record: Partial) -> Form:
-    turned = rotation(record)
+    turned = pair_rotation(record)
     if turned is not None:
         return _pairs(turned)
     if record.dim == record.encoding.head_dim:
@@ -153,7 +153,7 @@ def number(value: Decimal | float, digits: Context) -> str:
     return str(rounded.normalize(digits)) if rounded else "0"
 
 
-def _pairs(turned: Rotation) -> Form:
+def _pairs(turned: PairRotation) -> Form:
     """Every pair that does something, its lower channel first: turning it the other way round is turning it backwards."""
     factor = number(turned.factor, FACTOR)
     found = []

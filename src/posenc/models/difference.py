@@ -16,7 +16,7 @@ from posenc.inspect import _text
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.models.model_positions import LayerGroup, ModelPositions, counted
-from posenc.models.pair_rotation import rotation
+from posenc.models.pair_rotation import pair_rotation
 
 #: Where the effect is measured: 1k, 8k and 128k.
 PLACES = (1024, 8192, 131_072)
@@ -255,7 +255,7 @@ def _named(record: Encoding | None) -> str:
 
 
 def _factor(record: Encoding | None) -> float:
-    turned = None if record is None else rotation(record)
+    turned = None if record is None else pair_rotation(record)
     return 1.0 if turned is None else turned.factor
 
 
@@ -273,7 +273,7 @@ def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, .
 
 def _angles(first: Rotates, second: Rotates) -> tuple[Effect, ...]:
     """Pair for pair, as many as both have."""
-    one, other = rotation(first), rotation(second)
+    one, other = pair_rotation(first), pair_rotation(second)
     if one is None or other is None:
         return ()
     gaps = [

@@ -19,7 +19,7 @@ from posenc.turn import Pairing
 
 
 @dataclass(frozen=True)
-class Rotation:
+class PairRotation:
     """For pair i: channels first[i] and second[i] turn by position[axis[i]] · frequencies[i] and are multiplied by factor.
 
     dim: channels of the head; those of no pair pass unchanged.   frequencies: radians a step, to 100 digits.
@@ -52,48 +52,48 @@ def unwrapped(record: Encoding | None) -> Encoding | None:
 
 
 @singledispatch
-def rotation(record: Encoding) -> Rotation | None:
+def pair_rotation(record: Encoding) -> PairRotation | None:
     """The rotation of a record that turns queries and keys alike and learns nothing; None for any other record.
 
     >>> from posenc import Partial, RoPE
-    >>> rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
+    >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
     (2, 3)
     """
     _check.instance("record", record, Encoding, "a record of an encoding")
     return None
 
 
-@rotation.register
-def _(record: RoPE) -> Rotation:
+@pair_rotation.register
+def _(record: RoPE) -> PairRotation:
     return _of_pairs(Pairing(record.pairing, record.dim, record.dim), record.frequencies, record.attention_factor)
 
 
-@rotation.register
-def _(record: DualBaseRoPE) -> Rotation:
+@pair_rotation.register
+def _(record: DualBaseRoPE) -> PairRotation:
     blocks = 2 if record.pairing == "halves" else 1
     return _of_pairs(Pairing(record.pairing, record.dim, record.dim, 0, blocks), record.frequencies, 1.0)
 
 
-@rotation.register
-def _(record: AxialRoPE) -> Rotation:
+@pair_rotation.register
+def _(record: AxialRoPE) -> PairRotation:
     return _of_pairs(record.channels, record.frequencies, record.attention_factor, record.axis)
 
 
-@rotation.register
-def _(record: Partial) -> Rotation | None:
-    inner = rotation(record.encoding)
+@pair_rotation.register
+def _(record: Partial) -> PairRotation | None:
+    inner = pair_rotation(record.encoding)
     if inner is None:
         return None
     first, second = (tuple(record.start + channel for channel in part) for part in (inner.first, inner.second))
     return replace(inner, dim=record.dim, first=first, second=second)
 
 
-@rotation.register
-def _(record: Backward) -> Rotation | None:
-    inner = rotation(record.encoding)
+@pair_rotation.register
+def _(record: Backward) -> PairRotation | None:
+    inner = pair_rotation(record.encoding)
     return None if inner is None else replace(inner, first=inner.second, second=inner.first)
 
 
-def _of_pairs(pairing: Pairing, frequencies: Frequencies, factor: float, axis: tuple[int, ...] = ()) -> Rotation:
+def _of_pairs(pairing: Pairing, frequencies: Frequencies, factor: float, axis: tuple[int, ...] = ()) -> PairRotation:
     first, second = (tuple(part.tolist()) for part in pairing.split(np.arange(pairing.dim)))
-    return Rotation(pairing.dim, first, second, axis or (0,) * len(first), frequencies.exact(), factor)
+    return PairRotation(pairing.dim, first, second, axis or (0,) * len(first), frequencies.exact(), factor)

@@ -12,7 +12,7 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.models.pair_rotation import rotation
+from posenc.models.pair_rotation import pair_rotation
 
 #: Two to the number of significant bits of bfloat16.
 BFLOAT16 = 2.0**8
@@ -189,7 +189,7 @@ def _mixed(rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np
 def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
     own = parts(record)
     if own is None or isinstance(own.rope, AxialRoPE):
-        made = rotation(record)
+        made = pair_rotation(record)
         if made is None:
             raise TypeError(f"record must turn pairs of channels by fixed angles; got {record!r}. Compare its fields.")
         return np.array(made.first), np.array(made.second), np.array(made.axis), made.factor, made.dim
@@ -204,7 +204,7 @@ def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, floa
 def _rates(record: Rotates, scalings: int, exact: bool) -> np.ndarray:
     own = parts(record)
     if own is None:
-        made = rotation(record)
+        made = pair_rotation(record)
         return np.zeros(0) if made is None else made.radians()
     frequencies = own.rope.frequencies
     like = np.zeros(1, np.float32)

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from posenc import _check
-from posenc.models.pair_rotation import Rotation
+from posenc.models.pair_rotation import PairRotation
 
 #: The longest length that is planned for: the mean cosine is formed at every distance up to it.
 LONGEST = 1 << 22
@@ -56,7 +56,7 @@ class Figures:
 
 
 def figures(
-    trained: Rotation, new: Rotation, trained_length: int, length: int, typical: int, short: Rotation
+    trained: PairRotation, new: PairRotation, trained_length: int, length: int, typical: int, short: PairRotation
 ) -> Figures:
     """Compare; `short` is the rotation that serves inputs of the typical length, `new` where it does not depend on it."""
     before, after = trained.radians(), new.radians()

@@ -16,7 +16,7 @@ from posenc.models.context_extension.candidates import Way, ways
 from posenc.models.context_extension.metrics import LONGEST, Figures, base_bound, figures
 from posenc.models.context_extension.snippets import Target, sees, snippets, wrapped
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.pair_rotation import rotation, unwrapped
+from posenc.models.pair_rotation import pair_rotation, unwrapped
 
 #: Beyond this the search for the least base takes too long to be waited for.
 LONGEST_BOUND = 1 << 17
@@ -120,8 +120,8 @@ def _one(
 ) -> Planned:
     """A way with its figures and its text."""
     trained, length, typical = lengths
-    rotations = [rotation(wrapped(record, one)) for one in (way.record, way.short)]
-    before, (new, short) = rotation(record), rotations
+    rotations = [pair_rotation(wrapped(record, one)) for one in (way.record, way.short)]
+    before, (new, short) = pair_rotation(record), rotations
     if before is None or new is None or short is None:
         raise ValueError("config must have a rotation that is known; this one is not. No way is known for it.")
     numbers = figures(before, new, trained, length, typical, short)

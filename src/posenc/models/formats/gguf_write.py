@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.frequencies import Linear, LongRoPE, Scaling, YaRN
 from posenc.models.formats.gguf_architectures import ADJACENT, HALVES, LATENT, VARYING
 from posenc.models.formats.gguf_read import divisors_of
-from posenc.models.formats.single_rope import Rotation, layers_of, rotation_of
+from posenc.models.formats.single_rope import SingleRotation, layers_of, single_rotation
 from posenc.models.model_positions import ModelPositions
 
 
@@ -47,9 +47,9 @@ def to_gguf(
     return named, {name: np.array(values, np.float32) for name, values in tensors.items()}
 
 
-def _rotations(positions: ModelPositions, arch: str) -> list[Rotation]:
+def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     """The rotations of one or two kinds of layers, as this architecture turns them."""
-    groups = [rotation_of(group, "GGUF") for group in positions.groups]
+    groups = [single_rotation(group, "GGUF") for group in positions.groups]
     if arch not in ADJACENT | HALVES or arch in VARYING | {"gemma3"}:
         raise ValueError(
             f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
@@ -71,13 +71,13 @@ def _rotations(positions: ModelPositions, arch: str) -> list[Rotation]:
     return rotations
 
 
-def _widths(one: Rotation, which: str) -> dict[str, Any]:
+def _widths(one: SingleRotation, which: str) -> dict[str, Any]:
     found: dict[str, Any] = {f"rope.freq_base{which}": one.base, f"attention.key_length{which}": one.dim}
     found[f"rope.dimension_count{which}"] = one.width
     return found
 
 
-def _scaling_keys(scaling: Scaling | None, one: Rotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+def _scaling_keys(scaling: Scaling | None, one: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
     """Keys under rope.scaling, and divisors."""
     if scaling is None:
         return {"rope.scaling.type": "none"}, {}

@@ -11,7 +11,7 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
 from posenc.models.config.fields import CONCERNS, Fields
-from posenc.models.formats.single_rope import layers_of, rotation_of
+from posenc.models.formats.single_rope import layers_of, single_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 #: What the arguments are where a command line leaves them out.
@@ -150,7 +150,7 @@ def to_megatron(positions: ModelPositions) -> dict[str, Any]:
             )
         sizes = {"hidden_size": table.dim, "max_position_embeddings": table.length}
         return {"position_embedding_type": "learned_absolute", **sizes}
-    found = [rotation_of(group, "Megatron arguments") for group in positions.groups]
+    found = [single_rotation(group, "Megatron arguments") for group in positions.groups]
     turning = [one for one in found if one is not None]
     count = layers_of(positions)
     if not turning:

@@ -11,7 +11,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3
 from posenc.models.config.fields import CONCERNS, Fields
 from posenc.models.config.json_file import loaded
-from posenc.models.formats.single_rope import Rotation, layers_of, rotation_of
+from posenc.models.formats.single_rope import SingleRotation, layers_of, single_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 
 #: What Meta's code has as constants: the scaling's low factor and trained length, and its high factor where a file has none.
@@ -82,7 +82,7 @@ def to_meta(positions: ModelPositions) -> dict[str, Any]:
 
     head_dim stands for dim / n_heads: add what the file says besides. The pairing must be adjacent: see `convert_checkpoint`.
     """
-    found = [rotation_of(group, "params.json") for group in positions.groups]
+    found = [single_rotation(group, "params.json") for group in positions.groups]
     turning = [one for one in found if one is not None]
     if len(turning) != 1:
         raise ValueError(
@@ -106,7 +106,7 @@ def to_meta(positions: ModelPositions) -> dict[str, Any]:
     return keys
 
 
-def _scaled(one: Rotation) -> dict[str, Any]:
+def _scaled(one: SingleRotation) -> dict[str, Any]:
     if one.scaling is None:
         return {"use_scaled_rope": False}
     if not isinstance(one.scaling, Llama3) or (one.scaling.low, one.scaling.original) != (1.0, 8192):

@@ -12,7 +12,7 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 
 
 @dataclass(frozen=True)
-class Rotation:
+class SingleRotation:
     """One group's rotation: `width` of `dim` channels turn, from `start` on."""
 
     group: LayerGroup
@@ -24,7 +24,7 @@ class Rotation:
     scaling: Scaling | None
 
 
-def rotation_of(group: LayerGroup, form: str) -> Rotation | None:
+def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
     """The one rotation of a group, None for layers without one; ValueError for what the format has no words for."""
     if group.offset or group.logit_factor != 1.0 or group.query_temperature is not None or len(group.encodings) > 1:
         raise ValueError(f"positions must be a plain rotation to be written as {form}; got {group.encodings!r:.100} and more. It has no keys for that.")  # fmt: skip
@@ -38,12 +38,12 @@ def rotation_of(group: LayerGroup, form: str) -> Rotation | None:
         )
     start = record.start if isinstance(record, Partial) else 0
     dim = record.dim if isinstance(record, Partial) else inner.dim
-    return Rotation(group, inner.base, dim, inner.dim, start, inner.pairing, inner.scaling)
+    return SingleRotation(group, inner.base, dim, inner.dim, start, inner.pairing, inner.scaling)
 
 
-def only(positions: ModelPositions, form: str) -> Rotation:
+def only(positions: ModelPositions, form: str) -> SingleRotation:
     """The rotation that all layers share."""
-    found = [rotation_of(group, form) for group in positions.groups]
+    found = [single_rotation(group, form) for group in positions.groups]
     if len(found) != 1 or found[0] is None:
         raise ValueError(
             f"positions must be one rotation for all layers to be written as {form}; got {len(found)} groups of layers. It has no keys "
