@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test nightly sanitize bench golden lint types contracts unit doctest docs format clean
+.PHONY: tour test nightly coverage mutants sanitize bench golden lint types contracts unit doctest docs format clean
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -37,6 +37,14 @@ docs: $(VENV)/.test
 # Everything, however long it takes: inductor for every row, every life-cycle event on every row.
 nightly: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+
+# Branch coverage by file, of `make test` and of what it leaves out, into quality/coverage.json. Hours; a stopped run goes on.
+coverage: $(VENV)/.test $(VENV)/.kernels
+	$(BIN)/python quality/measure_coverage.py --workers $(WORKERS)
+
+# How many small mistakes, planted at random, the tests notice, into quality/mutants.json. Hours; a stopped run goes on.
+mutants: $(VENV)/.test $(VENV)/.kernels
+	$(BIN)/python quality/measure_mutants.py --jobs $(WORKERS)
 
 # The tests of the compiled kernels, these built with the sanitizers of addresses and of undefined behaviour.
 sanitize: $(VENV)/.test

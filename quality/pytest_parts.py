@@ -1,0 +1,79 @@
+"""A pytest plugin: run one part of the tests, write what came of each, and forget memos between tests.
+
+A part is chosen by the tests' ids, so that parts stay the same while tests are added, and every worker chooses alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MEMO = type(functools.lru_cache(len))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("parts of a long run")
+    group.addoption("--part", default="1/1", help="run part K of N, as K/N; the tests' ids decide which is where")
+    group.addoption("--outcomes", help="write outcome and seconds of every test to this file, as JSON")
+    group.addoption("--forget", help="empty the memos of this package before every test, so that each runs every line")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--outcomes")
+    if path and not hasattr(config, "workerinput"):  # workers report to the one process that writes
+        config.pluginmanager.register(Outcomes(Path(path)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    number, of = map(int, config.getoption("--part").split("/"))
+    chosen = [item for item in items if in_part(item.nodeid, number, of)]
+    config.hook.pytest_deselected(items=[item for item in items if not in_part(item.nodeid, number, of)])
+    items[:] = chosen
+
+
+def in_part(test: str, number: int, of: int) -> bool:
+    """Whether the test with this id belongs to part `number` (from 1) of `of`."""
+    return zlib.crc32(test.encode()) % of == number - 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    package = item.config.getoption("--forget")
+    if package:
+        for memo in memos(package):
+            memo.cache_clear()
+
+
+def memos(package: str) -> Iterator[Any]:
+    """Every function of the package, loaded so far, that `functools` keeps results of."""
+    for name, module in list(sys.modules.items()):
+        if name == package or name.startswith(f"{package}."):
+            for value in list(vars(module).values()):
+                inside = vars(value).values() if isinstance(value, type) else ()
+                yield from (one for one in (value, *inside) if isinstance(one, MEMO))
+
+
+class Outcomes:
+    """Collects what came of each test: a test failed if its setup, its call or its teardown did."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.outcomes: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        if report.failed or self.outcomes.get(name, "passed") == "passed":
+            self.outcomes[name] = report.outcome
+
+    def pytest_sessionfinish(self) -> None:
+        record = {name: [outcome, round(self.seconds[name], 4)] for name, outcome in sorted(self.outcomes.items())}
+        self.path.write_text(json.dumps(record))
