@@ -69,7 +69,7 @@ def planted_bugs() -> dict[str, list[str]]:
     """Which checks each planted bug trips, as docs/checks.md says; a test holds the page to what happens."""
     from mutants import page
 
-    return page.recorded()
+    return dict(page.recorded())
 
 
 def bugs_beside(before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> str:

@@ -1,4 +1,7 @@
-"""Run the tests of `make test` once, in a copy of the checkout, and record which lines each runs."""
+"""Run the tests of `make test` once, in a copy of the checkout, and record which lines each runs.
+
+Of slow cases the first two of a kind are enough: a mutant meets the quickest tests of its line first.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ from mutant_tests import Tests
 
 #: In how many parts they run: a stopped recording loses one of them.
 PARTS = range(1, 5)
+
+#: A test that takes more seconds than this is slow.
+SLOW = 0.3
 
 
 def record(folder: Path, rooms: Iterable[str], workers: int) -> Tests:
@@ -40,26 +46,11 @@ def copy(folder: Path, rooms: Iterable[str]) -> None:
 
 def record_part(folder: Path, number: int, workers: int) -> None:
     outcomes = folder / f"lines-{number}.json.new"
-    plugin = ["-p", "pytest_parts", f"--part={number}/{len(PARTS)}", f"--outcomes={outcomes}", "--forget=posenc"]
+    part = [f"--part={number}/{len(PARTS)}", f"--outcomes={outcomes}", f"--few-above={SLOW}", "--forget=posenc"]
     cover = ["--cov", f"--cov-config={folder / 'lines.ini'}", "--cov-context=test", "--cov-report="]
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            f"-n{workers}",
-            "-m",
-            "not nightly",
-            "-p",
-            "no:cacheprovider",
-            *plugin,
-            *cover,
-        ],
-        cwd=folder / "tree",
-        env=working_tree.environment(folder / "tree", folder / f"lines-{number}.data"),
-        check=False,
-    )
+    run = [sys.executable, "-m", "pytest", "-q", f"-n{workers}", "-m", "not nightly", "-p", "no:cacheprovider"]
+    own = working_tree.environment(folder / "tree", folder / f"lines-{number}.data")
+    ended = subprocess.run([*run, "-p", "pytest_parts", *part, *cover], cwd=folder / "tree", env=own, check=False)
     if ended.returncode not in (0, 1):  # passed, some failed
         sys.exit(f"Recording did not end: pytest gave {ended.returncode}. Call again to go on with it.")
     outcomes.rename(folder / f"lines-{number}.json")

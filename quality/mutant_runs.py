@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -25,14 +26,20 @@ from mutant_tests import Tests
 #: Slow to import, and imported by many tests.
 LIBRARIES = ("numpy", "mpmath", "torch", "jax", "transformers")
 
-#: A run may take this long, and this many times what its tests took when they were measured.
-LEAST_SECONDS, TIMES_AS_LONG = 180.0, 10.0
+#: A run may take so many seconds of the processor, and so many times what its tests took when they were measured.
+LEAST_SECONDS, TIMES_AS_LONG = 60.0, 5.0
+
+#: By the clock it may take so many times as long, on a busy machine.
+CLOCK = 8.0
+
+#: What pytest itself takes for a test, in seconds.
+EACH = 0.005
 
 #: Where a fork writes what pytest prints; and how it ends when it is not pytest that ends it.
 LOG, FAULT = "last_run.txt", 99
 
 #: A mutant meets tests that took so many seconds together, from so many files; if it survives, the next.
-STAGES = ((4.0, 4), (40.0, 40), (240.0, 1000))
+STAGES = ((3.0, 4), (30.0, 40), (90.0, 1000))
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ def within(tests: Sequence[str], took: Mapping[str, float], seconds: float, file
         if took[test] <= seconds and (file in used or len(used) < files):
             chosen.append(test)
             used.add(file)
-            seconds -= took[test]
+            seconds -= took[test] + EACH
     return chosen
 
 
@@ -138,13 +145,14 @@ def run(tree: Path, tests: Sequence[str], expected: float) -> Ending:
     """Run the tests in `tree` until one fails; `expected`: the seconds that they took when they were measured."""
     result = tree / "first_failure.json"
     result.unlink(missing_ok=True)
-    child = forked(lambda: inside(tree, tests, result))
-    status = waited(child, LEAST_SECONDS + TIMES_AS_LONG * expected)
+    seconds = LEAST_SECONDS + TIMES_AS_LONG * expected
+    child = forked(lambda: inside(tree, tests, result, seconds))
+    status = waited(child, CLOCK * seconds)
     if status == FAULT:
         raise RuntimeError(f"pytest could not be run in a fork: see {tree / LOG}.")
     if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return Ending("survived", "")
-    if status is None:
+    if status in (None, -signal.SIGXCPU):
         return Ending("timeout", "")
     return Ending("killed", json.loads(result.read_text()) if result.exists() else f"pytest ended with {status}")
 
@@ -178,9 +186,11 @@ def waited(child: int, seconds: float) -> int | None:
     return None
 
 
-def inside(tree: Path, tests: Sequence[str], result: Path) -> int:
+def inside(tree: Path, tests: Sequence[str], result: Path, seconds: float) -> int:
     """What the child does; gives pytest's exit code."""
     os.setsid()
+    limit = int(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     with (tree / LOG).open("w") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)

@@ -1,14 +1,18 @@
-"""A pytest plugin: run one part of the tests, write what came of each, and forget memos between tests.
+"""A pytest plugin: run one part of the tests, or few of the slow ones; write what came of each; forget memos between tests.
 
 A part is chosen by the tests' ids, so that parts stay the same while tests are added, and every worker chooses alike.
+Seconds are those of the processor, of a test and the processes it starts: they hardly depend on what else runs.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
+import time
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +20,22 @@ from typing import Any
 import pytest
 
 MEMO = type(functools.lru_cache(len))
+BEGUN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("parts of a long run")
     group.addoption("--part", default="1/1", help="run part K of N, as K/N; the tests' ids decide which is where")
     group.addoption("--outcomes", help="write outcome and seconds of every test to this file, as JSON")
+    group.addoption(
+        "--few-above", type=float, help="of cases that take more seconds than this, run the first two alone"
+    )
     group.addoption("--forget", help="empty the memos of this package before every test, so that each runs every line")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--few-above"):
+        config.pluginmanager.register(FewOfTheSlow(config.getoption("--few-above")))
     path = config.getoption("--outcomes")
     if path and not hasattr(config, "workerinput"):  # workers report to the one process that writes
         config.pluginmanager.register(Outcomes(Path(path)))
@@ -49,6 +59,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if package:
         for memo in memos(package):
             memo.cache_clear()
+    item.stash[BEGUN] = processor_seconds()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "call":
+        item.user_properties.append(("seconds", processor_seconds() - item.stash[BEGUN]))
+
+
+def processor_seconds() -> float:
+    """Of this process and of those it started that have ended."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def seconds_of(report: pytest.TestReport) -> float:
+    return next((float(str(value)) for name, value in report.user_properties if name == "seconds"), 0.0)
+
+
+class FewOfTheSlow:
+    """Skips a case when the first two of its test function, and of the last word of its id, were slow."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.took: dict[tuple[str, str], list[float]] = defaultdict(list)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        first = self.took[kind(item.nodeid)][:2]
+        if len(first) == 2 and sum(first) / 2 > self.limit:
+            pytest.skip(f"two of its kind took {first} s")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.took[kind(report.nodeid)].append(seconds_of(report))
+
+
+def kind(test: str) -> tuple[str, str]:
+    """The test function, and the last word of the case's id, which most often is what is asked of it."""
+    function, _, case = test.partition("[")
+    return function, case.rpartition("-")[2]
 
 
 def memos(package: str) -> Iterator[Any]:
@@ -70,7 +119,7 @@ class Outcomes:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid
-        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        self.seconds[name] = max(self.seconds.get(name, 0.0), seconds_of(report))
         if report.failed or self.outcomes.get(name, "passed") == "passed":
             self.outcomes[name] = report.outcome
 
