@@ -18,7 +18,7 @@ def test_right_answers_are_recognised(student, name):
 def test_planted_mistakes_are_named(student, name):
     code, mistakes = students.WRONG[name]
     ran = student(code, "--json")
-    assert (ran.code, [mistake["name"] for mistake in ran.data["mistakes"]]) == (1, mistakes), ran
+    assert (ran.code, [mistake["name"] for mistake in ran.data["findings"]]) == (1, mistakes), ran
 
 
 @pytest.mark.parametrize("name", students.UNKNOWN)
@@ -66,7 +66,7 @@ def test_the_layout_that_is_meant(student):
     code = students.RIGHT["module, sequence first"][0]
     assert student(code, "--layout", "sequence-first").code == 0
     ran = student(code, "--layout", "batch-first", "--json")
-    assert (ran.code, [one["name"] for one in ran.data["mistakes"]]) == (1, ["batch and position mixed"])
+    assert (ran.code, [one["name"] for one in ran.data["findings"]]) == (1, ["batch and position mixed"])
     assert "layout must be one of" in student(code, "--layout", "upside-down").err
 
 

@@ -50,7 +50,7 @@ def test_exit_codes_say_whether_they_agree(posenc, files):
 def test_json_names_the_mistake(posenc, files):
     said = posenc("doctor", "a.json", "b.json", "--json").data
     assert (said["agree"], said["explained"]) == (False, True)
-    assert said["mistakes"][0]["name"] == "base"
+    assert said["findings"][0]["name"] == "base"
     assert said["difference"]["parts"][0]["fields"][0] == {"name": "base", "first": "500000.0", "second": "10000.0"}
     said = posenc("diff", "a.json", "b.json", "--json").data
     assert said["same"] is False
@@ -110,7 +110,7 @@ def test_bad_files_are_one_line_within_a_second(posenc, files, second, content, 
 
 @pytest.mark.parametrize("word", ["a sentence", "Linear(factor=2.0)", "PerLayer((RoPE(dim=8),))"])
 def test_what_is_neither_record_nor_config_is_refused(posenc, files, word):
-    for verb in ("doctor", "diff"):
+    for verb, side in (("doctor", "expected"), ("diff", "first")):
         ran = posenc(verb, word, "a.json")
         assert (ran.code, ran.err.count("\n")) == (2, 1)
-        assert "first must be" in ran.err
+        assert f"{side} must be" in ran.err

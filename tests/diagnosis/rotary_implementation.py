@@ -1,4 +1,4 @@
-"""A small rotary stack of its own, in NumPy, in which mistakes can be planted; nothing of posenc is in it."""
+"""A small rotary implementation of its own, in NumPy, in which mistakes can be planted; nothing of posenc is in it."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def mine(max_len, d_model):
     "rotary base": (rotary("x1 * c - x2 * s", "x1 * s + x2 * c", "500000.0 ** (-np.arange(0, d, 2) / d)"), ["base"]),
     "keys otherwise": (
         HALVES.replace("ANGLES", "torch.cat((a, a), -1)").replace("KEY", "-rotate_half(k)"),
-        ["keys turned otherwise"],
+        ["keys rotated otherwise"],
     ),
     "two at once": (table("(pos + 1) / 10000 ** (i / d_model)"), ["exponent i/d", "off by one"]),
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 
 GPT2 = {"model_type": "gpt2", "n_positions": 64, "n_embd": 8}
 OPT = {"model_type": "opt", "max_position_embeddings": 64, "hidden_size": 8}
@@ -64,5 +64,5 @@ def test_a_rotary_model_has_no_use_for_tables(tmp_path: Path):
         "num_attention_heads": 4,
         "num_hidden_layers": 1,
     }
-    with pytest.raises(ValueError, match="second must hold something of positions"):
+    with pytest.raises(ValueError, match="actual must hold something of positions"):
         diagnose(llama, saved(tmp_path, **{"wpe.weight": (64, 8)}))

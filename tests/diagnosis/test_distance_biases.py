@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, RelativeBias, T5Bias
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 from posenc.models import from_config
 
 N, H, D = 200, 8, 32
@@ -188,18 +188,18 @@ def test_what_cannot_be_seen_is_said() -> None:
 @pytest.mark.parametrize(
     ("meant", "there", "message"),
     [
-        (T5, {"bias": buckets()}, "part must say of which part"),
-        (from_config(T5), {"bias": buckets()}, "part must say of which part"),
-        (ALIBI, {"cos": P, "sin": P}, "second must hold bias, or q, k and logits, for ALiBi; got cos, sin"),
+        (T5, {"bias": buckets()}, "part must say which part"),
+        (from_config(T5), {"bias": buckets()}, "part must say which part"),
+        (ALIBI, {"cos": P, "sin": P}, "actual must hold bias, or q, k and logits, for ALiBi; got cos, sin"),
         (ALIBI, {"bias": np.zeros((4, N, N))}, r"bias must have shape \(8, n, m\)"),
         (ALIBI, {"bias": np.zeros((2, H, N, N))}, r"bias must have shape \(8, n, m\)"),
         (ALIBI, {"bias": np.zeros((H, 1, N))}, "query_positions must be given"),
         (ALIBI, {"bias": np.zeros((H, N, N)), "positions": P[:5]}, "query_positions must hold a whole number for each"),
         (ALIBI, {"bias": np.zeros((H, N, N)), "positions": P + 0.5}, "query_positions must hold a whole number for each"),
-        (ALIBI, {"q": Q, "logits": np.zeros((H, N, N))}, "second must hold q, k and logits together; got no k"),
+        (ALIBI, {"q": Q, "logits": np.zeros((H, N, N))}, "actual must hold q, k and logits together; got no k"),
         (ALIBI, {"q": Q[..., :4], "k": K, "logits": np.zeros((H, N, N))}, "logits must have shape"),
         (ENCODER, {"bias": buckets(), "table": TABLE[:4]}, r"table must have shape \(32, 8\)"),
-        (RelativeBias(H, 8), {"bias": np.zeros((H, N, N))}, "first must be ALiBi or T5Bias"),
+        (RelativeBias(H, 8), {"bias": np.zeros((H, N, N))}, "expected must be ALiBi or T5Bias"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(meant: Any, there: Any, message: str) -> None:

@@ -17,7 +17,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc import ALiBi, Learned, LongRoPE, RoPE, YaRN
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 from posenc.models import from_config
 
 PARAMETERS = {
@@ -123,7 +123,7 @@ def test_a_module_of_ones_own_is_called() -> None:
 
 
 def test_a_module_without_positions_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^second must hold inv_freq or return cos and sin"):
+    with pytest.raises(ValueError, match=r"^actual must hold inv_freq or return cos and sin"):
         diagnose(CONFIG, nn.Linear(2, 2))
 
 
@@ -140,7 +140,7 @@ def test_files_are_read_and_pickles_never(tmp_path: Path) -> None:
     assert names(diagnose(RoPE(64, pairing="halves"), tmp_path / "a.safetensors")) == ["base"]
     for name in ("weights.pt", "pytorch_model.bin", "dump.pkl"):
         (tmp_path / name).write_bytes(pickle.dumps({"cos": 1}))
-        with pytest.raises(ValueError, match=r"^second must not be a pickle"):
+        with pytest.raises(ValueError, match=r"^actual must not be a pickle"):
             diagnose(meant, tmp_path / name)
 
 
@@ -162,27 +162,27 @@ def test_damaged_files_are_one_line(tmp_path: Path, suffix: str) -> None:
 
 def test_an_npz_with_a_pickle_inside_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "object.npz", cos=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match=r"^second must be a readable \.npz"):
+    with pytest.raises(ValueError, match=r"^actual must be a readable \.npz"):
         diagnose(RoPE(64), tmp_path / "object.npz")
 
 
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (3, CONFIG, "first must be a record, a config"),
-        (CONFIG, 3, "second must be a record, a config"),
+        (3, CONFIG, "expected must be a record, a config"),
+        (CONFIG, 3, "actual must be a record, a config"),
         (RoPE(64), {"cosine": np.ones(3)}, "model_type must be in the config"),
-        (RoPE(64), {"cos": np.ones((3, 2)), "tan": np.ones(3)}, "second must hold arrays named"),
-        (RoPE(64), {"cos": np.ones((3, 2))}, "second must hold cos and sin together"),
+        (RoPE(64), {"cos": np.ones((3, 2)), "tan": np.ones(3)}, "actual must hold arrays named"),
+        (RoPE(64), {"cos": np.ones((3, 2))}, "actual must hold cos and sin together"),
         (RoPE(64), {"cos": np.ones((3, 2)), "sin": np.ones((3, 3))}, "cos and sin must have one shape"),
-        (RoPE(64), {"positions": np.arange(3)}, "second must show what a rotation does"),
+        (RoPE(64), {"positions": np.arange(3)}, "actual must show what a rotation does"),
         (RoPE(64), {"q": np.ones((3, 64)), "q_rotated": np.ones((4, 64))}, "q and q_rotated must have one shape"),
         (RoPE(64), {"q": np.ones((1, 2, 3, 64)), "q_rotated": np.ones((1, 2, 3, 64))}, "layout must be"),
         (RoPE(64), {"q": np.ones((3, 64)), "k": np.ones((3, 64)), "logits": np.ones((2, 3))}, "logits must have shape"),
         (RoPE(64), {"cos": np.array(["a"]), "sin": np.ones(1)}, "cos must hold up to"),
         (RoPE(64), {"cos": np.ones((3, 32)), "sin": np.ones((3, 32)), "positions": [0, 1]}, "positions must have one"),
-        (ALiBi(8), {"inv_freq": np.ones(3)}, "second must hold bias, or q, k and logits, for ALiBi"),
-        (Learned(8, 8), {"inv_freq": np.ones(3)}, "first must rotate queries and keys"),
+        (ALiBi(8), {"inv_freq": np.ones(3)}, "actual must hold bias, or q, k and logits, for ALiBi"),
+        (Learned(8, 8), {"inv_freq": np.ones(3)}, "expected must rotate queries and keys"),
     ],
 )
 def test_bad_input_is_named(first: Any, second: Any, message: str) -> None:
@@ -202,7 +202,7 @@ def test_layers_that_differ_must_be_chosen() -> None:
         "max_position_embeddings": 8192,
     }
     local = {"inv_freq": 1e4 ** (-np.arange(0, 64, 2) / 64)}
-    with pytest.raises(ValueError, match=r"^layer must say of which layer"):
+    with pytest.raises(ValueError, match=r"^layer must say which layer"):
         diagnose(config, local)
     assert diagnose(config, local, layer=0).agree
     assert names(diagnose(config, local, layer=5)) == ["local and global exchanged"]
@@ -244,5 +244,5 @@ def test_an_npz_that_zipfile_cannot_open_is_refused(tmp_path: Path, at: int, byt
     content = bytearray(place.read_bytes())
     content[at] = content[content.index(b"PK\x01\x02") + at + 2] = byte
     place.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"^second must be a readable \.npz file; got table\.npz: {reason}"):
+    with pytest.raises(ValueError, match=rf"^actual must be a readable \.npz file; got table\.npz: {reason}"):
         diagnose(RoPE(64), place)

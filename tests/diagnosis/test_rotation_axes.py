@@ -7,26 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diagnosis import rotary_implementation as stack
+from diagnosis import rotary_implementation as rotary
 from posenc import AxialRoPE, Partial
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 
 SECTIONS = (8, 12, 12)
 BLOCKS = (0,) * 8 + (1,) * 12 + (2,) * 12
 RUNGS = tuple(range(32))
 MEANT = AxialRoPE(axis=BLOCKS, rung=RUNGS, ladder=64, base=1e6, pairing="halves")
-RATES = stack.frequencies(64, 1e6)
+RATES = rotary.frequencies(64, 1e6)
 #: A row of text, a picture of 9 by 13, and text again: time, height, width.
 GRID = np.array(
     [[t, t, t] for t in range(5)]
     + [[5, 5 + h, 5 + w] for h in range(9) for w in range(13)]
     + [[t, t, t] for t in range(18, 60)]
 )
-X = stack.drawn(len(GRID), 64)
+X = rotary.drawn(len(GRID), 64)
 
 
 def seen(
-    axes: Any, positions: np.ndarray = GRID, rates: np.ndarray = RATES, turn: Any = stack.halves
+    axes: Any, positions: np.ndarray = GRID, rates: np.ndarray = RATES, turn: Any = rotary.halves
 ) -> dict[str, Any]:
     """Vectors turned by the coordinate that each pair reads."""
     angle = positions[:, list(axes)] * rates
@@ -47,11 +47,11 @@ CASES: dict[str, tuple[Any, set[str]]] = {
     "height for width": (seen(BLOCKS, GRID[:, [0, 2, 1]]), {"axes exchanged"}),
     "sections interleaved": (seen(interleaved()), {"sections arranged otherwise"}),
     "sections turned round": (seen((0,) * 12 + (1,) * 12 + (2,) * 8), {"section sizes"}),
-    "other base": (seen(BLOCKS, rates=stack.frequencies(64, 1e4)), {"base"}),
-    "other layout": (seen(BLOCKS, turn=stack.neighbours), {"layout"}),
+    "other base": (seen(BLOCKS, rates=rotary.frequencies(64, 1e4)), {"base"}),
+    "other layout": (seen(BLOCKS, turn=rotary.neighbours), {"layout"}),
     "one late": (seen(BLOCKS, GRID + 1), {"off by one"}),
     "width for height, in another layout": (
-        seen(BLOCKS, GRID[:, [0, 2, 1]], turn=stack.neighbours),
+        seen(BLOCKS, GRID[:, [0, 2, 1]], turn=rotary.neighbours),
         {"axes exchanged", "layout"},
     ),
     "everything on the first axis": (seen((0,) * 32), set()),

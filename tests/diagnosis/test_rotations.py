@@ -7,31 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diagnosis import rotary_implementation as stack
+from diagnosis import rotary_implementation as rotary
 from posenc import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Partial, RoPE, YaRN
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 
 N, D = 300, 64
 P = np.arange(N)
-Q, K = stack.drawn(N, D), stack.drawn(N, D, seed=1)
-RATES = stack.frequencies(D, 5e5)
+Q, K = rotary.drawn(N, D), rotary.drawn(N, D, seed=1)
+RATES = rotary.frequencies(D, 5e5)
 MEANT = RoPE(D, base=5e5, pairing="halves")
 YARN = RoPE(D, base=1e6, pairing="halves", scaling=YaRN(4.0, 8192))
-YARN_RATES = stack.yarn(D, 1e6, 4.0, 8192)
+YARN_RATES = rotary.yarn(D, 1e6, 4.0, 8192)
 LLAMA3 = RoPE(D, base=5e5, pairing="halves", scaling=Llama3(8.0, 8192))
 PART = Partial(RoPE(16, base=1e4, pairing="halves"), D)
-PART_RATES = stack.frequencies(16, 1e4)
-FACTOR = stack.mscale(4.0)
+PART_RATES = rotary.frequencies(16, 1e4)
+FACTOR = rotary.mscale(4.0)
 
 
 def table(rates: Any, positions: Any = P, factor: float = 1.0) -> dict[str, Any]:
-    cos, sin = stack.waves(rates, positions, factor)
+    cos, sin = rotary.waves(rates, positions, factor)
     return {"cos": cos, "sin": sin}
 
 
 def turned(turn: Any, rates: Any, query: Any = P, key: Any = P, factor: float = 1.0) -> dict[str, Any]:
     """Queries and keys as a stack turned them, with the positions it was meant to take."""
-    q, k = (turn(x, *stack.waves(rates, where, factor)) for x, where in ((Q, query), (K, key)))
+    q, k = (turn(x, *rotary.waves(rates, where, factor)) for x, where in ((Q, query), (K, key)))
     return {"q": Q, "k": K, "q_rotated": q, "k_rotated": k}
 
 
@@ -40,31 +40,33 @@ def logits(q: Any, k: Any, scale: float = D**-0.5) -> dict[str, Any]:
 
 
 def scores(rates: Any, key_rates: Any = None, query: Any = P, key: Any = P) -> dict[str, Any]:
-    q = stack.halves(Q, *stack.waves(rates, query))
-    k = stack.halves(K, *stack.waves(rates if key_rates is None else key_rates, key))
+    q = rotary.halves(Q, *rotary.waves(rates, query))
+    k = rotary.halves(K, *rotary.waves(rates if key_rates is None else key_rates, key))
     return logits(q, k)
 
 
 def one_sided() -> dict[str, Any]:
-    return logits(stack.halves(Q, *stack.waves(YARN_RATES, P, FACTOR)), stack.halves(K, *stack.waves(YARN_RATES, P)))
+    return logits(
+        rotary.halves(Q, *rotary.waves(YARN_RATES, P, FACTOR)), rotary.halves(K, *rotary.waves(YARN_RATES, P))
+    )
 
 
 def mixed() -> dict[str, Any]:
     """Frequencies each twice side by side, as for neighbours, and channels turned half a head apart."""
-    cos, sin = (np.repeat(wave, 2, -1) for wave in stack.waves(RATES, P))
+    cos, sin = (np.repeat(wave, 2, -1) for wave in rotary.waves(RATES, P))
     q = Q * cos + np.concatenate([-Q[:, 32:], Q[:, :32]], -1) * sin
     return {"q": Q, "q_rotated": q}
 
 
 def with_heads(axis: str) -> dict[str, Any]:
     """(batch, tokens, heads, dim), with the positions laid along the wrong axis."""
-    x = stack.drawn(3, 40, 5, D)
+    x = rotary.drawn(3, 40, 5, D)
     places = {"heads": np.arange(5)[None, None, :], "batch": np.arange(3)[:, None, None]}[axis]
-    return {"q": x, "q_rotated": stack.halves(x, *stack.waves(RATES, np.broadcast_to(places, (3, 40, 5))))}
+    return {"q": x, "q_rotated": rotary.halves(x, *rotary.waves(RATES, np.broadcast_to(places, (3, 40, 5))))}
 
 
 def last_channels() -> dict[str, Any]:
-    turned_part = stack.halves(Q[:, 48:], *stack.waves(PART_RATES, P))
+    turned_part = rotary.halves(Q[:, 48:], *rotary.waves(PART_RATES, P))
     return {"q": Q, "q_rotated": np.concatenate([Q[:, :48], turned_part], -1)}
 
 
@@ -75,15 +77,15 @@ DYNAMIC = RoPE(D, base=1e4, pairing="halves", scaling=DynamicNTK(2.0, 128, 512))
 
 def dynamic(length: int) -> np.ndarray:
     base = 1e4 * (2.0 * length / 128 - 1.0) ** (D / (D - 2))
-    return stack.frequencies(D, base)
+    return rotary.frequencies(D, base)
 
 
 TEN = RoPE(D, base=1e4, pairing="halves")
-TEN_RATES = stack.frequencies(D, 1e4)
+TEN_RATES = rotary.frequencies(D, 1e4)
 
 
 FAR = np.concatenate([np.arange(40), np.arange(40, 8000, 31)])
-FAR_Q = stack.drawn(len(FAR), D, seed=2)
+FAR_Q = rotary.drawn(len(FAR), D, seed=2)
 
 
 def far(rates: Any, positions: Any = FAR, factor: float = 1.0) -> dict[str, Any]:
@@ -91,14 +93,14 @@ def far(rates: Any, positions: Any = FAR, factor: float = 1.0) -> dict[str, Any]
     return table(rates, positions, factor) | {"positions": FAR}
 
 
-def far_turned(rates: Any, positions: Any, turn: Any = stack.halves) -> dict[str, Any]:
-    return {"q": FAR_Q, "q_rotated": turn(FAR_Q, *stack.waves(rates, positions)), "positions": FAR}
+def far_turned(rates: Any, positions: Any, turn: Any = rotary.halves) -> dict[str, Any]:
+    return {"q": FAR_Q, "q_rotated": turn(FAR_Q, *rotary.waves(rates, positions)), "positions": FAR}
 
 
 def far_scores(rates: Any, key_rates: Any, factor: float = 1.0) -> dict[str, Any]:
     """Logits of the last tokens to all, whose keys were turned with other frequencies."""
-    q = stack.halves(FAR_Q[-40:], *stack.waves(rates, FAR[-40:], factor))
-    k = stack.halves(FAR_Q, *stack.waves(key_rates, FAR, factor))
+    q = rotary.halves(FAR_Q[-40:], *rotary.waves(rates, FAR[-40:], factor))
+    k = rotary.halves(FAR_Q, *rotary.waves(key_rates, FAR, factor))
     return {
         "q": FAR_Q[-40:],
         "k": FAR_Q,
@@ -111,70 +113,70 @@ def far_scores(rates: Any, key_rates: Any, factor: float = 1.0) -> dict[str, Any
 #: What is meant, what is there, and the name of the one mistake in it.
 ONE: dict[str, tuple[Any, Any, str]] = {
     "default base": (MEANT, table(TEN_RATES), "base"),
-    "default base in turned vectors": (MEANT, turned(stack.halves, TEN_RATES), "base"),
+    "default base in turned vectors": (MEANT, turned(rotary.halves, TEN_RATES), "base"),
     "default base in logits": (MEANT, scores(TEN_RATES), "base"),
     "default base in frequencies": (MEANT, {"inv_freq": TEN_RATES}, "base"),
     "square roots of the frequencies": (TEN, table(TEN_RATES**0.5), "exponent i/d"),
     "squares of the frequencies": (TEN, table(TEN_RATES**2), "exponent doubled"),
     "exponent i/(d/2-1)": (TEN, table(1e4 ** (-np.arange(32) / 31)), "exponent to the ends"),
-    "frequencies of the whole head": (PART, table(stack.frequencies(D, 1e4)[:8]), "exponent of the head"),
-    "all channels turn": (PART, turned(stack.halves, stack.frequencies(D, 1e4)), "partial ignored"),
-    "twice the share": (PART, turned(stack.first_only(stack.halves, 4), stack.frequencies(4, 1e4)), "partial twice"),
+    "frequencies of the whole head": (PART, table(rotary.frequencies(D, 1e4)[:8]), "exponent of the head"),
+    "all channels turn": (PART, turned(rotary.halves, rotary.frequencies(D, 1e4)), "partial ignored"),
+    "twice the share": (PART, turned(rotary.first_only(rotary.halves, 4), rotary.frequencies(4, 1e4)), "partial twice"),
     "half of the head turns": (
         PART,
-        turned(stack.first_only(stack.halves, 32), stack.frequencies(32, 1e4)),
+        turned(rotary.first_only(rotary.halves, 32), rotary.frequencies(32, 1e4)),
         "rotated width",
     ),
     "the last channels turn": (PART, last_channels(), "start"),
-    "other layout": (MEANT, turned(stack.neighbours, RATES), "layout"),
+    "other layout": (MEANT, turned(rotary.neighbours, RATES), "layout"),
     "other layout in logits": (
         MEANT,
-        logits(stack.neighbours(Q, *stack.waves(RATES, P)), stack.neighbours(K, *stack.waves(RATES, P))),
+        logits(rotary.neighbours(Q, *rotary.waves(RATES, P)), rotary.neighbours(K, *rotary.waves(RATES, P))),
         "layout",
     ),
     "frequencies of one layout, pairs of the other": (MEANT, mixed(), "pairs mixed"),
     "llama3 forgotten": (LLAMA3, far(RATES), "scaling ignored"),
-    "llama3 with factor 32": (LLAMA3, far(stack.llama3(RATES, factor=32.0)), "scaling factor"),
-    "llama3 with another trained length": (LLAMA3, far(stack.llama3(RATES, original=131_072)), "original length"),
-    "llama3 without its middle band": (LLAMA3, far(stack.llama3(RATES, low=1.0, high=1.0 + 1e-12)), "ramp ends"),
+    "llama3 with factor 32": (LLAMA3, far(rotary.llama3(RATES, factor=32.0)), "scaling factor"),
+    "llama3 with another trained length": (LLAMA3, far(rotary.llama3(RATES, original=131_072)), "original length"),
+    "llama3 without its middle band": (LLAMA3, far(rotary.llama3(RATES, low=1.0, high=1.0 + 1e-12)), "ramp ends"),
     "linear in place of llama3": (LLAMA3, far(RATES / 8.0), "scheme"),
     "stretched though not meant": (MEANT, far(RATES / 4.0), "scaling added"),
     "stretched twice": (RoPE(D, 5e5, "halves", scaling=Linear(4.0)), far(RATES / 16.0), "scaling applied twice"),
     "stretched by another factor": (RoPE(D, 5e5, "halves", scaling=Linear(4.0)), far(RATES / 7.0), "scaling factor"),
-    "yarn twice": (YARN, far(YARN_RATES**2 / stack.frequencies(D, 1e6), factor=FACTOR**2), "scaling applied twice"),
+    "yarn twice": (YARN, far(YARN_RATES**2 / rotary.frequencies(D, 1e6), factor=FACTOR**2), "scaling applied twice"),
     "multiplied by the factor": (RoPE(D, 5e5, "halves", scaling=Linear(4.0)), far(RATES * 4.0), "factor multiplied"),
     "yarn without its factor": (YARN, far(YARN_RATES), "attention factor ignored"),
     "yarn with its factor twice": (YARN, far(YARN_RATES, factor=FACTOR**2), "attention factor twice"),
     "yarn with some other factor": (YARN, far(YARN_RATES, factor=1.7), "attention factor"),
-    "yarn not truncated": (YARN, far(stack.yarn(D, 1e6, 4.0, 8192, truncate=False), factor=FACTOR), "truncate"),
+    "yarn not truncated": (YARN, far(rotary.yarn(D, 1e6, 4.0, 8192, truncate=False), factor=FACTOR), "truncate"),
     "base times factor": (
         RoPE(D, pairing="halves", scaling=NTKAware(4.0)),
-        far(stack.frequencies(D, 4e4)),
+        far(rotary.frequencies(D, 4e4)),
         "exponent of NTK",
     ),
     "short list": (RoPE(D, 5e5, "halves", scaling=LONG), far(RATES, factor=LONG.attention_factor), "lists swapped"),
     "never stretched": (DYNAMIC, far(dynamic(128)), "scaling ignored"),
     "stretched for another length": (DYNAMIC, far(dynamic(4096)), "served length"),
-    "frequencies in bfloat16": (MEANT, far(stack.bfloat16(RATES)), "frequencies in bfloat16"),
+    "frequencies in bfloat16": (MEANT, far(rotary.bfloat16(RATES)), "frequencies in bfloat16"),
     "frequencies in float16": (MEANT, far(RATES.astype(np.float16).astype(float)), "frequencies in float16"),
-    "positions in bfloat16": (MEANT, far(RATES, stack.bfloat16(FAR)), "positions in bfloat16"),
+    "positions in bfloat16": (MEANT, far(RATES, rotary.bfloat16(FAR)), "positions in bfloat16"),
     "positions in float16": (MEANT, far(RATES, FAR.astype(np.float16).astype(float)), "positions in float16"),
-    "backwards": (MEANT, turned(stack.halves, -RATES), "sign"),
-    "keys backwards": (MEANT, scores(RATES, -RATES), "one turned backwards"),
+    "backwards": (MEANT, turned(rotary.halves, -RATES), "sign"),
+    "keys backwards": (MEANT, scores(RATES, -RATES), "one rotated backwards"),
     "cos and sin exchanged": (MEANT, dict(zip(("sin", "cos"), table(RATES).values(), strict=True)), "sine for cosine"),
     "decoding one late": (MEANT, scores(RATES, query=P + 1), "off by one"),
-    "keys one late": (MEANT, turned(stack.halves, RATES, key=P + 1), "off by one"),
-    "queries one early": (MEANT, turned(stack.halves, RATES, query=P - 1), "off by one"),
+    "keys one late": (MEANT, turned(rotary.halves, RATES, key=P + 1), "off by one"),
+    "queries one early": (MEANT, turned(rotary.halves, RATES, query=P - 1), "off by one"),
     "heads for positions": (MEANT, with_heads("heads"), "wrong axis"),
     "batch for positions": (MEANT, with_heads("batch"), "wrong axis"),
     "table of 128 rows, again and again": (MEANT, table(RATES, P % 128), "table repeats"),
     "table of 256 rows, held at its end": (MEANT, table(RATES, np.minimum(P, 255)), "table ends"),
-    "turned twice": (MEANT, turned(stack.halves, 2 * RATES), "turned twice"),
-    "keys turned again from the cache": (MEANT, scores(RATES, 2 * RATES), "keys turned twice"),
-    "keys never turned": (MEANT, scores(RATES, 0 * RATES), "keys not turned"),
-    "nothing turned": (MEANT, logits(Q, K), "not turned"),
+    "turned twice": (MEANT, turned(rotary.halves, 2 * RATES), "rotated twice"),
+    "keys turned again from the cache": (MEANT, scores(RATES, 2 * RATES), "keys rotated twice"),
+    "keys never turned": (MEANT, scores(RATES, 0 * RATES), "keys not rotated"),
+    "nothing turned": (MEANT, logits(Q, K), "not rotated"),
     "keys cached before the stretch": (DYNAMIC, far_scores(dynamic(512), dynamic(128)), "cached keys"),
-    "keys cached without the scaling": (LLAMA3, far_scores(stack.llama3(RATES), RATES), "cached keys"),
+    "keys cached without the scaling": (LLAMA3, far_scores(rotary.llama3(RATES), RATES), "cached keys"),
     "keys of the short list": (
         RoPE(D, 5e5, "halves", scaling=LONG),
         far_scores(LONG_RATES, RATES, LONG.attention_factor),
@@ -191,25 +193,25 @@ ONE: dict[str, tuple[Any, Any, str]] = {
 
 #: Two mistakes at once.
 TWO: dict[str, tuple[Any, Any, set[str]]] = {
-    "base and layout": (MEANT, turned(stack.neighbours, TEN_RATES), {"base", "layout"}),
-    "base and backwards": (MEANT, turned(stack.halves, -TEN_RATES), {"base", "sign"}),
+    "base and layout": (MEANT, turned(rotary.neighbours, TEN_RATES), {"base", "layout"}),
+    "base and backwards": (MEANT, turned(rotary.halves, -TEN_RATES), {"base", "sign"}),
     "base and no scaling": (LLAMA3, far(TEN_RATES), {"base", "scaling ignored"}),
     "bfloat16 and one late": (
         MEANT,
-        far_turned(stack.bfloat16(RATES), FAR + 1),
+        far_turned(rotary.bfloat16(RATES), FAR + 1),
         {"frequencies in bfloat16", "off by one"},
     ),
-    "layout and one late": (MEANT, far_turned(RATES, FAR + 1, stack.neighbours), {"layout", "off by one"}),
+    "layout and one late": (MEANT, far_turned(RATES, FAR + 1, rotary.neighbours), {"layout", "off by one"}),
     "not truncated and no factor": (
         YARN,
-        far(stack.yarn(D, 1e6, 4.0, 8192, truncate=False)),
+        far(rotary.yarn(D, 1e6, 4.0, 8192, truncate=False)),
         {"truncate", "attention factor ignored"},
     ),
-    "all channels and base": (PART, turned(stack.halves, RATES), {"partial ignored", "base"}),
+    "all channels and base": (PART, turned(rotary.halves, RATES), {"partial ignored", "base"}),
     "base and a table that ends": (MEANT, table(TEN_RATES, np.minimum(P, 255)), {"base", "table ends"}),
     "no scaling and positions in bfloat16": (
         LLAMA3,
-        far(RATES, stack.bfloat16(FAR)),
+        far(RATES, rotary.bfloat16(FAR)),
         {"scaling ignored", "positions in bfloat16"},
     ),
     "keys one late and logits without their root": (
@@ -228,17 +230,17 @@ def one_pair_wrong() -> np.ndarray:
 
 #: Outside of the bank: nothing may be named.
 NEITHER: dict[str, tuple[Any, Any]] = {
-    "random frequencies": (MEANT, table(np.sort(np.abs(stack.drawn(32)))[::-1])),
+    "random frequencies": (MEANT, table(np.sort(np.abs(rotary.drawn(32)))[::-1])),
     "reversed order": (MEANT, table(RATES[::-1])),
     "one pair wrong": (MEANT, table(one_pair_wrong())),
     "frequencies evenly spaced": (MEANT, table(np.linspace(1.0, 2e-6, 32))),
     "every second head unturned": (
         MEANT,
-        {"q": Q, "q_rotated": np.where(P[:, None] % 2, Q, turned(stack.halves, RATES)["q_rotated"])},
+        {"q": Q, "q_rotated": np.where(P[:, None] % 2, Q, turned(rotary.halves, RATES)["q_rotated"])},
     ),
-    "noise on turned vectors": (MEANT, {"q": Q, "q_rotated": turned(stack.halves, RATES)["q_rotated"] + 0.05 * K}),
+    "noise on turned vectors": (MEANT, {"q": Q, "q_rotated": turned(rotary.halves, RATES)["q_rotated"] + 0.05 * K}),
     "positions squared": (MEANT, table(RATES, P * P)),
-    "three at once": (LLAMA3, far_turned(stack.bfloat16(TEN_RATES), FAR + 1, stack.neighbours)),
+    "three at once": (LLAMA3, far_turned(rotary.bfloat16(TEN_RATES), FAR + 1, rotary.neighbours)),
 }
 
 #: Nothing that a logit sees, or nothing at all.
@@ -251,20 +253,20 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
         MEANT,
         {name: np.concatenate([wave, wave], -1) for name, wave in table(RATES).items()},
     ),
-    "queries and keys both one late": (MEANT, turned(stack.halves, RATES, P + 1, P + 1)),
+    "queries and keys both one late": (MEANT, turned(rotary.halves, RATES, P + 1, P + 1)),
     "left padding by 37": (MEANT, scores(RATES, query=P + 37, key=P + 37)),
     "a causal mask": (MEANT, scores(RATES) | {"logits": np.where(P[:, None] >= P, scores(RATES)["logits"], -np.inf)}),
     "positions in another order": (MEANT, table(RATES, P[::-1]) | {"positions": P[::-1]}),
     "packed positions": (MEANT, table(RATES, P % 50) | {"positions": P % 50}),
-    "a part of its own width": (Partial(MEANT, D), turned(stack.halves, RATES)),
+    "a part of its own width": (Partial(MEANT, D), turned(rotary.halves, RATES)),
     "released numerics": (RoPE(D, 5e5, "halves", numerics="float32"), far(RATES)),
     "a scaling by one": (RoPE(D, 5e5, "halves", scaling=Linear(1.0)), far(RATES)),
     "keys with heads of their own": (
         MEANT,
         {
-            "k": stack.drawn(2, 30, 3, D),
-            "k_rotated": stack.halves(
-                stack.drawn(2, 30, 3, D), *(w[:, None] for w in stack.waves(RATES, np.arange(30)))
+            "k": rotary.drawn(2, 30, 3, D),
+            "k_rotated": rotary.halves(
+                rotary.drawn(2, 30, 3, D), *(w[:, None] for w in rotary.waves(RATES, np.arange(30)))
             ),
         },
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, T5Bias
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis import diagnose
 from posenc.models import LayerGroup, ModelPositions
 
 LLAMA: dict[str, Any] = {
@@ -138,7 +138,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     ),
     "no_rope_layers read as it sounds": (NOPE, model(None, None, None, R, None, None, None, R), "NoPE layers inverted"),
     "no_rope_layers not read": (NOPE, model(*[R] * 8), "NoPE layers ignored"),
-    "no layer turns": (NOPE, model(*[None] * 8), "no layer turns"),
+    "no layer turns": (NOPE, model(*[None] * 8), "no layer rotates"),
     "every fourth from the first": (NOPE, model(None, R, R, R, None, R, R, R), "layer plan shifted"),
     "every second": (NOPE, model(R, None, R, R, R, None, R, R), "layer plan"),
     "no temperature": (model(R, (None, WARM)), model(R, None), "query temperature"),

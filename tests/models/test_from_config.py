@@ -256,7 +256,7 @@ def test_a_turn_the_wrong_way_round_is_named_whichever_was_meant():
     for meant, other in ((forward, Backward(forward)), (Backward(forward), forward)):
         assert diagnose(meant, {"q": q, "q_rotated": meant.turn(places)(q)}).agree
         (finding,) = diagnose(meant, {"q": q, "q_rotated": other.turn(places)(q)}).findings
-        assert (finding.name, finding.sentence) == ("sign", "Queries and keys turn the other way round.")
+        assert (finding.name, finding.sentence) == ("sign", "Queries and keys rotate the other way round.")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_the_wrong_way_round_is_named_between_configs():
     llama = NANOCHAT | {"model_type": "llama", "num_attention_heads": 8}
     for meant, other in ((NANOCHAT, llama), (llama, NANOCHAT)):
         (finding,) = diagnose(meant, other).findings
-        assert (finding.name, finding.sentence) == ("sign", "Queries and keys turn the other way round.")
+        assert (finding.name, finding.sentence) == ("sign", "Queries and keys rotate the other way round.")
     both = diagnose(NANOCHAT, llama | {"rope_theta": 1e4}).findings
     assert {finding.name for finding in both} == {"sign", "base"}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
+from posenc import parse
 from posenc.cli import show
-from posenc.cli.examine import Meant, examine, tell
+from posenc.diagnosis import CodeReport, check_code
 from posenc.diagnosis.code.user_file import load
 from posenc.doors import Encoding
 
@@ -69,7 +70,7 @@ class Check:
         if self.questions or self.question is not None:
             from posenc.cli import grade
 
-            return grade.run(self.question, self.answer, self.target, self._meant(), self.json)
+            return grade.run(self.question, self.answer, self.target, self.report, self.json)
         if self.answer is not None:
             raise ValueError(
                 "answer must come with a question; got --answer alone. Add --question NAME; `posenc check --questions` lists them."
@@ -81,9 +82,11 @@ class Check:
             from posenc.cli import conform
 
             return conform.run(target, self.dim, self.json)
-        outcome = examine(target, self.target, self._meant())
-        print(show.as_json(outcome)) if self.json else tell(outcome)
-        return 0 if outcome["right"] else 1
+        report = self.report(target)
+        show.result(report, as_json=self.json)
+        return 0 if report.right else 1
 
-    def _meant(self) -> Meant:
-        return Meant(self.dim, self.base, self.against, self.layout)
+    def report(self, target: Any) -> CodeReport:
+        """What the options say of code that was loaded."""
+        against = None if self.against is None else parse.record(self.against)
+        return check_code(target, against=against, dim=self.dim, base=self.base, layout=self.layout)  # type: ignore[arg-type]

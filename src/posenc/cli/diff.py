@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import show
-from posenc.cli.stacks import stack
+from posenc.cli.implementation import implementation
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Diff:
     def run(self) -> int:
         from posenc.models import diff, fingerprint
 
-        first, second = stack("first", self.first), stack("second", self.second)
+        first, second = implementation("first", self.first), implementation("second", self.second)
         found = diff(first, second)
         if self.json:
             prints = {"fingerprints": [fingerprint(first), fingerprint(second)]}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
 from posenc.cli import show
-from posenc.cli.stacks import stack
+from posenc.cli.implementation import implementation
 from posenc.diagnosis.code.user_file import load
-
-if TYPE_CHECKING:
-    from posenc.diagnosis import Diagnosis
 
 #: What is read as arrays, or refused as a pickle, by the library itself.
 FILES = (".npz", ".safetensors", ".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
@@ -37,10 +34,10 @@ class Doctor:
       posenc doctor "RoPE(dim=64, base=500_000, pairing='halves')" "RoPE(dim=64)" --json
     """
 
-    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
     """What is meant: a record, a config.json, its folder, or a .gguf file."""
 
-    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
+    actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
     """What is there."""
 
     layer: int | None = None
@@ -58,41 +55,16 @@ class Doctor:
     def run(self) -> int:
         from posenc.diagnosis import diagnose
 
-        meant, there = stack("first", self.first), _second(self.second)
-        found = diagnose(meant, there, layer=self.layer, layout=self.layout, part=self.part)
-        print(show.as_json(_facts(found))) if self.json else tell(found)
-        return 0 if found.agree else 1
+        expected, actual = implementation("expected", self.expected), _actual(self.actual)
+        diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part)
+        show.result(diagnosis, as_json=self.json)
+        return 0 if diagnosis.agree else 1
 
 
-def _second(text: str) -> Any:
+def _actual(text: str) -> Any:
     if Path(text).suffix in FILES:
         return text
     file, colon, _ = text.rpartition(":")
     if colon and file.endswith(".py"):
         return load(text)
-    return stack("second", text)
-
-
-def tell(found: Diagnosis) -> None:
-    """The verdict as lines."""
-    if found.agree:
-        show.heading("they agree")
-    elif not found.findings:
-        show.heading("they differ, and none of the known mistakes explains it")
-        if found.difference is not None:
-            show.say(*found.difference.lines()[1:])
-    for finding in found.findings:
-        show.heading(f"mistake: {finding.name}{f' ({finding.where})' if finding.where else ''}")
-        show.say(finding.sentence, f"What to do: {finding.fix}")
-    for note in found.notes:
-        show.say(f"note: {note}")
-
-
-def _facts(found: Diagnosis) -> dict[str, Any]:
-    return {
-        "agree": found.agree,
-        "explained": found.agree or bool(found.findings),
-        "mistakes": found.findings,
-        "notes": found.notes,
-        "difference": found.difference,
-    }
+    return implementation("actual", text)

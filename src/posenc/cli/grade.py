@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from posenc.cli import show
-from posenc.cli.examine import Meant, examine, tell
+from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.user_file import load
 from posenc.inspect.course.questions import QUESTIONS, Grade, Question, grade, question
 
 
-def run(name: str | None, answer: str | None, target: str | None, meant: Meant, as_json: bool) -> int:
+def run(
+    name: str | None, answer: str | None, target: str | None, check: Callable[[Any], CodeReport], as_json: bool
+) -> int:
     """0 for a right answer (and where there is nothing to grade), 1 for a wrong one."""
     if target is not None:
         raise ValueError("target must be left out with a question; got both. Give a function as --answer FILE.py:NAME.")
@@ -20,7 +25,7 @@ def run(name: str | None, answer: str | None, target: str | None, meant: Meant, 
         _ask(asked, as_json)
         return 0
     if asked.kind == "function":
-        return _function(asked, answer, meant, as_json)
+        return _function(asked, answer, check, as_json)
     result = grade(asked, answer)
     if as_json:
         print(show.as_json({"question": asked.name, "answer": answer, "right": result.right, "said": result.said}))
@@ -58,18 +63,18 @@ def _tell(asked: Question, result: Grade) -> None:
     show.say(*(line for line in result.said if line != "Right."))
 
 
-def _function(asked: Question, answer: str, meant: Meant, as_json: bool) -> int:
+def _function(asked: Question, answer: str, check: Callable[[Any], CodeReport], as_json: bool) -> int:
     """A function is graded as `posenc check` would: it must rotate, and rightly."""
     if ".py" not in answer:
         grade(asked, answer)
-    outcome = examine(load(answer), answer, meant)
-    rotates = outcome["door"] == "rotates"
-    right = bool(outcome["right"]) and rotates
+    report = check(load(answer))
+    rotates = report.door == "rotates"
+    right = report.right and rotates
     if as_json:
-        print(show.as_json({"question": asked.name, "answer": answer} | outcome | {"right": right}))
+        print(show.as_json({"question": asked.name, "answer": answer, **show.facts(report), "right": right}))
     elif rotates:
-        tell(outcome)
+        show.result(report)
     else:
         show.heading("wrong")
-        show.say(f"It adds to its vectors ({outcome['convention']}), and a rotation is asked for.")
+        show.say(f"It adds to its vectors ({report.convention}), and a rotation is asked for.")
     return 0 if right else 1

@@ -28,6 +28,21 @@ def heading(text: str) -> None:
     _console().print(Text(text, style="bold"))
 
 
+def result(found: Any, as_json: bool = False) -> None:
+    """A result that prints itself: its lines, the first of them bold on a terminal; or JSON."""
+    if as_json:
+        print(json.dumps(facts(found), indent=2, allow_nan=False, ensure_ascii=False))
+        return
+    first, *rest = found.lines()
+    heading(first)
+    say(*rest)
+
+
+def facts(found: Any) -> dict[str, Any]:
+    """The fields of a result, and whether they explain what was found."""
+    return {**plain(found), "explained": found.explained}
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> None:
     """Columns, wrapped to the width of the terminal; `numbers` names those aligned to the right."""
     from rich.table import Table

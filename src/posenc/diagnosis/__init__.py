@@ -1,6 +1,10 @@
-"""Why two things differ, and which known mistake explains it: configs, models, tables, rotated vectors, biases and code; what differs is measured in `models`."""
+"""Why two implementations differ: one search, and mistakes by room; what differs is measured in `models`."""
 
-from posenc.diagnosis.doctor import Diagnosis, diagnose
-from posenc.diagnosis.search import Finding
+from posenc.diagnosis.code.check_code import check_code
+from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis.mistake import Finding, Mistake
+from posenc.diagnosis.search import explain
+from posenc.diagnosis.verdict import Diagnosis
 
-__all__ = ["Diagnosis", "Finding", "diagnose"]
+__all__ = ["CodeReport", "Diagnosis", "Finding", "Mistake", "check_code", "diagnose", "explain"]

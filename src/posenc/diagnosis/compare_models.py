@@ -2,78 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 
-from posenc.diagnosis.layers.mistakes_layers import LAYERS, Content, Plan, forms, same
-from posenc.diagnosis.mistake import Hints
-from posenc.diagnosis.rotation.usage import parts
-from posenc.diagnosis.search import Finding, Same, explained
+from posenc.diagnosis.layers.layer_contents import Content, Layers, OtherLayers, layers_by_part
+from posenc.diagnosis.layers.mistakes_layers import LAYERS
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
+from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
+from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
+from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
 from posenc.models.difference import ABSENT, flat
-from posenc.models.model_positions import counted
+from posenc.models.model_positions import ModelPositions, counted
 from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
 MOST = 2
 #: What is said of a record that has no other beside it, if nothing better explains it.
-LOST = frozenset({"left out", "added"})
+UNPAIRED = frozenset({"left out", "added"})
+
+Parts = Mapping[tuple[str, str], Layers]
 
 
-def between(first: Plan, second: Plan) -> tuple[Finding, ...] | None:
-    """The mistakes that lead from one plan to the other: none where they are the same, None where no known ones do."""
-    if same(first, second):
-        return ()
-    if {key: [layer for layer, _ in run] for key, run in first.items()} != {
-        key: [layer for layer, _ in run] for key, run in second.items()
+def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
+    """The mistakes that lead from one model to the other: none where they are the same, None where no known ones do."""
+    first, second = layers_by_part(expected), layers_by_part(actual)
+    if {key: layers.numbers for key, layers in first.items()} != {
+        key: layers.numbers for key, layers in second.items()
     }:
         return None
-    whole = [(finding, made) for finding, made in _layer_mistakes(first, second)]
-    for finding, made in whole:
-        if same(made, second):
-            return (finding,)
-    found = _sections(first, second)
-    few = found if found is not None and len(found) <= MOST else None
-    if few is not None and not LOST & {finding.name for finding in few}:
-        return few
-    for finding, made in whole:
-        more = _sections(made, second)
-        if more is not None and len(more) < MOST and not LOST & {other.name for other in more}:
-            return finding, *more
-    return few
+    differing = [key for key, layers in first.items() if not OtherLayers(second[key].contents).fits(layers.contents)]
+    if not differing:
+        return ()
+    if len(differing) == 1:
+        (key,) = differing
+        found = explain([first[key].contents], LAYERS, OtherLayers(second[key].contents), most=1)
+        if found is not None:
+            return _in_part(found, key, first)
+    by_layer = _layer_by_layer(first, second)
+    if by_layer is not None and len(by_layer) <= MOST and not _unpaired(by_layer):
+        return by_layer
+    for key in differing:
+        start, other = first[key].contents, OtherLayers(second[key].contents)
+        for attempt in one_mistake_more([Attempt(start, start)], LAYERS, other, {start}):
+            changed = {**first, key: first[key]._replace(contents=attempt.subject)}
+            rest = _layer_by_layer(changed, second)
+            if rest is not None and len(rest) < MOST and not _unpaired(rest):
+                return *_in_part(attempt, key, first), *rest
+    return by_layer if by_layer is not None and len(by_layer) <= MOST else None
 
 
-def _layer_mistakes(first: Plan, second: Plan) -> Iterator[tuple[Finding, Plan]]:
-    """Every mistake in which layer does what, made in one part of the model."""
-    for key, run in first.items():
-        own, other = [content for _, content in run], [content for _, content in second[key]]
-        for mistake in LAYERS:
-            for made, words in mistake.change(own, other):
-                changed = tuple((layer, content) for (layer, _), content in zip(run, made, strict=True))
-                where = key[0] if len(first) > 1 else ""
-                finding = Finding(mistake.name, mistake.sentence.format(**words), mistake.fix.format(**words), where)
-                yield finding, {**first, key: changed}
+def _in_part(attempt: Attempt[tuple[Content, ...]], key: tuple[str, str], parts: Parts) -> tuple[Finding, ...]:
+    """What an attempt found, with the part where the model has several."""
+    return tuple(replace(finding, where=key[0] if len(parts) > 1 else "") for finding in attempt.findings)
 
 
-def _sections(first: Plan, second: Plan) -> tuple[Finding, ...] | None:
-    """What explains each group of layers, findings that are the same told once; None where one is not explained."""
-    alike = forms(first), forms(second)
+def _unpaired(findings: tuple[Finding, ...]) -> bool:
+    return any(finding.name in UNPAIRED for finding in findings)
+
+
+def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
+    """What explains each layer, the same finding told once with all its layers; None where one is not explained."""
     places: dict[Finding, list[tuple[str, int]]] = {}
     known: dict[tuple[Content, Content], tuple[Finding, ...] | None] = {}
-    for key, run in first.items():
-        for at, (layer, mine) in enumerate(run):
-            theirs = second[key][at][1]
-            if alike[0][key][at] == alike[1][key][at]:
+    for key, layers in first.items():
+        for layer, expected, actual in zip(*layers, second[key].contents, strict=True):
+            if expected.form == actual.form:
                 continue
-            if (mine, theirs) not in known:
-                known[mine, theirs] = _contents(mine, theirs)
-            found = known[mine, theirs]
+            if (expected, actual) not in known:
+                known[expected, actual] = _contents(expected, actual)
+            found = known[expected, actual]
             if found is None:
                 return None
             for finding in found:
                 places.setdefault(finding, []).append((key[0], layer))
-    count = sum(len(run) for run in first.values())
+    count = sum(len(layers.numbers) for layers in first.values())
     return tuple(
         finding if len(there) == count else replace(finding, where=_where(there, len(first) > 1))
         for finding, there in places.items()
@@ -86,55 +92,55 @@ def _where(places: list[tuple[str, int]], several: bool) -> str:
     return "; ".join(f"{part}, {run}" if several else run for part, run in zip(parts, runs, strict=True))
 
 
-def _contents(one: Content, other: Content) -> tuple[Finding, ...] | None:
-    """What explains two contents; None where nothing does."""
-    found: list[Finding] = []
-    for mine, theirs in _matched(one.encodings, other.encodings):
-        if canonical(mine) == canonical(theirs):
-            continue
-        more = _records(mine, theirs)
-        if more is None:
+def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
+    """What explains the contents of one layer; None where nothing does."""
+    findings: list[Finding] = []
+    for one, other in _by_door(expected.encodings, actual.encodings):
+        found = _records(one, other)
+        if found is None:
             return None
-        found += more
+        findings += found
     for name in ("offset", "logit_factor", "query_temperature", "bias_factor"):
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if mine != theirs:
-            found.append(_field(name.replace("_", " "), str(mine), str(theirs)))
-    return tuple(found) if len(found) <= MOST else None
+        if getattr(expected, name) != getattr(actual, name):
+            findings.append(_field(name.replace("_", " "), getattr(expected, name), getattr(actual, name)))
+    return tuple(findings) if len(findings) <= MOST else None
 
 
-def _matched(
-    one: tuple[Encoding, ...], other: tuple[Encoding, ...]
+def _by_door(
+    expected: tuple[Encoding, ...], actual: tuple[Encoding, ...]
 ) -> Iterator[tuple[Encoding | None, Encoding | None]]:
-    """Records of one door beside each other, in their order."""
-    for door in dict.fromkeys(record.door for record in (*one, *other)):
-        mine, theirs = ([record for record in own if record.door == door] for own in (one, other))
-        for index in range(max(len(mine), len(theirs))):
-            yield (mine[index] if index < len(mine) else None, theirs[index] if index < len(theirs) else None)
+    """Records of one door beside each other, in their order; None where one model has fewer."""
+    for door in dict.fromkeys(record.door for record in (*expected, *actual)):
+        yield from zip_longest(*([one for one in records if one.door == door] for records in (expected, actual)))
 
 
-def _records(mine: Encoding | None, theirs: Encoding | None) -> tuple[Finding, ...] | None:
-    if mine is None or theirs is None:
-        there = mine or theirs
-        if mine is None:
-            return (Finding("added", f"{there!r} is used where nothing of its kind is meant.", "Leave it out."),)
-        return (Finding("left out", f"{there!r} is left out.", "Use it."),)
-    if isinstance(mine, Rotates) and isinstance(theirs, Rotates) and pair_rotation(mine) and pair_rotation(theirs):
-        found = explained(mine, Same(theirs), Hints(target=theirs))
-        return found or (_fields(mine, theirs) if parts(mine) is None else None)
-    return _fields(mine, theirs)
+def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Finding, ...] | None:
+    if canonical(expected) == canonical(actual):
+        return ()
+    if expected is None:
+        return (Finding("added", f"{actual!r} is used where nothing of its kind is meant.", "Leave it out."),)
+    if actual is None:
+        return (Finding("left out", f"{expected!r} is left out.", "Use it."),)
+    if (
+        isinstance(expected, Rotates)
+        and isinstance(actual, Rotates)
+        and pair_rotation(expected)
+        and pair_rotation(actual)
+    ):
+        found = explain([RotationUsage(expected)], IN_CONFIGS, OtherRotation(actual))
+        if found is not None or rope_in_head(expected) is not None:
+            return None if found is None else found.findings
+    return _fields(expected, actual)
 
 
-def _fields(mine: Encoding, theirs: Encoding) -> tuple[Finding, ...] | None:
+def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
     """Two records of one class, field by field, where few enough differ."""
-    one, other = flat(mine), flat(theirs)
-    if type(mine) is not type(theirs):
+    one, other = flat(expected), flat(actual)
+    differing = [name for name in one if one[name] != other.get(name, ABSENT) and name != "numerics"]
+    if type(expected) is not type(actual) or not 0 < len(differing) <= MOST or set(one) != set(other):
         return None
-    apart = [name for name in one if one[name] != other.get(name, ABSENT) and name != "numerics"]
-    if not 0 < len(apart) <= MOST or set(one) != set(other):
-        return None
-    return tuple(_field(name, str(one[name]), str(other[name])) for name in apart)
+    return tuple(_field(name, one[name], other[name]) for name in differing)
 
 
-def _field(name: str, meant: str, got: str) -> Finding:
-    return Finding(name, f"{name} is {got} where {meant} is meant.", f"Set it to {meant}.")
+def _field(name: str, expected: object, actual: object) -> Finding:
+    return Finding(name, f"{name} is {actual} where {expected} is meant.", f"Set it to {expected}.")

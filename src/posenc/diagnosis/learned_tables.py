@@ -1,4 +1,4 @@
-"""Learned tables of positions in a checkpoint, held against what a config says of them: their rows and channels."""
+"""Learned tables of positions in a checkpoint, compared with what a config says of their rows and columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from posenc.diagnosis.search import Finding
+from posenc.diagnosis.mistake import Finding
 from posenc.doors import Encoding
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
@@ -16,75 +16,67 @@ from posenc.encodings.scores.gated_bias import GatedBias
 from posenc.models.formats.safetensors_header import read_header
 from posenc.models.model_positions import LayerGroup
 
-#: How tensors of a table end, by what reads them.
-ROWS = (
-    "wpe.weight", "position_embeddings.weight", "embed_positions.weight", "position_embedding.weight", "position_embeddings",
-    "pos_embed.weight", "positional_embedding_vlm", "position_embedding_table.weight",
+#: How the names of tables end, by what reads them.
+OF_POSITIONS = (
+    "wpe.weight", "position_embeddings.weight", "embed_positions.weight", "position_embedding.weight",
+    "position_embeddings", "pos_embed.weight", "positional_embedding_vlm", "position_embedding_table.weight",
 )  # fmt: skip
-DISTANCES = ("relative_attention_bias.weight", "rel_attn_embed.weight")
-WINDOWS = ("relative_position_bias_table",)
-#: Words in names that say of which part of a model a tensor is.
-PARTS = ("encoder", "decoder")
+OF_DISTANCES = ("relative_attention_bias.weight", "rel_attn_embed.weight")
+OF_WINDOWS = ("relative_position_bias_table",)
+ENDINGS: dict[type, tuple[str, ...]] = {
+    Learned: OF_POSITIONS,
+    GridLearned: OF_POSITIONS,
+    T5Bias: OF_DISTANCES,
+    GatedBias: OF_DISTANCES,
+    WindowBias: OF_WINDOWS,
+}
+#: Words in names that say which part of a model a tensor belongs to.
+PARTS = frozenset({"encoder", "decoder"})
 Shapes = dict[str, tuple[int, ...]]
 
 
-def tables(path: Path) -> Shapes:
-    """The tables of a safetensors file by name, from its header alone."""
-    ends = ROWS + DISTANCES + WINDOWS
-    return {entry.name: entry.shape for entry in read_header(path).entries if entry.name.endswith(ends) and entry.shape}
+def table_shapes(path: Path) -> Shapes:
+    """The shapes of the tables of a safetensors file by name, from its header alone."""
+    endings = OF_POSITIONS + OF_DISTANCES + OF_WINDOWS
+    entries = read_header(path).entries
+    return {entry.name: entry.shape for entry in entries if entry.name.endswith(endings) and entry.shape}
 
 
-def compared(groups: tuple[LayerGroup, ...], found: Shapes) -> tuple[Finding, ...] | None:
-    """What differs, each once; None where the config says nothing of any of these tables."""
-    findings: list[Finding] = []
-    seen = False
-    for group in groups:
-        for record in group.encodings:
-            for name, shape in _own(group, record, found):
-                seen = True
-                findings += _of_table(name, shape, _meant(record))
-    return tuple(dict.fromkeys(findings)) if seen else None
+def compare_tables(groups: tuple[LayerGroup, ...], shapes: Shapes) -> tuple[Finding, ...] | None:
+    """What differs, each finding once; None where the config says nothing of any of these tables."""
+    pairs = [
+        (name, shape, _expected_shape(record))
+        for group in groups
+        for record in group.encodings
+        for name, shape in _tables_of(group, record, shapes)
+    ]
+    findings = dict.fromkeys(finding for pair in pairs for finding in _compare(*pair))
+    return tuple(findings) if pairs else None
 
 
-def _own(group: LayerGroup, record: Encoding, found: Shapes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The tables that a record may be of: of its kind, and of its part where their names say one."""
-    kinds: dict[type, tuple[str, ...]] = {
-        Learned: ROWS,
-        GridLearned: ROWS,
-        T5Bias: DISTANCES,
-        GatedBias: DISTANCES,
-        WindowBias: WINDOWS,
-    }
-    ends = kinds.get(type(record), ())
-    for name, shape in found.items():
-        parts = [part for part in PARTS if part in name.split(".")]
-        staged = isinstance(record, WindowBias) and shape[-1] != record.heads  # of another stage
-        if (
-            ends
-            and name.endswith(ends)
-            and not staged
-            and (group.part not in PARTS or not parts or group.part in parts)
-        ):
+def _tables_of(group: LayerGroup, record: Encoding, shapes: Shapes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The tables that a record may read: of its kind, and of its part where their names say one."""
+    endings = ENDINGS.get(type(record), ())
+    for name, shape in shapes.items():
+        parts = PARTS & set(name.split("."))
+        of_part = group.part not in PARTS or not parts or group.part in parts
+        of_stage = not isinstance(record, WindowBias) or shape[-1] == record.heads
+        if endings and name.endswith(endings) and of_part and of_stage:
             yield name, shape
 
 
-def _meant(record: Encoding) -> tuple[int, int]:
+def _expected_shape(record: Encoding) -> tuple[int, int]:
     inner = record.encoding if isinstance(record, GatedBias) else record
     rows, width = inner.shapes["table"]
     return rows, width
 
 
-def _of_table(name: str, shape: tuple[int, ...], meant: tuple[int, int]) -> Iterator[Finding]:
+def _compare(name: str, shape: tuple[int, ...], expected: tuple[int, int]) -> Iterator[Finding]:
     rows, width = math.prod(shape[:-1]), shape[-1]
-    if rows != meant[0]:
-        yield Finding(
-            "rows of a table",
-            f"{name} has {rows} rows where {meant[0]} are meant.",
-            "Load the checkpoint that the config is of, or resize the table: posenc.models.fitted_table, posenc.resize_table.",
-        )
-    if width != meant[1]:
-        yield Finding(
-            "width of a table",
-            f"{name} has {width} columns where {meant[1]} are meant.",
-            "Load the checkpoint that the config is of.",
-        )
+    load = "Load the checkpoint that belongs to the config"
+    if rows != expected[0]:
+        sentence = f"{name} has {rows} rows where {expected[0]} are meant."
+        fix = f"{load}, or resize the table: posenc.models.fitted_table, posenc.resize_table."
+        yield Finding("rows of a table", sentence, fix)
+    if width != expected[1]:
+        yield Finding("width of a table", f"{name} has {width} columns where {expected[1]} are meant.", f"{load}.")

@@ -1,141 +1,108 @@
-"""What a mistake is, and what is known of the numbers that it must explain."""
+"""A mistake is one change of what is right; a finding is a mistake that explains what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Generic, Literal, TypeVar
 
-import numpy as np
-
-from posenc.diagnosis.code.recipe_changes import rounded_off
-from posenc.diagnosis.rotation.rotation_evidence import Evidence
-from posenc.diagnosis.rotation.usage import Parts, Use, parts
-from posenc.doors import Rotates
-from posenc.encodings.rotates.axial_rope import AxialRoPE
-
-#: What is tried where nothing shows a value: what released models have.
-BASES = (1e3, 1e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 5e6, 1e7)
-FACTORS = (2.0, 4.0, 8.0, 16.0, 32.0, 40.0)
-LENGTHS = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072)
-
+Subject = TypeVar("Subject")
+Record = TypeVar("Record")
+#: The words that stand in braces in the sentences of a mistake.
 Words = dict[str, Any]
-Changed = Iterator[tuple[Use, Words]]
+#: From a subject and the evidence: each wrong subject, None where it cannot be made, and its words.
+Change = Callable[[Subject, Any], Iterable[tuple[Subject | None, Words]]]
 
-
-@dataclass(frozen=True, eq=False)
-class Hints:
-    """What to read values off: the record of another config, or what was seen of running code."""
-
-    target: Rotates | None = None
-    seen: Evidence | None = None
-
-    @property
-    def record(self) -> Parts | None:
-        """The other config's rotation, taken apart."""
-        return parts(self.target)
-
-    def bases(self, use: Use) -> tuple[float, ...]:
-        """Bases that the numbers show for a use, or those in use."""
-        if self.record is not None:
-            return (self.record.rope.base,)
-        own, rates = parts(use.record), self._rates(use)
-        if own is None:
-            return ()
-        if rates is None or isinstance(own.rope, AxialRoPE):
-            return BASES
-        if len(rates) < 2 or not 0.0 < rates[1] < rates[0]:
-            return ()
-        with np.errstate(all="ignore"):
-            base = float(np.exp(np.log(rates[0] / rates[1]) * own.rope.head_dim / 2))
-        return (rounded_off(base),) if 0.0 < base < 1e30 else ()
-
-    def stretch(self, use: Use) -> tuple[float, ...]:
-        """By how much the fastest pair is slowed."""
-        rates = self._rates(use)
-        if rates is None or not len(rates) or not 1e-6 < rates[0] < 0.99:
-            return ()
-        return (rounded_off(float(1.0 / rates[0])),)
-
-    def widths(self, use: Use) -> tuple[int, ...]:
-        """How many channels may turn."""
-        own = parts(use.record)
-        if own is None:
-            return ()
-        if self.record is not None:
-            return (self.record.rope.head_dim,)
-        if self.seen is not None and self.seen.width is not None:
-            return (self.seen.width,)
-        shares = {own.dim // 4, own.dim // 2, 3 * own.dim // 4, own.rope.head_dim // 2}
-        return tuple(sorted(width for width in shares if width >= 2 and width % 2 == 0))
-
-    def values(self, use: Use, name: str) -> tuple[Any, ...]:
-        """What a field of the scaling may be: as the other config says, or what is in use."""
-        own, scaling = parts(use.record), None
-        if own is None or own.rope.scaling is None:
-            return ()
-        if self.record is not None:
-            scaling = self.record.rope.scaling
-            return (getattr(scaling, name),) if type(scaling) is type(own.rope.scaling) else ()
-        if self.target is not None:
-            return ()
-        usual: dict[str, tuple[Any, ...]] = {
-            "factor": (*FACTORS, *self.stretch(use)),
-            "original": LENGTHS,
-            "length": LENGTHS,
-            "truncate": (True, False),
-            "low": (1.0,),
-            "high": (1.0, 4.0),
-            "beta_fast": (32.0,),
-            "beta_slow": (1.0,),
-        }
-        return usual.get(name, ())
-
-    def attention(self, use: Use) -> tuple[float, ...]:
-        """The attention factor that is seen."""
-        if self.record is not None:
-            return (self.record.rope.attention_factor,)
-        found = None if self.seen is None else self.seen.factor()
-        return () if found is None or not 0.0 < found < 1e6 else (rounded_off(found),)
-
-    def _rates(self, use: Use) -> np.ndarray | None:
-        if self.seen is None:
-            return None
-        return self.seen.rates_of(use)
+#: Characters of a record in a sentence.
+LONGEST = 160
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """One way to get it wrong. `sentence` and `fix` may name the words of a change in braces.
+class Finding:
+    """A mistake by its name, in one sentence, with what to do. where: in which layers; "" for all."""
 
-    running: whether only running code can make it, since no config can say it.
+    name: str
+    sentence: str
+    fix: str
+    where: str = ""
+
+    def lines(self) -> list[str]:
+        where = f" ({self.where})" if self.where else ""
+        return [f"mistake: {self.name}{where}", self.sentence, f"What to do: {self.fix}"]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True)
+class Mistake(Generic[Subject]):
+    """One way to get a subject wrong: how code uses a rotation or a bias, a recipe for a table, the layers of a model.
+
+    sentence, fix: what is wrong, and what to do; words of the change may stand in them in braces.
+    change: yields every wrong subject that the mistake makes of a right one, with its words. It may read numbers off
+    the evidence. A subject that is None, unchanged or already tried is skipped, so a change need not test for these.
+    only_in: "configs" or "code", where the other cannot make the mistake.
+    alone: whether it is never tried beside another mistake, because it would explain almost anything.
+    topic: two mistakes of one topic are never tried together; its name, if left out.
     """
 
     name: str
     sentence: str
     fix: str
-    change: Callable[[Use, Hints], Changed]
-    running: bool = False
+    change: Change[Subject]
+    only_in: Literal["configs", "code"] | None = None
+    alone: bool = False
+    topic: str = ""
+
+    def goes_with(self, other: Mistake[Subject]) -> bool:
+        """Whether the two can be made at once and explain something together."""
+        return not (self.alone or other.alone) and (self.topic or self.name) != (other.topic or other.name)
+
+    def finding(self, words: Words, where: str = "") -> Finding:
+        """The mistake with these words in its sentences."""
+        short = {name: _Shortened(repr(value)) if is_dataclass(value) else value for name, value in words.items()}
+        return Finding(self.name, self.sentence.format(**short), self.fix.format(**short), where)
 
 
-def with_rope(use: Use, **fields: Any) -> Use | None:
-    """The use with other fields of its RoPE; None where there is none, or where the constructor refuses them."""
-    own = parts(use.record)
-    if own is None:
-        return None
+class _Shortened(str):
+    """A record as text, cut to what a sentence can hold; without quotes in `{name!r}`."""
+
+    def __repr__(self) -> str:
+        return str(self) if len(self) <= LONGEST else f"{self[:LONGEST]}...)"
+
+
+def setting(**values: Any) -> Change[Any]:
+    """The change that gives these fields other values, where all still have their defaults."""
+
+    def change(subject: Any, evidence: Any) -> Iterator[tuple[Any, Words]]:
+        yield from_defaults(subject, **values), values
+
+    return change
+
+
+def from_defaults(record: Record, /, **values: Any) -> Record | None:
+    """The record with these values, None where one of the fields no longer has its default."""
+    defaults = {field.name: field.default for field in fields(record)}  # type: ignore[arg-type]
+    untouched = all(getattr(record, name) == defaults[name] for name in values)
+    return replace(record, **values) if untouched else None  # type: ignore[type-var]
+
+
+def with_fields(record: Record, /, **values: Any) -> Record | None:
+    """The record with other values, None where its constructor refuses them."""
     try:
-        record = own._replace(rope=replace(own.rope, **fields)).whole()
+        return replace(record, **values)  # type: ignore[type-var]
     except (ValueError, TypeError):
         return None
-    return replace(use, record=record)
 
 
-def with_scaling(use: Use, **fields: Any) -> Use | None:
-    """The use with other fields of its scaling."""
-    own = parts(use.record)
-    if own is None or own.rope.scaling is None:
-        return None
-    try:
-        return with_rope(use, scaling=replace(own.rope.scaling, **fields))
-    except (ValueError, TypeError):
-        return None
+def fewest_digits(number: float) -> float:
+    """The number with the fewest digits that is as good as one that was read off values.
+
+    >>> fewest_digits(499_999.2), fewest_digits(0.12345678)
+    (500000.0, 0.12346)
+    """
+    for digits in range(1, 7):
+        short = float(f"{number:.{digits}g}")
+        if abs(short - number) <= 3e-5 * abs(number):
+            return short
+    return number

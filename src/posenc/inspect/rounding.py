@@ -1,8 +1,13 @@
-"""Numbers as a 16-bit type holds them, where NumPy has no such type."""
+"""Numbers as a 16-bit type holds them, bfloat16 too, which NumPy does not have."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+
+#: The 16-bit types.
+NarrowType = Literal["float16", "bfloat16"]
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
@@ -18,3 +23,14 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
     rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     kept = (rounded & np.uint32(0xFFFF0000)).view(np.float32)
     return np.where(np.isfinite(single), kept, single)
+
+
+def narrowed(values: np.ndarray, dtype: NarrowType) -> np.ndarray:
+    """The numbers rounded to a 16-bit type, as float64 again; those too large for float16 become infinite.
+
+    >>> narrowed(np.array([257.0, 1000.0]), "bfloat16").tolist(), narrowed(np.array([2049.0]), "float16").tolist()
+    ([256.0, 1000.0], [2048.0])
+    """
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float16) if dtype == "float16" else to_bfloat16(values.astype(np.float32))
+    return narrow.astype(np.float64)

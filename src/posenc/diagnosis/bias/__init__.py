@@ -1,1 +1,1 @@
-"""What is observed of a bias of distance, and the mistakes that change it; the search is one folder up."""
+"""How code uses a bias of distance, what is observed of it, and its mistakes; rotations live in `rotation`."""

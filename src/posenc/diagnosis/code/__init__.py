@@ -1,1 +1,1 @@
-"""A user's own function or module: how it is called, what it computes, and which mistake it makes; printing lives in `cli`."""
+"""A user's own function or module: how to call it, and which mistake it makes; the command line lives in `cli`."""

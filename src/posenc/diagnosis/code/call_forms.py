@@ -1,16 +1,29 @@
-"""The documented forms, a function each: how to call, and how to read what comes back as numbers for positions."""
+"""The documented forms, a function each: how to call code, and how to read what comes back as numbers for positions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.caller import PLACES, REACHES, Caller, Probe, UnfitError, dtype_of
+from posenc.diagnosis.code.caller import Caller, UnsupportedFormError
+from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.recipe_changes import Observed
-from posenc.diagnosis.code.table_diagnosis import Finding
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import NamedArray
+
+#: Near ones one by one, then those around which tables end and narrow types lose whole numbers, then far ones.
+POSITIONS = (
+    *range(41), 50, 63, 64, 65, 99, 100, 127, 128, 129, 199, 200, 255, 256, 257, 259, 300, 499, 500, 511, 512, 513, 999,
+    1000, 1023, 1024, 1025, 1999, 2000, 2047, 2048, 2049, 2051, 2052, 2999, 4095, 4097, 4999, 5000, 8191, 8193, 65_537,
+    100_003,
+)  # fmt: skip
+#: How far to ask, the farthest first: a table may end earlier. The longest length that is asked for is the second.
+REACHES = (1_000_000, 3_000, 600, 128, 32)
+#: Batch and length where they must be equal to see that they are mixed up.
+SQUARE = 24
 
 _AXES = Finding("axes swapped", "The table is (width, length).", "Return (length, width): one row for each position.")
 _BATCH = Finding(
@@ -19,216 +32,226 @@ _BATCH = Finding(
     "With batch first, x is (batch, length, width): take x.size(1), and give the table a leading axis of 1.",
 )
 _KEYS = Finding(
-    "keys turned otherwise",
-    "Queries and keys at one position are turned differently.",
-    "Turn both the same way: the score then depends on the difference of positions alone.",
+    "keys rotated otherwise",
+    "Queries and keys at one position are rotated differently.",
+    "Rotate both the same way: the score then depends on the difference of positions alone.",
 )
 
 
-def table(caller: Caller) -> Probe:
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """The numbers that code gave, and what was noticed on the way. form: how it was called.   layout: of vectors."""
+
+    observed: ObservedValues
+    form: str = ""
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    layout: str | None = None
+
+
+def by_length(caller: Caller) -> Probe:
     """f(length, dim): a row, or a rotation matrix, for each position from 0."""
 
     def ask(length: int) -> Probe:
-        values = caller(length=length)
-        flat = values.reshape([size for size in values.shape if size != 1])
-        if flat.ndim == 2 and flat.shape[1] == length and flat.shape[0] != length:
-            return _found(caller, np.arange(length), flat.T, length=length, findings=(_AXES,))
-        return _found(caller, np.arange(length), flat, length=length)
+        table, dtype = caller(length=length)
+        table = _without_ones(table)
+        swapped = table.ndim == 2 and table.shape[1] == length and table.shape[0] != length
+        probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype), length)
+        return replace(probe, findings=(_AXES,)) if swapped else probe
 
-    return _reaching(ask, lengths=True)
+    return _as_far_as_possible(ask, REACHES[1:])
 
 
-def rows(caller: Caller) -> Probe:
+def by_positions(caller: Caller) -> Probe:
     """f(positions, dim): a row, or a rotation matrix, for each of the positions."""
 
     def ask(reach: int) -> Probe:
-        places = _places(reach)
-        error: Exception = UnfitError("")
+        positions = _positions(reach)
+        first_error: Exception = UnsupportedFormError("")
         for shape in ((-1,), (-1, 1), (1, -1)):
             try:
-                values = caller(positions=places.reshape(shape))
-                return _found(caller, places, values.reshape([size for size in values.shape if size != 1]))
-            except Exception as failed:
-                error = failed if not str(error) else error
-        raise error
+                table, dtype = caller(positions=positions.reshape(shape))
+                return _probe(caller, positions, NamedArray(_without_ones(table), dtype))
+            except Exception as error:
+                first_error = first_error if str(first_error) else error
+        raise first_error
 
-    return _reaching(ask)
+    return _as_far_as_possible(ask)
 
 
-def one_row(caller: Caller) -> Probe:
+def by_position(caller: Caller) -> Probe:
     """f(position, dim): the row, or the rotation matrix, of one position."""
 
     def ask(reach: int) -> Probe:
-        places = _places(reach)
-        values = np.stack([np.squeeze(caller(position=int(place))) for place in places])
-        return _found(caller, places, values)
+        positions = _positions(reach)
+        return _probe(caller, positions, _stacked([caller(position=int(position)) for position in positions]))
 
-    return _reaching(ask)
+    return _as_far_as_possible(ask)
 
 
-def one_number(caller: Caller) -> Probe:
+def by_channel(caller: Caller) -> Probe:
     """f(position, i, dim): one number of the table."""
 
     def ask(reach: int) -> Probe:
-        places = _places(reach)
-        values = [[caller(position=int(p), index=c) for c in range(caller.dim)] for p in places]
-        if any(value.size != 1 for row in values for value in row):
-            raise UnfitError("it returned more than one number for a position and a channel")
-        return _found(caller, places, np.array(values, dtype=np.float64).reshape(len(places), caller.dim))
+        positions, channels = _positions(reach), range(caller.dim)
+        answers = [caller(position=int(position), index=channel) for position in positions for channel in channels]
+        if any(answer.values.size != 1 for answer in answers):
+            raise UnsupportedFormError("it returned more than one number for a position and a channel")
+        numbers, dtype = _stacked(answers)
+        return _probe(caller, positions, NamedArray(numbers.reshape(len(positions), caller.dim), dtype))
 
-    return _reaching(ask)
+    return _as_far_as_possible(ask)
 
 
-def vectors(caller: Caller) -> Probe:
+def of_vectors(caller: Caller) -> Probe:
     """f(x), f(x, positions) and their like: vectors in, vectors with their positions out."""
-
     unmoved: list[Probe] = []
 
     def ask(reach: int) -> Probe:
-        error: Exception | None = None
+        first_error: Exception | None = None
         for shape in _shapes(caller, reach):
             try:
-                found = _through(caller, shape)
-            except Exception as failed:
-                error = error or failed
+                probe = _of_shape(caller, shape)
+            except Exception as error:
+                first_error = first_error or error
                 continue
-            if _moves(found):
-                return found
-            unmoved.append(found)
-        raise error or UnfitError("it gives every position the same values")
+            if np.ptp(probe.observed.values, axis=0).max() > 0:
+                return probe
+            unmoved.append(probe)
+        raise first_error or UnsupportedFormError("it gives every position the same values")
 
     try:
-        found = _reaching(ask, lengths=not _placed(caller))
+        probe = _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
     except Exception:
         square = _square(caller)
         if square is None and not unmoved:
             raise
         return square or unmoved[0]
-    return (_square(caller) or found) if found.layout == "no batch" and found.observed.door == "adds" else found
+    return (_square(caller) or probe) if probe.layout == "no batch" and probe.observed.door == "adds" else probe
 
 
+#: How to call each form, by the roles of its arguments beside width and base.
+FORMS: Mapping[frozenset[str], Callable[[Caller], Probe]] = {
+    frozenset({"length"}): by_length,
+    frozenset({"positions"}): by_positions,
+    frozenset({"position"}): by_position,
+    frozenset({"position", "index"}): by_channel,
+}
+
+
+def observe(caller: Caller) -> Probe:
+    """The numbers of a function in the form that it is called in."""
+    return FORMS.get(frozenset(caller.call.form) - {"dim", "base"}, of_vectors)(caller)
+
+
+#: Sizes of x, its axis of positions, and what that layout is called.
 Shape = tuple[tuple[int, ...], int, str]
 
 
 def _shapes(caller: Caller, reach: int) -> Iterator[Shape]:
-    """Shapes of x to try, each with its axis of positions and what that layout is called."""
-    count, dim = len(_places(reach)) if _placed(caller) else min(reach, 3_000), caller.dim
-    yield (3, count, dim), 1, "batch first"
-    yield (count, 3, dim), 0, "sequence first"
-    yield (count, dim), 0, "no batch"
-    yield (2, 3, count, dim), 2, "bhtd"
-    yield (2, count, 3, dim), 1, "bthd"
+    count = len(_positions(reach)) if _takes_positions(caller) else min(reach, REACHES[1])
+    yield (3, count, caller.dim), 1, "batch first"
+    yield (count, 3, caller.dim), 0, "sequence first"
+    yield (count, caller.dim), 0, "no batch"
+    yield (2, 3, count, caller.dim), 2, "bhtd"
+    yield (2, count, 3, caller.dim), 1, "bthd"
 
 
-def _through(caller: Caller, shape: Shape) -> Probe:
+def _of_shape(caller: Caller, shape: Shape) -> Probe:
     """What zeros become, if that is anything; else what the unit vectors become."""
     sizes, axis, layout = shape
-    count = sizes[axis]
-    places = _places(10**9)[:count] if _placed(caller) else np.arange(count)
+    count, dim = sizes[axis], sizes[-1]
+    positions = _positions()[:count] if _takes_positions(caller) else np.arange(count)
     if "position" in caller.call.form:
-        return _turned_singly(caller, places)
+        return _one_vector_at_a_time(caller, positions)
 
-    def give(x: np.ndarray) -> list[np.ndarray]:
-        values: dict[str, Any] = {"x": x, "k": x, "positions": places}
-        out = caller.both(**{role: values[role] for role in caller.call.form if role in values})
-        if out[0].shape != x.shape:
-            raise UnfitError(f"it returned shape {out[0].shape} for vectors of shape {x.shape}")
-        return [np.moveaxis(each, axis, -2).reshape(-1, count, sizes[-1]) for each in out]
+    def give(x: np.ndarray) -> list[NamedArray]:
+        """The result for queries, and for keys where there are any: the row of each position, (n, dim)."""
+        values: dict[str, Any] = {"x": x, "k": x, "positions": positions}
+        results = caller.results(**{role: values[role] for role in caller.call.form if role in values})
+        if results[0].values.shape != x.shape:
+            raise UnsupportedFormError(f"it returned shape {results[0].values.shape} for vectors of shape {x.shape}")
+        return [NamedArray(np.moveaxis(one, axis, -2).reshape(-1, count, dim)[0], dtype) for one, dtype in results]
 
-    length = 0 if _placed(caller) else count
-    zero = give(np.zeros(sizes))
-    if np.abs(zero[0]).max() > 0:
-        return _found(caller, places, zero[0][0], length=length, layout=layout)
-    columns = [[each[0] for each in give(np.broadcast_to(unit, sizes).copy())] for unit in np.eye(sizes[-1])]
-    query, key = (np.stack([column[side] for column in columns], -1) for side in (0, -1))
-    _linear(give, query, sizes)
-    findings = (_KEYS,) if not np.allclose(query, key, atol=1e-4) else ()
-    return _found(caller, places, query, length=length, findings=findings, layout=layout)
+    length = 0 if _takes_positions(caller) else count
+    zero = give(np.zeros(sizes))[0]
+    if np.abs(zero.values).max() > 0:
+        return replace(_probe(caller, positions, zero, length), layout=layout)
+    columns = [give(np.broadcast_to(unit, sizes).copy()) for unit in np.eye(dim)]
+    query, key = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
+    x = np.random.default_rng(0).normal(size=dim)
+    of_x = give(np.broadcast_to(x, sizes).copy())[0].values
+    if not np.allclose(of_x, query.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
+        raise UnsupportedFormError("what it does to a vector is not linear: neither an addition nor a rotation")
+    findings = () if np.allclose(query.values, key.values, atol=1e-4) else (_KEYS,)
+    return replace(_probe(caller, positions, query, length), layout=layout, findings=findings)
 
 
-def _turned_singly(caller: Caller, places: np.ndarray) -> Probe:
+def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
     """f(x, position): one vector at one position."""
-    unit = np.eye(caller.dim)
-    zero = np.stack([np.squeeze(caller(x=np.zeros(caller.dim), position=int(place))) for place in places])
-    if np.abs(zero).max() > 0:
-        return _found(caller, places, zero)
-    values = [np.stack([np.squeeze(caller(x=row, position=int(place))) for row in unit], -1) for place in places]
-    return _found(caller, places, np.stack(values))
 
+    def give(x: np.ndarray) -> NamedArray:
+        return _stacked([caller(x=x, position=int(position)) for position in positions])
 
-def _linear(give: Callable[[np.ndarray], list[np.ndarray]], matrices: np.ndarray, sizes: tuple[int, ...]) -> None:
-    x = np.random.default_rng(0).normal(size=sizes[-1])
-    turned = give(np.broadcast_to(x, sizes).copy())[0][0]
-    if not np.allclose(turned, matrices @ x, atol=1e-3 * (1 + np.abs(x).max())):
-        raise UnfitError("what it does to a vector is not linear: neither an addition nor a rotation")
+    zero = give(np.zeros(caller.dim))
+    if np.abs(zero.values).max() > 0:
+        return _probe(caller, positions, zero)
+    return _probe(caller, positions, _stacked([give(unit) for unit in np.eye(caller.dim)], -1))
 
 
 def _square(caller: Caller) -> Probe | None:
-    """Where batch and length must be equal, they have been mixed up."""
+    """What x of as many sequences as tokens gives, where only such x is taken: batch and length have been mixed up."""
     if set(caller.call.form) != {"x"}:
         return None
     try:
-        values = caller(x=np.zeros((24, 24, caller.dim)))
+        values, dtype = caller(x=np.zeros((SQUARE, SQUARE, caller.dim)))
     except Exception:
         return None
-    if values.shape != (24, 24, caller.dim) or not np.abs(values).max() > 0:
+    if values.shape != (SQUARE, SQUARE, caller.dim) or not np.abs(values).max() > 0:
         return None
     row = values[0] if np.ptp(values, axis=1).max() > 0 else values[:, 0]
-    return _found(caller, np.arange(24), row, length=24, findings=(_BATCH,))
+    return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype), SQUARE), findings=(_BATCH,))
 
 
-def _placed(caller: Caller) -> bool:
+def _takes_positions(caller: Caller) -> bool:
     """Whether positions are given, rather than counted from 0."""
-    return "positions" in caller.call.form or "position" in caller.call.form
+    return bool({"positions", "position"} & set(caller.call.form))
 
 
-def _moves(found: Probe) -> bool:
-    """Whether the values differ from one position to another."""
-    return bool(np.ptp(found.observed.values, axis=0).max() > 0)
-
-
-def _reaching(ask: Callable[[int], Probe], lengths: bool = False) -> Probe:
-    """Ask as far as possible; where that fails, less far, and tell."""
-    failed: BaseException | None = None
-    for reach in REACHES[1 if lengths else 0 :]:
+def _as_far_as_possible(ask: Callable[[int], Probe], reaches: tuple[int, ...] = REACHES) -> Probe:
+    """Ask as far as possible; where that fails, less far, with a note."""
+    first_error: Exception | None = None
+    for reach in reaches:
         try:
-            found = ask(reach)
+            probe = ask(reach)
         except Exception as error:
-            failed = failed or error
+            first_error = first_error or error
             continue
-        if failed is None:
-            return found
-        note = (
-            f"Beyond position {reach - 1} it refuses: {type(failed).__name__}."
-            if not isinstance(failed, UnfitError)
-            else ""
-        )
-        return Probe(
-            found.observed, found.form, tuple(filter(None, (*found.notes, note))), found.findings, found.layout
-        )
-    raise failed or UnfitError("")
+        if first_error is None or isinstance(first_error, UnsupportedFormError):
+            return probe
+        note = f"Beyond position {reach - 1} it refuses: {type(first_error).__name__}."
+        return replace(probe, notes=(*probe.notes, note))
+    raise first_error or UnsupportedFormError("")
 
 
-def _places(reach: int) -> np.ndarray:
-    return np.array([place for place in PLACES if place < reach], dtype=np.int64)
+def _positions(reach: int = REACHES[0]) -> np.ndarray:
+    return np.array([position for position in POSITIONS if position < reach], dtype=np.int64)
 
 
-def _found(
-    caller: Caller,
-    places: np.ndarray,
-    values: np.ndarray,
-    *,
-    length: int = 0,
-    findings: tuple[Finding, ...] = (),
-    layout: str = "",
-) -> Probe:
-    """The numbers at the places that are compared; refuses what is neither a table nor rotations."""
+def _without_ones(array: np.ndarray) -> np.ndarray:
+    return array.reshape([size for size in array.shape if size != 1])
+
+
+def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
+    return NamedArray(np.stack([np.squeeze(answer.values) for answer in answers], axis), answers[0].dtype)
+
+
+def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray, length: int = 0) -> Probe:
+    """The numbers at the positions that are compared; an error for what is neither a table nor rotations."""
+    values, dtype = answer
     dim = caller.dim if "dim" in caller.call.form or values.ndim < 2 else values.shape[-1]
-    if values.shape not in ((len(places), dim), (len(places), dim, dim)):
-        raise UnfitError(f"it returned shape {values.shape} for {len(places)} positions and width {dim}")
-    keep = np.isin(places, PLACES)
+    if values.shape not in ((len(positions), dim), (len(positions), dim, dim)):
+        raise UnsupportedFormError(f"it returned shape {values.shape} for {len(positions)} positions and width {dim}")
+    kept = np.isin(positions, POSITIONS)
     door: Door = "adds" if values.ndim == 2 else "rotates"
-    observed = Observed(
-        door, places[keep].astype(np.float64), np.asarray(values)[keep].astype(np.float64), dtype_of(values), length
-    )
-    return Probe(observed, "", (), findings, layout)
+    return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))

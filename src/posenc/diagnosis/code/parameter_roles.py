@@ -106,8 +106,8 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             if required:
                 raise ValueError(
-                    f"target must be a class whose arguments are known by name; {kind.__name__} asks for {name!r}. Give it a default, or "
-                    "write a function without arguments to spare."
+                    f"target must be a class whose arguments are known by name; {kind.__name__} asks for {name!r}. "
+                    "Give it a default, or write a function without arguments to spare."
                 )
     return given
 

@@ -1,4 +1,4 @@
-"""Call what a student wrote in every documented form, and take down the numbers it gives."""
+"""Call a user's code in every documented form, and take down the numbers that it gives."""
 
 from __future__ import annotations
 
@@ -7,58 +7,49 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from posenc.diagnosis.code import call_forms
-from posenc.diagnosis.code.caller import Caller, Function, Probe, UnfitError
+from posenc.diagnosis.code.call_forms import Probe, observe
+from posenc.diagnosis.code.caller import Caller, Function, UnsupportedFormError
 from posenc.diagnosis.code.parameter_roles import calls, construction, parameters
-from posenc.diagnosis.code.user_file import fault, quiet
-
-TAKES = {
-    frozenset({"length"}): call_forms.table,
-    frozenset({"positions"}): call_forms.rows,
-    frozenset({"position"}): call_forms.one_row,
-    frozenset({"position", "index"}): call_forms.one_number,
-}
+from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 
 
-def probe(target: Any, dim: int, base: float, file: str) -> Probe:
-    """Find a documented form that works; ValueError in one line where none does."""
-    function, about = _function(target, dim, base, file)
-    first = ""
+def probe(target: Any, dim: int, base: float) -> Probe:
+    """The numbers in the first documented form that works; ValueError in one line where none does."""
+    file = source_file(target)
+    function, name = _function(target, dim, base, file)
+    first_error = ""
     for call in calls(function):
         for library in _libraries(function):
             try:
                 with quiet():
-                    return replace(
-                        _observed(Caller(function, call, library, dim, base)),
-                        form=f"{about}({', '.join(name for name, _ in call.roles)})",
-                    )
+                    found = observe(Caller(function, call, library, dim, base))
+                return replace(found, form=f"{name}({', '.join(argument for argument, _ in call.roles)})")
             except KeyboardInterrupt:
                 raise
-            except UnfitError as error:
-                first = first or str(error)
+            except UnsupportedFormError as error:
+                first_error = first_error or str(error)
             except BaseException as error:
-                first = first or fault(error, file)
+                first_error = first_error or error_line(error, file)
     raise ValueError(
-        f"target must be callable in a documented form; got {about}({', '.join(parameters(function))}){f': {first}' if first else ''}. "
-        "See `posenc check --help` for the forms."
+        f"target must be callable in a documented form; got {name}({', '.join(parameters(function))})"
+        f"{f': {first_error}' if first_error else ''}. See `posenc check --help` for the forms."
     )
 
 
 def _function(target: Any, dim: int, base: float, file: str) -> tuple[Function, str]:
-    """Something to call, and how to speak of it: a class is made first."""
+    """Something to call, and its name: a class is made first."""
     name = getattr(target, "__name__", type(target).__name__)
     if isinstance(target, type):
-        given = construction(target, {"dim": dim, "length": 4096, "dropout": 0.0, "base": base, "heads": 1})
+        arguments = construction(target, {"dim": dim, "length": 4096, "dropout": 0.0, "base": base, "heads": 1})
         try:
             with quiet():
-                target = target(**given)
+                target = target(**arguments)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise ValueError(
-                f"{fault(error, file)}, when making {name}({', '.join(f'{k}={v}' for k, v in given.items())}). Mend it first."
-            ) from None
-        name = f"{name}({', '.join(given)})"
+            shown = ", ".join(f"{key}={value}" for key, value in arguments.items())
+            raise ValueError(f"{error_line(error, file)}, when making {name}({shown}). Mend it first.") from None
+        name = f"{name}({', '.join(arguments)})"
     if hasattr(target, "eval") and hasattr(target, "forward"):
         target.eval()  # dropout off
     forward = getattr(target, "forward", None)
@@ -77,11 +68,7 @@ def _libraries(function: Function) -> Iterator[str]:
         yield "numpy"
         return
     own_call = vars(type(function)).get("__call__")
-    places = (function, getattr(function, "__func__", None), own_call)
-    own = [value for place in places for value in getattr(place, "__globals__", {}).values()]
-    uses = any(value is torch or str(getattr(value, "__module__", "")).startswith("torch") for value in own)
+    functions = (function, getattr(function, "__func__", None), own_call)
+    names = [value for one in functions for value in getattr(one, "__globals__", {}).values()]
+    uses = any(value is torch or str(getattr(value, "__module__", "")).startswith("torch") for value in names)
     yield from ("torch", "numpy") if uses else ("numpy", "torch")
-
-
-def _observed(caller: Caller) -> Probe:
-    return TAKES.get(frozenset(caller.call.form) - {"dim", "base"}, call_forms.vectors)(caller)

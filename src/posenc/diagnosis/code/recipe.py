@@ -1,7 +1,7 @@
 """How a table or a rotation is computed, in the parameters that are easily got wrong.
 
-A published convention is one recipe, a mistake is a change of a recipe: `diagnose` finds which one gives the numbers
-that were received. Plain float64 throughout: this is a model of a student's own code, not the exact one.
+A published convention is one recipe; a mistake is a change of one. Plain float64 throughout: this models a user's own
+code, not the exact encoding.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Literal
 
 import numpy as np
 
+from posenc.inspect.rounding import NarrowType, narrowed
+
 Door = Literal["adds", "rotates"]
 Order = Literal["adjacent", "halves"]
+Rounded = Literal["positions", "frequencies", "angles"]
 Rule = Callable[[float, np.ndarray, np.ndarray, int], np.ndarray]
 
-#: The rate of a channel from the base, the number of its pair, its own number and the width.
-RATES: Mapping[str, Rule] = {
+#: The frequency of a channel from the base, the number of its pair, its own number and the width.
+FREQUENCY_RULES: Mapping[str, Rule] = {
     "2i/d": lambda base, pair, channel, dim: base ** (-2 * pair / dim),
     "i/(d/2-1)": lambda base, pair, channel, dim: base ** (-pair / (dim // 2 - 1)),
     "i/d": lambda base, pair, channel, dim: base ** (-pair / dim),
@@ -42,109 +45,94 @@ RATES: Mapping[str, Rule] = {
 class Recipe:
     """Everything that decides one number of a table, or of a rotation.
 
-    frequencies: which pair's rate a channel takes, c//2 ("adjacent") or c mod d/2 ("halves").
-    pairs: which channels belong together, in the same words: sine beside cosine, or partners of a rotation.
-    waves: of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
-    signs: of the two channels of a pair: of their waves (adds), or of what the partner gives (rotates).
-    turns: what every angle is multiplied by.   fixed: the width in the exponent when it is not the real one, else 0.
-    limit and beyond: where a table ends, and what it silently does there.   rounded: what is rounded, to which type.
+    rule: of the frequencies.   frequency_order: which pair's frequency a channel takes, c//2 ("adjacent") or c mod d/2
+    ("halves").   pair_order: which channels belong together, in the same words: sine beside cosine, or the two of a
+    rotation.   functions: of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
+    signs: of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
+    angle_factor: multiplies every angle.   start: added to positions.   fixed_width: in the exponent, if another.
+    in_reverse: frequencies stand in reverse order.   overwritten: the second line reads what the first has written.
+    own_partner: a channel takes itself for its partner.   table_length, beyond: where a table ends, and what it does
+    there.   rounded, dtype: what is rounded to that type.   whole: whether values are cut to whole numbers.
     """
 
     door: Door
     base: float = 10_000.0
-    rate: str = "2i/d"
-    frequencies: Order = "adjacent"
-    pairs: Order = "adjacent"
-    waves: tuple[str, str] = ("sine", "cosine")
+    rule: str = "2i/d"
+    frequency_order: Order = "adjacent"
+    pair_order: Order = "adjacent"
+    functions: tuple[str, str] = ("sine", "cosine")
     signs: tuple[float, float] = (1.0, 1.0)
-    turns: float = 1.0
+    angle_factor: float = 1.0
     start: int = 0
     scale: float = 1.0
-    fixed: int = 0
-    backwards: bool = False
-    in_place: bool = False
-    alone: bool = False
-    limit: int = 0
-    beyond: str = ""
-    rounded: tuple[str, ...] = ()
-    to: str = ""
+    fixed_width: int = 0
+    in_reverse: bool = False
+    overwritten: bool = False
+    own_partner: bool = False
+    table_length: int = 0
+    beyond: Literal["", "stay", "repeat", "zero"] = ""
+    rounded: tuple[Rounded, ...] = ()
+    dtype: NarrowType = "bfloat16"
     whole: bool = False
 
+    def frequencies(self, dim: int) -> np.ndarray:
+        """Radians a step of every channel; shape (dim,)."""
+        channel = np.arange(dim, dtype=np.float64)
+        half = (dim + 1) // 2
+        pair = channel // 2 if self.frequency_order == "adjacent" else channel % half
+        if self.in_reverse:
+            pair = half - 1 - pair
+        frequencies = FREQUENCY_RULES[self.rule](float(self.base), pair, channel, self.fixed_width or dim)
+        return self._rounded("frequencies", frequencies * self.angle_factor)
 
-def rates(recipe: Recipe, dim: int) -> np.ndarray:
-    """Radians a step of every channel; shape (dim,)."""
-    channel = np.arange(dim, dtype=np.float64)
-    half = (dim + 1) // 2
-    pair = channel // 2 if recipe.frequencies == "adjacent" else channel % half
-    if recipe.backwards:
-        pair = half - 1 - pair
-    rate = RATES[recipe.rate](float(recipe.base), pair, channel, recipe.fixed or dim) * recipe.turns
-    return rounded(rate, recipe.to) if "rates" in recipe.rounded else rate
+    def values(self, positions: np.ndarray, dim: int) -> np.ndarray:
+        """The table (n, dim), or the rotations (n, dim, dim), at positions (n,)."""
+        with np.errstate(all="ignore"):
+            used = self._positions(positions)
+            if self.rule == "(p/b)^(2i/d)":
+                used = used ** (2 * (np.arange(dim) // 2) / dim)
+            angles = self._rounded("angles", used * self.frequencies(dim))
+            values = self._table(angles) if self.door == "adds" else self._rotations(angles)
+            if self.beyond == "zero":
+                values[positions >= self.table_length] = 0.0
+            values = values * self.scale
+            return np.trunc(values) if self.whole else values
 
+    def second_of_pair(self, dim: int) -> np.ndarray:
+        """Which channels are the second of their pair; shape (dim,)."""
+        channel = np.arange(dim)
+        return channel % 2 == 1 if self.pair_order == "adjacent" else channel >= (dim + 1) // 2
 
-def evaluate(recipe: Recipe, positions: np.ndarray, dim: int) -> np.ndarray:
-    """The table (n, dim), or the rotations (n, dim, dim), that this recipe gives at positions (n,)."""
-    with np.errstate(all="ignore"):
-        places = _places(recipe, positions)
-        angles = places[:, None] * rates(recipe, dim)
-        if recipe.rate == "(p/b)^(2i/d)":
-            angles = (places[:, None] ** (2 * (np.arange(dim) // 2) / dim)) * rates(recipe, dim)
-        if "angles" in recipe.rounded:
-            angles = rounded(angles, recipe.to)
-        result = _table(recipe, angles) if recipe.door == "adds" else _rotations(recipe, angles)
-        if recipe.beyond == "zero":
-            result = np.where((positions < recipe.limit).reshape((-1,) + (1,) * (result.ndim - 1)), result, 0.0)
-        result = result * recipe.scale
-        return np.trunc(result) if recipe.whole else result
+    def _rounded(self, what: Rounded, values: np.ndarray) -> np.ndarray:
+        return narrowed(values, self.dtype) if what in self.rounded else values
 
+    def _positions(self, positions: np.ndarray) -> np.ndarray:
+        """The positions that are used, (n, 1)."""
+        used = positions.astype(np.float64)[:, None] + self.start
+        if self.beyond == "stay":
+            used = np.minimum(used, self.table_length - 1)
+        if self.beyond == "repeat":
+            used = used % self.table_length
+        return self._rounded("positions", used)
 
-def rounded(values: np.ndarray, to: str) -> np.ndarray:
-    """The values as a narrower type holds them, as float64 again."""
-    if to == "float16":
-        return values.astype(np.float16).astype(np.float64)
-    bits: np.ndarray = values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    bits = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
-    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+    def _functions(self, angles: np.ndarray) -> list[np.ndarray]:
+        return [np.sin(angles) if name == "sine" else np.cos(angles) for name in self.functions]
 
+    def _table(self, angles: np.ndarray) -> np.ndarray:
+        first, second = (sign * part for sign, part in zip(self.signs, self._functions(angles), strict=True))
+        return np.where(self.second_of_pair(angles.shape[-1]), second, first)
 
-def second_of_pair(order: Order, dim: int) -> np.ndarray:
-    """Which channels are the second of their pair; shape (dim,)."""
-    channel = np.arange(dim)
-    return channel % 2 == 1 if order == "adjacent" else channel >= (dim + 1) // 2
-
-
-def _places(recipe: Recipe, positions: np.ndarray) -> np.ndarray:
-    places = positions.astype(np.float64) + recipe.start
-    if recipe.beyond == "clamp":
-        places = np.minimum(places, recipe.limit - 1)
-    if recipe.beyond == "wrap":
-        places = places % recipe.limit
-    return rounded(places, recipe.to) if "positions" in recipe.rounded else places
-
-
-def _wave(name: str, angles: np.ndarray) -> np.ndarray:
-    wave: np.ndarray = np.sin(angles) if name == "sine" else np.cos(angles)
-    return wave
-
-
-def _table(recipe: Recipe, angles: np.ndarray) -> np.ndarray:
-    second = second_of_pair(recipe.pairs, angles.shape[-1])
-    first, other = (sign * _wave(name, angles) for sign, name in zip(recipe.signs, recipe.waves, strict=True))
-    return np.where(second, other, first)
-
-
-def _rotations(recipe: Recipe, angles: np.ndarray) -> np.ndarray:
-    count, dim = angles.shape
-    channel, second = np.arange(dim), second_of_pair(recipe.pairs, dim)
-    step = 1 if recipe.pairs == "adjacent" else dim // 2
-    partner = channel if recipe.alone else np.where(second, channel - step, channel + step)
-    own, across = (_wave(name, angles) for name in recipe.waves)
-    result = np.zeros((count, dim, dim))
-    result[:, channel, channel] = own
-    result[:, channel, partner] += np.where(second, recipe.signs[1], recipe.signs[0]) * across
-    if recipe.in_place:
-        behind = channel[second]
-        result[:, behind] = (
-            own[:, behind, None] * np.eye(dim)[behind] + across[:, behind, None] * result[:, partner[behind]]
-        )
-    return result
+    def _rotations(self, angles: np.ndarray) -> np.ndarray:
+        count, dim = angles.shape
+        channel, second = np.arange(dim), self.second_of_pair(dim)
+        step = 1 if self.pair_order == "adjacent" else dim // 2
+        partner = channel if self.own_partner else np.where(second, channel - step, channel + step)
+        own, across = self._functions(angles)
+        values = np.zeros((count, dim, dim))
+        values[:, channel, channel] = own
+        values[:, channel, partner] += np.where(second, self.signs[1], -self.signs[0]) * across
+        if self.overwritten:
+            last = channel[second]
+            read = across[:, last, None] * values[:, partner[last]]
+            values[:, last] = own[:, last, None] * np.eye(dim)[last] + read
+        return values

@@ -1,158 +1,145 @@
-"""What a mistake is, and the ways in which a recipe is changed by one.
-
-`change` gives the recipe with the mistake in it, or None where it does not apply. Where a number belongs to the mistake
-(another base, a factor), it is first read off the values received.
-"""
+"""How mistakes change a recipe. A number that belongs to a mistake is first read off the values observed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.recipe import Door, Recipe, evaluate, rates, second_of_pair
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.recipe import Recipe
+from posenc.diagnosis.mistake import Change, Words, fewest_digits
+
+Changes = Iterator[tuple[Recipe | None, Words]]
+#: Widths, beside multiples of four, that are written into code in place of the one asked for.
+WIDTHS = (6, 10, 20, 100, 200, 300, 1000)
+#: Rows of tables that end.
+LENGTHS = (16, 32, 64, 100, 128, 200, 256, 500, 512, 1000, 1024, 2000, 2048, 4096, 5000, 8192)
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """What a function gave: a table (n, dim) or rotations (n, dim, dim) at positions (n,), as float64.
-
-    dtype: the name of the type it came in.   length: how many positions it was asked for at once, 0 when one by one.
-    """
-
-    door: Door
-    positions: np.ndarray
-    values: np.ndarray
-    dtype: str = "float64"
-    length: int = 0
-
-    @property
-    def dim(self) -> int:
-        return int(self.values.shape[-1])
+def other_rule(rule: str) -> Change[Recipe]:
+    """Another rule for the frequencies, in place of 2i/d."""
+    return lambda recipe, observed: (
+        [(replace(recipe, rule=rule), {})] if recipe.rule == "2i/d" and observed.dim > 3 else []
+    )
 
 
-Change = Callable[[Recipe, Observed], Recipe | None]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One way to get it wrong. `sentence` and `fix` may name fields of the recipe in braces."""
-
-    name: str
-    sentence: str
-    fix: str
-    change: Change
-    doors: tuple[Door, ...] = ("adds", "rotates")
-
-
-def setting(**fields: Any) -> Change:
-    """The change that sets these fields, whatever was received."""
-    return lambda recipe, observed: replace(recipe, **fields)
-
-
-def other_rate(rule: str) -> Change:
-    """Another rule for the rate, in place of 2i/d."""
-    return lambda recipe, observed: replace(recipe, rate=rule) if recipe.rate == "2i/d" and observed.dim > 3 else None
-
-
-def shifted(by: int) -> Change:
+def shifted(by: int) -> Change[Recipe]:
     """Positions counted from elsewhere."""
-    return lambda recipe, observed: replace(recipe, start=recipe.start + by)
+    return lambda recipe, observed: [(replace(recipe, start=recipe.start + by), {})]
 
 
-def mixed(recipe: Recipe, observed: Observed) -> Recipe:
+def mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
     """Frequencies laid out otherwise than the pairs."""
-    return replace(recipe, frequencies="halves" if recipe.frequencies == "adjacent" else "adjacent")
+    words = {"adjacent": "side by side", "halves": "half a width apart"}
+    order = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
+    changed = replace(recipe, frequency_order=order)  # type: ignore[arg-type]
+    yield changed, {"frequencies": words[order], "pairs": words[recipe.pair_order]}
 
 
-def other_base(recipe: Recipe, observed: Observed) -> Recipe | None:
+def functions_swapped(recipe: Recipe, observed: ObservedValues) -> Changes:
+    yield replace(recipe, functions=recipe.functions[::-1]), {}
+
+
+def negated(function: str) -> Change[Recipe]:
+    """Sines, or cosines, with the opposite sign."""
+
+    def change(recipe: Recipe, observed: ObservedValues) -> Changes:
+        first, second = (-1.0 if name == function else 1.0 for name in recipe.functions)
+        yield replace(recipe, signs=(first, second)), {}
+
+    return change
+
+
+def logarithm(base: float) -> Change[Recipe]:
+    """exp of a logarithm to another base than e."""
+    return lambda recipe, observed: [(replace(recipe, base=recipe.base ** (1 / math.log(base))), {})]
+
+
+def other_base(recipe: Recipe, observed: ObservedValues) -> Changes:
     """The base that the second pair shows."""
-    rate = first_rate(recipe, observed)
-    if rate is None or not 0.0 < rate < math.pi:
-        return None
-    with np.errstate(all="ignore"):
-        base = np.exp(-math.log(rate) / np.float64(_second_exponent(recipe, observed.dim)))
-    return replace(recipe, base=rounded_off(float(base))) if 0.0 < base < 1e30 else None
+    frequency = second_frequency(recipe, observed)
+    if frequency is not None and 0.0 < frequency < math.pi:
+        with np.errstate(all="ignore"):
+            base = np.exp(-math.log(frequency) / np.float64(_second_exponent(recipe, observed.dim)))
+        if 0.0 < base < 1e30:
+            base = fewest_digits(float(base))
+            yield replace(recipe, base=base), {"base": base}
 
 
-def fixed_width(recipe: Recipe, observed: Observed) -> Recipe | None:
+def fixed_width(recipe: Recipe, observed: ObservedValues) -> Changes:
     """The width in the exponent that the second pair shows."""
-    rate = first_rate(recipe, observed)
-    if rate is None or not 0.0 < rate < 1.0 or recipe.rate != "2i/d":
-        return None
-    width = round(-2 * math.log(recipe.base) / math.log(rate))
-    plain = width in (6, 10, 20, 100, 200, 300, 1000) or (width >= 4 and width % 4 == 0 and width <= 8192)
-    return replace(recipe, fixed=width) if plain and width != observed.dim else None
+    frequency = second_frequency(recipe, observed)
+    if frequency is not None and 0.0 < frequency < 1.0 and recipe.rule == "2i/d":
+        width = round(-2 * math.log(recipe.base) / math.log(frequency))
+        likely = width in WIDTHS or (width % 4 == 0 and 4 <= width <= 8192)
+        if likely and width != observed.dim:
+            yield replace(recipe, fixed_width=width), {"width": width}
 
 
-def scaled(recipe: Recipe, observed: Observed) -> Recipe | None:
+def scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
     """The factor that the values show."""
-    expected = evaluate(recipe, observed.positions, observed.dim)
+    expected = recipe.values(observed.positions, observed.dim)
     near = observed.positions < 50
     expected, received = expected[near], observed.values[near]
     size = float((expected * expected).sum())
     factor = float((expected * received).sum()) / size if size else 0.0
-    return (
-        replace(recipe, scale=recipe.scale * rounded_off(factor))
-        if math.isfinite(factor) and abs(factor) > 1e-6
-        else None
-    )
+    if math.isfinite(factor) and abs(factor) > 1e-6:
+        factor = fewest_digits(factor)
+        yield replace(recipe, scale=recipe.scale * factor), {"factor": factor}
 
 
-def turned(recipe: Recipe, observed: Observed) -> Recipe | None:
+def angles_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
     """The factor that the second pair shows."""
-    rate = first_rate(recipe, observed)
-    if rate is None or rate <= 0.0:
-        return None
-    rate_meant = float(rates(recipe, observed.dim)[_second_channel(recipe, observed.dim)])
-    return replace(recipe, turns=rounded_off(rate / rate_meant)) if rate_meant else None
+    frequency = second_frequency(recipe, observed)
+    expected = float(recipe.frequencies(observed.dim)[_second_channel(recipe, observed.dim)])
+    if frequency and expected:
+        factor = fewest_digits(frequency / expected)
+        yield replace(recipe, angle_factor=factor), {"factor": factor}
 
 
-def by_length(less: int) -> Change:
+def by_length(less: int) -> Change[Recipe]:
     """Positions divided by the length, or by one less."""
-    return lambda recipe, observed: (
-        replace(recipe, turns=1.0 / (observed.length - less)) if observed.length > 1 else None
-    )
+
+    def change(recipe: Recipe, observed: ObservedValues) -> Changes:
+        if observed.length > 1:
+            yield replace(recipe, angle_factor=1.0 / (observed.length - less)), {}
+
+    return change
 
 
-def ending(beyond: str, limit: int) -> Change:
-    """A table that ends, and what it then does."""
-    return lambda recipe, observed: (
-        replace(recipe, beyond=beyond, limit=limit) if limit <= observed.positions.max() else None
-    )
+def table_end(beyond: Any) -> Change[Recipe]:
+    """A table that ends at any likely length that the positions pass, and what it then does."""
+
+    def change(recipe: Recipe, observed: ObservedValues) -> Changes:
+        for length in (length for length in LENGTHS if length <= observed.positions.max()):
+            changed = replace(recipe, beyond=beyond, table_length=length)
+            yield changed, {"length": length, "last": length - 1}
+
+    return change
 
 
-def first_rate(recipe: Recipe, observed: Observed) -> float | None:
-    """The rate of the second pair as the values at position 1 show it; None where they do not."""
+def second_frequency(recipe: Recipe, observed: ObservedValues) -> float | None:
+    """The frequency of the second pair as the values at position 1 show it; None where they do not."""
     row = np.flatnonzero(observed.positions == 1)
     if not row.size or observed.dim < 4:
         return None
     channel, values = _second_channel(recipe, observed.dim), observed.values[row[0]]
     value = float(values[channel] if observed.door == "adds" else values[channel, channel])
-    wave = recipe.waves[0]
     if not -1.0 <= value <= 1.0:
         return None
-    return math.asin(value) if wave == "sine" else math.acos(value)
-
-
-def rounded_off(number: float) -> float:
-    """The number with the fewest digits that is as good as this one."""
-    for digits in range(1, 7):
-        short = float(f"{number:.{digits}g}")
-        if abs(short - number) <= 3e-5 * abs(number):
-            return short
-    return number
+    return math.asin(value) if recipe.functions[0] == "sine" else math.acos(value)
 
 
 def _second_channel(recipe: Recipe, dim: int) -> int:
     """The first channel of the pair number 1."""
-    first = np.flatnonzero(~second_of_pair(recipe.pairs, dim))
-    return int(first[1])
+    return int(np.flatnonzero(~recipe.second_of_pair(dim))[1])
 
 
 def _second_exponent(recipe: Recipe, dim: int) -> float:
-    """How often the base divides the rate of the second pair."""
-    return -float(np.log(rates(replace(recipe, base=math.e, turns=1.0), dim)[_second_channel(recipe, dim)]))
+    """How often the base divides the frequency of the second pair."""
+    by_e = replace(recipe, base=math.e, angle_factor=1.0).frequencies(dim)
+    return -float(np.log(by_e[_second_channel(recipe, dim)]))

@@ -1,10 +1,11 @@
-"""The caller's own file: imported because the caller named it, with every error in it told in one line."""
+"""A user's own file: imported because its user named it, with every error in it told in one line."""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -16,38 +17,49 @@ from typing import Any
 
 
 def load(target: str) -> Any:
-    """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr."""
+    """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr.
+
+    Raises ValueError, in one line, for a file that does not run, or a name that it does not have.
+    """
     file, colon, name = target.rpartition(":")
     path = Path(file if colon else target)
     if path.suffix != ".py":
-        raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, say.")
+        raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, for example.")
     if not path.is_file():
         raise ValueError(f"target must name a file that exists; got {str(path)!r}. Check the path.")
     module = _imported(path)
-    own = _names(module)
+    names = _names(module)
     if not colon or not name:
-        raise ValueError(
-            f"target must name something in the file; got {target!r}. Write {path}:{own[0] if own else 'NAME'}."
-        )
+        example = names[0] if names else "NAME"
+        raise ValueError(f"target must name something in the file; got {target!r}. Write {path}:{example}.")
     if not hasattr(module, name):
-        near = difflib.get_close_matches(name, own, n=1)
-        say = f"Did you mean {near[0]}?" if near else f"It has {', '.join(own) or 'no functions or classes'}."
-        raise ValueError(f"target must name something in {path.name}; got {name!r}. {say}")
+        near = difflib.get_close_matches(name, names, n=1)
+        advice = f"Did you mean {near[0]}?" if near else f"It has {', '.join(names) or 'no functions or classes'}."
+        raise ValueError(f"target must name something in {path.name}; got {name!r}. {advice}")
     return getattr(module, name)
 
 
-def fault(error: BaseException, file: str) -> str:
-    """An error that came out of the caller's code: its line there, its kind and what it says."""
+def source_file(target: Any) -> str:
+    """The file that a function, a class or an object's class was written in; "" where that is not known."""
+    kind = target if isinstance(target, type) or inspect.isroutine(target) else type(target)
+    functions = [kind, *vars(kind).values()] if isinstance(kind, type) else [kind]
+    codes = (getattr(inspect.unwrap(function), "__code__", None) for function in functions)
+    return next((code.co_filename for code in codes if code is not None), "")
+
+
+def error_line(error: BaseException, file: str) -> str:
+    """An error that came out of a user's file in one line: its line there, its kind and its message."""
+    name = Path(file).name or "your code"
     if isinstance(error, SyntaxError) and error.filename == file:
-        return f"{Path(file).name}, line {error.lineno}: SyntaxError: {error.msg}"
+        return f"{name}, line {error.lineno}: SyntaxError: {error.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    place = f"{Path(file).name}, line {lines[-1]}" if lines else Path(file).name
+    place = f"{name}, line {lines[-1]}" if lines else name
     return f"{place}: {type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"[:400]
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """While the caller's code runs: its printing goes to stderr, its warnings nowhere, and no cache file is left."""
+    """While a user's code runs: its printing goes to stderr, its warnings nowhere, and no cache file is left."""
     written = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
@@ -75,7 +87,7 @@ def _imported(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise ValueError(f"{fault(error, file)}. Mend the file first: it must run by itself.") from None
+        raise ValueError(f"{error_line(error, file)}. Mend the file first: it must run by itself.") from None
     finally:
         sys.path.remove(str(path.resolve().parent))
         if before is not None:

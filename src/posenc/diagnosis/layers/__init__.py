@@ -1,1 +1,1 @@
-"""Mistakes in which layer does what; mistakes inside one rotation live in `rotation`."""
+"""What each layer does, and mistakes in which does what; mistakes inside one rotation live in `rotation`."""

@@ -1,1 +1,1 @@
-"""What is observed of a rotation (frequencies, tables, rotated vectors, logits), and the mistakes that change it; the search is one folder up."""
+"""How code uses a rotation, what is observed of it, and its mistakes; the search for them is one folder up."""

@@ -2,140 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from posenc.compose import Backward
-from posenc.diagnosis.mistake import Changed, Hints, Mistake, with_rope
-from posenc.diagnosis.rotation.usage import Parts, Use, parts
+from posenc.diagnosis.mistake import Change, Mistake, with_fields
+from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
+from posenc.diagnosis.rotation.usage import RotationUsage
 from posenc.frequencies import Proportional
 
-PAIRINGS = {"adjacent": "halves", "halves": "adjacent"}
+OTHER_PAIRING = {"adjacent": "halves", "halves": "adjacent"}
 
 
-def base(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    for value in hints.bases(use) if own else ():
-        changed = with_rope(use, base=value)
-        if own and changed and value != own.rope.base:
-            yield changed, {"got": value, "meant": own.rope.base}
+def base(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    for value in evidence.bases(usage):
+        yield usage.with_rope(base=value), {"got": value, "meant": usage.rope and usage.rope.base}
 
 
-def exponent(of: str) -> Callable[[Use, Hints], Changed]:
+def exponent(of: str) -> Change[RotationUsage]:
     """Frequencies base^(-2i/d) with another d: the same as another base."""
 
-    def change(use: Use, hints: Hints) -> Changed:
-        own = parts(use.record)
-        if own is None or own.rope.head_dim < 4:
-            return
-        width = own.rope.head_dim
-        power = {"head": width / own.dim, "half": 0.5, "double": 2.0, "ends": width / (width - 2)}[of]
-        if power != 1.0 and hints.target is None:
-            changed = with_rope(use, base=own.rope.base**power)
-            if changed:
-                yield changed, {"dim": own.dim, "width": width}
+    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        if usage.in_head is not None and usage.in_head.rope.head_dim >= 4:
+            rope, dim, _ = usage.in_head
+            width = rope.head_dim
+            power = {"head": width / dim, "half": 0.5, "double": 2.0, "ends": width / (width - 2)}[of]
+            yield usage.with_rope(base=rope.base**power), {"dim": dim, "width": width}
 
     return change
 
 
-def layout(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    changed = with_rope(use, pairing=PAIRINGS[own.rope.pairing]) if own else None
-    if own and changed and own.rope.head_dim > 2:
-        yield changed, {"got": PAIRINGS[own.rope.pairing], "meant": own.rope.pairing}
+def layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    if usage.rope is not None and usage.rope.head_dim > 2:
+        meant = usage.rope.pairing
+        yield usage.with_rope(pairing=OTHER_PAIRING[meant]), {"got": OTHER_PAIRING[meant], "meant": meant}
 
 
-def whole_head(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    if own and own.rope.head_dim < own.dim:
-        changed = with_rope(use, dim=own.dim)
-        if changed:
-            yield (
-                Use(changed.record.encoding) if hasattr(changed.record, "encoding") else changed,
-                {
-                    "got": own.dim,
-                    "meant": own.rope.head_dim,
-                },
-            )
+def whole_head(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    if usage.in_head is not None:
+        rope, dim, _ = usage.in_head
+        yield usage.with_rope(dim=dim), {"got": dim, "meant": rope.head_dim}
 
 
-def share_twice(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    if own and own.rope.head_dim < own.dim:
-        width = int(own.rope.head_dim * own.rope.head_dim / own.dim)
-        changed = with_rope(use, dim=width) if width >= 2 else None
-        if changed:
-            yield changed, {"got": width, "meant": own.rope.head_dim, "dim": own.dim}
+def share_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    if usage.in_head is not None:
+        rope, dim, _ = usage.in_head
+        got = rope.head_dim * rope.head_dim // dim
+        yield usage.with_rope(dim=got), {"got": got, "meant": rope.head_dim, "dim": dim}
 
 
-def width(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    for got in hints.widths(use) if own else ():
-        if own and got != own.rope.head_dim and got <= own.dim - own.start:
-            changed = with_rope(use, dim=got)
-            if changed:
-                yield changed, {"got": got, "meant": own.rope.head_dim, "dim": own.dim}
+def width(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    for got in evidence.rotary_dims(usage):
+        if usage.in_head is not None:
+            rope, dim, _ = usage.in_head
+            yield usage.with_rope(dim=got), {"got": got, "meant": rope.head_dim, "dim": dim}
 
 
-def start(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    if own is None or own.rope.head_dim == own.dim:
+def start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    head = usage.in_head
+    for got in evidence.starts(head) if head is not None else ():
+        yield (
+            usage.with_head(start=got),
+            {"got": got, "meant": head and head.start, "width": head and head.rope.head_dim},
+        )
+
+
+def head_width(usage: RotationUsage, evidence: OtherRotation) -> Changes:
+    head, other = usage.in_head, evidence.in_head
+    if head is not None and other is not None:
+        rope = with_fields(head.rope, dim=head.rope.head_dim * other.dim // head.dim)
+        changed = None if rope is None else usage.with_head(rope=rope, dim=other.dim, start=0)
+        yield changed, {"got": other.dim, "meant": head.dim}
+
+
+def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Some pairs of the frequencies of the whole head, in place of frequencies of the part that rotates."""
+    if usage.in_head is None:
         return
-    asked = {hints.record.start} if hints.record else {0, own.dim - own.rope.head_dim}
-    for got in sorted(asked - {own.start}):
-        if got + own.rope.head_dim <= own.dim:
-            yield Use(own._replace(start=got).whole()), {"got": got, "meant": own.start, "width": own.rope.head_dim}
+    rope, dim, start = usage.in_head
+    own, of_head = "frequencies of its own", "some of the frequencies of the whole head"
+    if rope.head_dim < dim and rope.scaling is None and start == 0:
+        scaling = Proportional(rope.head_dim / dim)
+        yield usage.with_rope(dim=dim, scaling=scaling), {"got": of_head, "meant": own}
+    if isinstance(rope.scaling, Proportional) and rope.scaling.factor == 1.0:
+        rotary_dim = 2 * int(rope.scaling.fraction * rope.head_dim // 2)
+        yield usage.with_rope(dim=rotary_dim, scaling=None), {"got": own, "meant": of_head}
 
 
-def head_width(use: Use, hints: Hints) -> Changed:
-    own, other = parts(use.record), hints.record
-    if own is None or other is None or other.dim == own.dim:
-        return
-    turned = own.rope.head_dim * other.dim // own.dim
-    changed = with_rope(Use(Parts(own.rope, max(own.dim, other.dim), 0).whole()), dim=turned)
-    inner = parts(changed.record) if changed else None
-    if inner:
-        yield Use(inner._replace(dim=other.dim).whole()), {"got": other.dim, "meant": own.dim}
+def backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    inner = usage.record.encoding if isinstance(usage.record, Backward) else Backward(usage.record)
+    yield replace(usage, record=inner), {}
 
 
-def proportional(use: Use, hints: Hints) -> Changed:
-    """Some pairs of the whole ladder, against a ladder of the part that turns."""
-    own = parts(use.record)
-    if own is None:
-        return
-    scaling = own.rope.scaling
-    if own.rope.head_dim < own.dim and scaling is None and own.start == 0:
-        changed = with_rope(Use(own.rope), dim=own.dim, scaling=Proportional(own.rope.head_dim / own.dim))
-        if changed:
-            yield changed, {"got": "the ladder of the whole head", "meant": "a ladder of its own"}
-    if isinstance(scaling, Proportional) and scaling.factor == 1.0:
-        turning = 2 * int(scaling.fraction * own.rope.head_dim // 2)
-        changed = with_rope(use, dim=turning, scaling=None) if turning >= 2 else None
-        if changed:
-            yield changed, {"got": "a ladder of its own", "meant": "the ladder of the whole head"}
-
-
-def other_way(use: Use, hints: Hints) -> Changed:
-    """Between configs alone: running code that does so is found among its uses."""
-    if hints.target is not None:
-        turned = use.record.encoding if isinstance(use.record, Backward) else Backward(use.record)
-        yield replace(use, record=turned), {}
-
-
-_THETA = "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}."
-
-RECORD: tuple[Mistake, ...] = (
-    Mistake("exponent of the head", "The frequencies have the exponent -2i/{dim}, of the whole head, where {width} channels turn.", "Divide by the rotated width: base^(-2i/{width}).", exponent("head"), True),
-    Mistake("exponent i/d", "The exponent is i/d in place of 2i/d: every frequency is the square root of what it should be.", "Use base^(-2i/{width}), where i counts pairs.", exponent("half"), True),
-    Mistake("exponent doubled", "The exponent is 4i/d: i already runs in steps of two, and is doubled once more.", "Use base^(-2i/{width}), where i counts pairs.", exponent("double"), True),
-    Mistake("exponent to the ends", "The exponent is i/(d/2-1), that of tensor2tensor's sinusoids.", "Use base^(-2i/{width}).", exponent("ends"), True),
-    Mistake("base", "The base is {got:g} where {meant:g} is meant.", _THETA, base),
-    Mistake("sign", "Queries and keys turn the other way round.", "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone turns by -position·frequency.", other_way),
-    Mistake("layout", "Channels are paired {got} where {meant} is meant.", "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", layout),
-    Mistake("partial ignored", "The whole head of {got} channels turns where only {meant} do.", "Turn the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", whole_head),
-    Mistake("partial twice", "Only {got} of {dim} channels turn where {meant} are meant: the share is taken twice.", "Take the share of the head once.", share_twice),
-    Mistake("proportional", "The part that turns has {got} where {meant} is meant.", "rope_type 'proportional' is not a partial_rotary_factor of the default type: they divide by different widths.", proportional),
-    Mistake("rotated width", "{got} of {dim} channels turn where {meant} are meant.", "Turn {meant} channels: look at partial_rotary_factor and rotary_dim.", width),
-    Mistake("start", "The {width} channels that turn begin at {got} where {meant} is meant.", "Turn the channels from {meant} on.", start),
-    Mistake("head width", "The head has {got} channels where {meant} is meant.", "Read head_dim where the file has it; it need not be hidden_size / num_attention_heads.", head_width),
+FIELDS: tuple[Mistake[RotationUsage], ...] = (
+    Mistake("exponent of the head",
+            "The frequencies have the exponent -2i/{dim}, of the whole head, where {width} channels rotate.",
+            "Divide by the rotary width: base^(-2i/{width}).", exponent("head"), only_in="code"),
+    Mistake("exponent i/d",
+            "The exponent is i/d in place of 2i/d: every frequency is the square root of what it should be.",
+            "Use base^(-2i/{width}), where i counts pairs.", exponent("half"), only_in="code"),
+    Mistake("exponent doubled", "The exponent is 4i/d: i already runs in steps of two, and is doubled once more.",
+            "Use base^(-2i/{width}), where i counts pairs.", exponent("double"), only_in="code"),
+    Mistake("exponent to the ends", "The exponent is i/(d/2-1), that of tensor2tensor's sinusoids.",
+            "Use base^(-2i/{width}).", exponent("ends"), only_in="code"),
+    Mistake("base", "The base is {got:g} where {meant:g} is meant.",
+            "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}.", base),
+    Mistake("sign", "Queries and keys rotate the other way round.",
+            "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone "
+            "rotates by -position·frequency.", backward, only_in="configs"),
+    Mistake("layout", "Channels are paired {got} where {meant} is meant.",
+            "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", layout),
+    Mistake("partial ignored", "The whole head of {got} channels rotates where only {meant} should.",
+            "Rotate the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", whole_head),
+    Mistake("partial twice", "Only {got} of {dim} channels rotate where {meant} should: the share is taken twice.",
+            "Take the share of the head once.", share_twice),
+    Mistake("proportional", "The part that rotates has {got} where {meant} are meant.",
+            "rope_type 'proportional' is not a partial_rotary_factor of the default type: they divide by different "
+            "widths.", proportional),
+    Mistake("rotated width", "{got} of {dim} channels rotate where {meant} should.",
+            "Rotate {meant} channels: look at partial_rotary_factor and rotary_dim.", width),
+    Mistake("start", "The {width} channels that rotate begin at {got} where {meant} is meant.",
+            "Rotate the channels from {meant} on.", start),
+    Mistake("head width", "The head has {got} channels where {meant} is meant.",
+            "Read head_dim where the file has it; it need not be hidden_size / num_attention_heads.", head_width,
+            only_in="configs"),
 )  # fmt: skip

@@ -1,119 +1,151 @@
-"""Mistakes of running code: signs, waves, positions, types, tables that end, and caches."""
+"""Mistakes of running code alone, which no config can state: signs, positions, types, tables that end, and caches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from posenc.diagnosis.mistake import Changed, Hints, Mistake, with_rope, with_scaling
-from posenc.diagnosis.rotation.usage import Use, parts
+from posenc.diagnosis.mistake import Change, Mistake, from_defaults, setting
+from posenc.diagnosis.rotation.effect import Role
+from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
+from posenc.diagnosis.rotation.usage import RotationUsage, TableEnd
 from posenc.frequencies import DynamicNTK, LongRoPE
 
 
-def setting(**fields: Any) -> Callable[[Use, Hints], Changed]:
-    """The change that sets these fields, where they are still what they should be."""
+def to_role(role: Role, **values: Any) -> Change[RotationUsage]:
+    """The change that treats queries or keys alone so, where these fields of `RoleUsage` still have their defaults."""
 
-    def change(use: Use, hints: Hints) -> Changed:
-        plain = Use(use.record)
-        if all(getattr(use, name) == getattr(plain, name) for name in fields):
-            yield replace(use, **fields), dict(fields)
+    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        changed = from_defaults(getattr(usage, role), **values)
+        yield replace(usage, **{role: changed}) if changed else None, {}
 
     return change
 
 
-def ending(name: str) -> Callable[[Use, Hints], Changed]:
+def to_both(**values: Any) -> Change[RotationUsage]:
+    """The same for queries and keys together."""
+
+    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        query, key = (from_defaults(role, **values) for role in (usage.query, usage.key))
+        yield replace(usage, query=query, key=key) if query and key else None, {}
+
+    return change
+
+
+def table_end(beyond: Literal["repeat", "stay"]) -> Change[RotationUsage]:
     """A table that ends, at any length that the positions pass."""
 
-    def change(use: Use, hints: Hints) -> Changed:
-        for length in hints.seen.lengths() if hints.seen and not (use.repeats or use.holds) else ():
-            fields: dict[str, Any] = {name: length}
-            yield replace(use, **fields), {"length": length}
+    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        for length in evidence.table_lengths():
+            yield from_defaults(usage, table=TableEnd(length, beyond)), {"length": length}
 
     return change
 
 
-def cached_unscaled(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    other = with_rope(Use(use.record), scaling=None)
-    if own and own.rope.scaling is not None and other and use.cached is None:
-        yield replace(use, cached=other.record), {"got": "no scaling", "meant": repr(own.rope.scaling)}
+def cached_unscaled(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    yield _with_cached(usage, usage.with_rope(scaling=None)), {"got": "no scaling", "meant": repr(usage.scaling)}
 
 
-def cached_elsewhere(use: Use, hints: Hints) -> Changed:
+def cached_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Keys of the other list, or of the shorter length."""
-    own = parts(use.record)
-    scaling = own.rope.scaling if own else None
-    if not isinstance(scaling, LongRoPE | DynamicNTK) or use.cached is not None:
-        return
-    lengths = (scaling.original, scaling.original + 1, int(scaling.factor * scaling.original))
-    for length in dict.fromkeys(lengths):
-        other = with_scaling(Use(use.record), length=length)
-        if other and length != scaling.length:
-            yield replace(use, cached=other.record), {"got": f"a length of {length}", "meant": str(scaling.length)}
+    if isinstance(scaling := usage.scaling, LongRoPE | DynamicNTK):
+        for length in (scaling.original, scaling.original + 1, int(scaling.factor * scaling.original)):
+            words = {"got": f"a length of {length}", "meant": str(scaling.length)}
+            yield _with_cached(usage, usage.with_scaling(length=length)), words
 
 
-def lost_root(use: Use, hints: Hints) -> Changed:
-    """Logits without 1/√d, or with that of the rotated width, or with it twice."""
-    own = parts(use.record)
-    if own is None or use.logits != 1.0:
-        return
-    yield replace(use, logits=own.dim**0.5), {"said": f"are not divided by √{own.dim}"}
-    yield replace(use, logits=own.dim**-0.5), {"said": f"are divided by √{own.dim} twice"}
-    if own.rope.head_dim != own.dim:
-        yield (
-            replace(use, logits=(own.dim / own.rope.head_dim) ** 0.5),
-            {"said": f"are divided by √{own.rope.head_dim}, of the part that turns, in place of √{own.dim}"},
-        )
+def _with_cached(usage: RotationUsage, cached: RotationUsage | None) -> RotationUsage | None:
+    """The usage with keys that were rotated by the record of another one."""
+    if cached is None or cached.record == usage.record:
+        return None
+    key = from_defaults(usage.key, record=cached.record)
+    return None if key is None else replace(usage, key=key)
 
 
-def inverted(use: Use, hints: Hints) -> Changed:
+def lost_root(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Logits without 1/√d, or with it twice, or with that of the channels that rotate."""
+    if usage.in_head is not None:
+        rope, dim, _ = usage.in_head
+        part = f"are divided by √{rope.head_dim}, of the part that rotates, in place of √{dim}"
+        for factor, message in (
+            (dim**0.5, f"are not divided by √{dim}"),
+            (dim**-0.5, f"are divided by √{dim} twice"),
+            ((dim / rope.head_dim) ** 0.5, part),
+        ):
+            yield from_defaults(usage, logit_factor=factor), {"message": message}
+
+
+def inverted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Frequencies multiplied by the factor that they are to be divided by."""
-    own = parts(use.record)
-    factor = getattr(own.rope.scaling, "factor", 1.0) if own else 1.0
-    changed = with_rope(use, scaling=None)
-    if factor > 1.0 and changed and use.speed == 1.0:
-        yield replace(changed, speed=factor), {"factor": factor}
+    factor, unscaled = getattr(usage.scaling, "factor", 1.0), usage.with_rope(scaling=None)
+    if factor > 1.0 and unscaled is not None:
+        yield from_defaults(unscaled, frequency_factor=factor), {"factor": factor}
 
 
-def one_sided(use: Use, hints: Hints) -> Changed:
-    own = parts(use.record)
-    if own and own.rope.attention_factor != 1.0 and use.query_factor == use.key_factor == 1.0:
-        yield replace(use, key_factor=0.0), {"side": "queries", "meant": own.rope.attention_factor}
+def one_sided(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    factor = 1.0 if usage.rope is None else usage.rope.attention_factor
+    if factor != 1.0 and usage.query.attention_factors == 1.0:
+        key = from_defaults(usage.key, attention_factors=0.0)
+        yield replace(usage, key=key) if key else None, {"side": "queries", "meant": factor}
 
 
-_ZERO = "The first token of a sequence is at position 0, for queries and keys alike."
-_INTEGERS = "Keep positions as integers; they never take the model's dtype."
-_FLOATS = "Keep the frequencies in float32, outside of what .to(), .half() and .bfloat16() cast."
+_OFF_BY_ONE = "The first token of a sequence is at position 0, for queries and keys alike."
+_POSITIONS = "Keep positions as integers; they never take the model's dtype."
+_FREQUENCIES = "Keep the frequencies in float32, outside of what .to(), .half() and .bfloat16() cast."
 _TABLE = "Make the table as long as the sequence, or the rows from the positions themselves."
+_BOTH_ALIKE = "Rotate both alike: the product then depends on the difference."
+_ROTATE_BOTH = "Apply the rotation to queries and keys."
+_AXIS = "Say which axis is which: positions run along the tokens."
+_CACHED = (
+    "Keys were rotated with {got}, queries with {meant}.",
+    "Rotate all keys of a sequence with the frequencies of its queries; decide on the scaling before the first token.",
+)
+_UNROTATED = {"rotations": 0.0, "attention_factors": 0.0}
 
-USE: tuple[Mistake, ...] = (
-    Mistake("sign", "Queries and keys turn the other way round.", "Negate the sine: (a·cos - b·sin, a·sin + b·cos) turns by +position·frequency, as all but NanoChat do.", setting(query_turns=-1.0, key_turns=-1.0), True),
-    Mistake("sine for cosine", "cos and sin are exchanged.", "Return and take them in the order cos, sin.", setting(swapped=True), True),
-    Mistake("pairs mixed", "The frequencies are laid out for one pairing, the channels turned by the other.", "Lay both out alike: (w0, w0, w1, w1, ...) for adjacent pairs, (w0, w1, ..., w0, w1, ...) for halves.", setting(mixed=True), True),
-    Mistake("off by one", "Queries are at positions one too high.", _ZERO, setting(query_shift=1), True),
-    Mistake("off by one", "Queries are at positions one too low.", _ZERO, setting(query_shift=-1), True),
-    Mistake("off by one", "Keys are at positions one too high.", _ZERO, setting(key_shift=1), True),
-    Mistake("off by one", "Keys are at positions one too low.", _ZERO, setting(key_shift=-1), True),
-    Mistake("frequencies in bfloat16", "The frequencies were cast to bfloat16.", _FLOATS, setting(frequency_type="bfloat16"), True),
-    Mistake("frequencies in float16", "The frequencies were cast to float16.", _FLOATS, setting(frequency_type="float16"), True),
-    Mistake("positions in bfloat16", "The positions were cast to bfloat16, which holds no odd number above 256.", _INTEGERS, setting(position_type="bfloat16"), True),
-    Mistake("positions in float16", "The positions were cast to float16, which holds no odd number above 2048.", _INTEGERS, setting(position_type="float16"), True),
-    Mistake("turned twice", "Queries and keys are turned twice.", "Turn them once: in the projection, in the attention or in the cache.", setting(query_turns=2.0, key_turns=2.0), True),
-    Mistake("keys turned twice", "Keys are turned twice, queries once.", "Turn keys before they are cached, or when they are read, not both.", setting(key_turns=2.0), True),
-    Mistake("queries turned twice", "Queries are turned twice, keys once.", "Turn queries once.", setting(query_turns=2.0), True),
-    Mistake("not turned", "Neither queries nor keys are turned.", "Apply the rotation to both.", setting(query_turns=0.0, key_turns=0.0, query_factor=0.0, key_factor=0.0), True),
-    Mistake("keys not turned", "Keys are not turned.", "Apply the rotation to queries and keys.", setting(key_turns=0.0, key_factor=0.0), True),
-    Mistake("queries not turned", "Queries are not turned.", "Apply the rotation to queries and keys.", setting(query_turns=0.0, query_factor=0.0), True),
-    Mistake("one turned backwards", "Keys turn the other way round, queries do not.", "Turn both alike: the product then depends on the difference.", setting(key_turns=-1.0), True),
-    Mistake("one turned backwards", "Queries turn the other way round, keys do not.", "Turn both alike: the product then depends on the difference.", setting(query_turns=-1.0), True),
-    Mistake("attention factor on one side", "The attention factor {meant:.6g} multiplies {side} alone.", "Multiply queries and keys by it, so logits by its square.", one_sided, True),
-    Mistake("wrong axis", "The number of the head is taken for the position.", "Say which axis is which: positions run along the tokens.", setting(axis="heads"), True),
-    Mistake("wrong axis", "The number of the batch row is taken for the position.", "Say which axis is which: positions run along the tokens.", setting(axis="batch"), True),
-    Mistake("factor multiplied", "The frequencies are multiplied by {factor:g} where they are to be divided by it.", "Divide frequencies, or positions, by the factor.", inverted, True),
-    Mistake("cached keys", "Keys were turned with {got}, queries with {meant}.", "Turn all keys of a sequence with the frequencies of its queries; decide on the scaling before the first token.", cached_elsewhere, True),
-    Mistake("cached keys", "Keys were turned with {got}, queries with {meant}.", "Turn all keys of a sequence with the frequencies of its queries; decide on the scaling before the first token.", cached_unscaled, True),
-    Mistake("scale of the logits", "The logits {said}.", "Divide q·k by the root of the width of the head, once.", lost_root, True),
-    Mistake("table repeats", "Positions begin again after {length}.", _TABLE, ending("repeats"), True),
-    Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, ending("holds"), True),
+RUNTIME: tuple[Mistake[RotationUsage], ...] = (
+    Mistake("sign", "Queries and keys rotate the other way round.",
+            "Negate the sine: (a·cos - b·sin, a·sin + b·cos) rotates by +position·frequency, as all but NanoChat do.",
+            to_both(rotations=-1.0)),
+    Mistake("sine for cosine", "cos and sin are exchanged.", "Return and take them in the order cos, sin.",
+            setting(sine_for_cosine=True)),
+    Mistake("pairs mixed", "The frequencies are laid out for one pairing, the channels rotated by the other.",
+            "Lay both out alike: (w0, w0, w1, w1, ...) for adjacent pairs, (w0, w1, ..., w0, w1, ...) for halves.",
+            setting(other_layout=True)),
+    Mistake("off by one", "Queries are at positions one too high.", _OFF_BY_ONE, to_role("query", shift=1)),
+    Mistake("off by one", "Queries are at positions one too low.", _OFF_BY_ONE, to_role("query", shift=-1)),
+    Mistake("off by one", "Keys are at positions one too high.", _OFF_BY_ONE, to_role("key", shift=1)),
+    Mistake("off by one", "Keys are at positions one too low.", _OFF_BY_ONE, to_role("key", shift=-1)),
+    Mistake("frequencies in bfloat16", "The frequencies were cast to bfloat16.", _FREQUENCIES,
+            setting(frequency_type="bfloat16")),
+    Mistake("frequencies in float16", "The frequencies were cast to float16.", _FREQUENCIES,
+            setting(frequency_type="float16")),
+    Mistake("positions in bfloat16", "The positions were cast to bfloat16, which holds no odd number above 256.",
+            _POSITIONS, setting(position_type="bfloat16")),
+    Mistake("positions in float16", "The positions were cast to float16, which holds no odd number above 2048.",
+            _POSITIONS, setting(position_type="float16")),
+    Mistake("rotated twice", "Queries and keys are rotated twice.",
+            "Rotate them once: in the projection, in the attention or in the cache.", to_both(rotations=2.0)),
+    Mistake("keys rotated twice", "Keys are rotated twice, queries once.",
+            "Rotate keys before they are cached, or when they are read, not both.", to_role("key", rotations=2.0)),
+    Mistake("queries rotated twice", "Queries are rotated twice, keys once.", "Rotate queries once.",
+            to_role("query", rotations=2.0)),
+    Mistake("not rotated", "Neither queries nor keys are rotated.", _ROTATE_BOTH, to_both(**_UNROTATED)),
+    Mistake("keys not rotated", "Keys are not rotated.", _ROTATE_BOTH, to_role("key", **_UNROTATED)),
+    Mistake("queries not rotated", "Queries are not rotated.", _ROTATE_BOTH, to_role("query", **_UNROTATED)),
+    Mistake("one rotated backwards", "Keys rotate the other way round, queries do not.", _BOTH_ALIKE,
+            to_role("key", rotations=-1.0)),
+    Mistake("one rotated backwards", "Queries rotate the other way round, keys do not.", _BOTH_ALIKE,
+            to_role("query", rotations=-1.0)),
+    Mistake("attention factor on one side", "The attention factor {meant:.6g} multiplies {side} alone.",
+            "Multiply queries and keys by it, so logits by its square.", one_sided),
+    Mistake("wrong axis", "The number of the head is taken for the position.", _AXIS, setting(axis="heads")),
+    Mistake("wrong axis", "The number of the batch row is taken for the position.", _AXIS, setting(axis="batch")),
+    Mistake("factor multiplied", "The frequencies are multiplied by {factor:g} where they are to be divided by it.",
+            "Divide frequencies, or positions, by the factor.", inverted),
+    Mistake("cached keys", *_CACHED, cached_elsewhere),
+    Mistake("cached keys", *_CACHED, cached_unscaled),
+    Mistake("scale of the logits", "The logits {message}.", "Divide q·k by the root of the width of the head, once.",
+            lost_root),
+    Mistake("table repeats", "Positions begin again after {length}.", _TABLE, table_end("repeat")),
+    Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, table_end("stay")),
 )  # fmt: skip

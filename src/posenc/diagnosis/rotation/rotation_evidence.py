@@ -1,284 +1,178 @@
-"""What was seen of a rotation: frequencies, tables of cos and sin, turned vectors or logits, and whether a use explains it."""
+"""What a usage of a rotation must explain, and the values that mistakes read off it; another config is one kind."""
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.rotation.usage import Use, adjacent, pairs, places, turned, waves
+from posenc.diagnosis.mistake import Words, fewest_digits
+from posenc.diagnosis.rotation.effect import rotated_pairs
+from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_in_head
+from posenc.doors import Rotates
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
+from posenc.models.canonical import canonical
 
-#: What a value's rounding may change, by the type it came in, of the size of what it was computed from.
-ROUNDING = {"float64": 1e-6, "float32": 2e-6, "float16": 2.0**-9, "bfloat16": 2.0**-6}
-#: Radians a step and unit of frequency by which a float32 angle may be off: frequency, product and wave, a rounding each.
-ANGLE = 4 * 2.0**-24
-#: The same for frequencies that were only estimated in float32.
+#: What a mistake in a rotation yields.
+Changes = Iterator[tuple[RotationUsage | None, Words]]
+
+#: What released models have: tried where nothing shows a value.
+BASES = (1e3, 1e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 5e6, 1e7)
+LENGTHS = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072)
+SCALING_FIELDS: dict[str, tuple[Any, ...]] = {
+    "factor": (2.0, 4.0, 8.0, 16.0, 32.0, 40.0),
+    "original": LENGTHS,
+    "length": LENGTHS,
+    "truncate": (True, False),
+    "low": (1.0,),
+    "high": (1.0, 4.0),
+    "beta_fast": (32.0,),
+    "beta_slow": (1.0,),
+}
+#: How far frequencies may be off, of themselves, that were only estimated in float32.
 ROUGH = 2e-6
-#: How far a frequency that was computed in float32 may be off, of itself; one that was cast is off by far more.
-HELD = 4e-6
-#: Where rounding alone may change an angle by more than this, a value says nothing and is left out.
-TELLING = 0.05
-#: Rows that a first look takes.
-GLIMPSE = 6
 
 
-class Evidence(abc.ABC):
-    """Numbers that a use of a rotation must give; `fits` compares all of them, or a few roughly where `exact` is False."""
+class RotationEvidence(abc.ABC):
+    """What a usage must explain.
+
+    Every method after the first gives values that a mistake may have put in place of the right ones: those that the
+    evidence shows, or else those of released models.
+    """
 
     @abc.abstractmethod
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        """Whether the use explains the numbers."""
+    def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
+        """Whether the usage explains all of it; a subsample, with rough frequencies, where `exact` is False."""
 
-    def rates(self) -> np.ndarray | None:
-        """The frequencies, as the numbers show them; None where they do not."""
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        """The frequencies that are shown, taken that the usage's channels rotate together; None where they are not."""
         return None
 
-    def rates_of(self, use: Use) -> np.ndarray | None:
-        """The same, if a use's channels are those that turn together."""
-        return self.rates()
-
-    @property
-    def width(self) -> int | None:
-        """How many channels turn, where that can be seen."""
+    def rotary_dim(self) -> int | None:
+        """How many channels rotate, where that is shown."""
         return None
 
-    def factor(self) -> float | None:
-        """The attention factor, where that can be seen."""
+    def attention_factor(self) -> float | None:
+        """The attention factor, where it is shown."""
         return None
 
-    def lengths(self) -> tuple[int, ...]:
-        """Lengths after which a table might end."""
+    def table_lengths(self) -> tuple[int, ...]:
+        """Lengths after which a table may have ended."""
         return ()
 
+    def bases(self, usage: RotationUsage) -> tuple[float, ...]:
+        shown = self.frequencies(usage)
+        if usage.rope is None:
+            return ()
+        if shown is None or isinstance(usage.rope, AxialRoPE):
+            return BASES
+        if len(shown) < 2 or not 0.0 < shown[1] < shown[0]:
+            return ()
+        with np.errstate(all="ignore"):
+            base = float(np.exp(np.log(shown[0] / shown[1]) * usage.rope.head_dim / 2))
+        return (fewest_digits(base),) if 0.0 < base < 1e30 else ()
 
-@dataclass(frozen=True, eq=False)
-class FrequenciesSeen(Evidence):
-    """The frequencies of a live module or a checkpoint, (pairs,), and its attention factor where it has one."""
+    def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
+        head, shown = usage.in_head, self.rotary_dim()
+        if head is None:
+            return ()
+        if shown is not None:
+            return (shown,)
+        shares = {head.dim // 4, head.dim // 2, 3 * head.dim // 4, head.rope.head_dim // 2}
+        return tuple(sorted(width for width in shares if width >= 2 and width % 2 == 0))
 
-    values: np.ndarray
-    attention: float | None = None
+    def starts(self, head: RopeInHead) -> tuple[int, ...]:
+        """First channels that may rotate."""
+        return (0, head.dim - head.rope.head_dim)
 
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        if use.swapped or use.mixed or use.query_turns != 1.0:
-            return False
-        made = pairs(use, "query", exact)
-        rates = made.rate_first
-        if rates.shape != self.values.shape:  # of several axes, modules hold the ladder that all share
-            ladders = [rates[made.axis == axis] for axis in np.unique(made.axis)]
-            if any(not np.array_equal(ladder, ladders[0]) for ladder in ladders):
-                return False
-            rates = ladders[0]
-        if rates.shape != self.values.shape:
-            return False
-        slack = HELD if exact else ROUGH
-        if self.attention is not None and abs(made.factor - self.attention) > 1e-5 * self.attention:
-            return False
-        return bool(np.all(np.abs(rates - self.values) <= slack * np.abs(rates)))
+    def stretches(self, usage: RotationUsage) -> tuple[float, ...]:
+        """By how much the fastest pair is slowed."""
+        shown = self.frequencies(usage)
+        if shown is None or not len(shown) or not 1e-6 < shown[0] < 0.99:
+            return ()
+        return (fewest_digits(float(1.0 / shown[0])),)
 
-    def rates(self) -> np.ndarray:
-        return self.values
+    def scalings(self, usage: RotationUsage) -> tuple[Scaling, ...]:
+        """Scalings that may have been added."""
+        return tuple(Linear(factor) for factor in self.stretches(usage) if factor >= 1.0)
+
+    def schemes(self, usage: RotationUsage) -> tuple[Scaling, ...]:
+        """Scalings that may stand in place of the right one: every other, with its factor and lengths."""
+        factor, original = (getattr(usage.scaling, name, None) for name in ("factor", "original"))
+        if factor is None:
+            return ()
+        makers: tuple[Callable[[float, int], Scaling], ...] = (YaRN, NTKByParts, Llama3, _dynamic)
+        with_lengths = [_made(maker, factor, original) for maker in makers if original]
+        return (Linear(factor), NTKAware(factor), *(scaling for scaling in with_lengths if scaling))
+
+    def scaling_values(self, usage: RotationUsage, name: str) -> tuple[Any, ...]:
+        """Values that a field of the scaling may have."""
+        return (*SCALING_FIELDS[name], *(self.stretches(usage) if name == "factor" else ()))
+
+    def attention_factors(self) -> tuple[float, ...]:
+        shown = self.attention_factor()
+        return () if shown is None or not 0.0 < shown < 1e6 else (fewest_digits(shown),)
+
+
+@dataclass(frozen=True)
+class OtherRotation(RotationEvidence):
+    """The record of another config: its mathematics must be explained, and every value is read off it."""
+
+    record: Rotates
 
     @property
-    def width(self) -> int:
-        return 2 * len(self.values)
-
-    def factor(self) -> float | None:
-        return self.attention
-
-
-@dataclass(frozen=True, eq=False)
-class TableSeen(Evidence):
-    """cos and sin (n, pairs) at positions (n,). frequencies: what the module holds beside, which may not be what it uses.
-
-    layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves prove
-    nothing, since some released code regroups channels before it turns them.
-    """
-
-    cos: np.ndarray
-    sin: np.ndarray
-    positions: np.ndarray
-    dtype: str
-    frequencies: FrequenciesSeen | None = None
-    layout: str = ""
-
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        if use.mixed or use.axis or (self.layout == "adjacent" and not adjacent(use)):
-            return False
-        rows = slice(None) if exact else self._glimpse
-        cosine, sine = waves(use, self.positions[rows], "query", exact)
-        if cosine.shape != self.cos[rows].shape:
-            return False
-        rates = np.abs(pairs(use, "query", exact).rate_first)
-        slack, telling = allowed(self.positions[rows], rates, self.dtype, exact)
-        size = max(1.0, float(np.abs(self.cos).max(initial=0.0)))
-        off = np.maximum(np.abs(cosine - self.cos[rows]), np.abs(sine - self.sin[rows]))
-        return bool(np.all((off <= slack * size) | ~telling) and (telling.any() or not exact))
-
-    @cached_property
-    def _glimpse(self) -> np.ndarray:
-        return few(self.positions)
-
-    def rates(self) -> np.ndarray | None:
-        step = _one_step(self.positions)
-        if step is None:
-            return None if self.frequencies is None else self.frequencies.rates()
-        wave = self.cos + 1j * self.sin
-        with np.errstate(all="ignore"):
-            return np.asarray(np.abs(np.angle(wave[step[1]] / wave[step[0]])))
+    def in_head(self) -> RopeInHead | None:
+        return rope_in_head(self.record)
 
     @property
-    def width(self) -> int:
-        return 2 * int(self.cos.shape[1])
+    def scaling(self) -> Scaling | None:
+        return None if self.in_head is None else self.in_head.rope.scaling
 
-    def factor(self) -> float | None:
-        return float(np.median(np.hypot(self.cos, self.sin)))
-
-    def lengths(self) -> tuple[int, ...]:
-        return likely_lengths(self.positions)
-
-
-@dataclass(frozen=True, eq=False)
-class TurnedSeen(Evidence):
-    """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
-
-    heads, batches: the number of each row's head and of its batch, which code may take for its position.
-    """
-
-    role: str
-    x: np.ndarray
-    y: np.ndarray
-    positions: np.ndarray
-    heads: np.ndarray
-    batches: np.ndarray
-    dtype: str
-
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        rows = slice(None) if exact else self._glimpse
-        positions = {"heads": self.heads, "batch": self.batches}.get(use.axis, self.positions)[rows]
-        made = pairs(use, self.role, exact)
-        if made.dim != self.x.shape[1]:
+    def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
+        if not usage.is_default:
             return False
-        x, y = self.x[rows], self.y[rows]
-        found = turned(use, x, positions, self.role, exact)
-        rates = np.zeros(self.x.shape[1])
-        rates[made.first], rates[made.second] = np.abs(made.rate_first), np.abs(made.rate_second)
-        slack, telling = allowed(places(use, positions, self.role), rates, self.dtype, exact)
-        sizes = np.zeros_like(x)
-        sizes[:, made.first] = sizes[:, made.second] = np.hypot(x[:, made.first], x[:, made.second])
-        size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(made.factor)), 1e-6)
-        return bool(np.all((np.abs(found - y) <= slack * size) | ~telling) and (telling.any() or not exact))
+        if exact:
+            return canonical(usage.record) == canonical(self.record)
+        one, other = (rotated_pairs(each, "query", exact=False) for each in (usage, RotationUsage(self.record)))
+        return (
+            (one.dim, len(one.first)) == (other.dim, len(other.first))
+            and abs(one.factor - other.factor) <= ROUGH * abs(other.factor)
+            and bool(np.all(np.abs(one.frequencies - other.frequencies) <= ROUGH * np.abs(other.frequencies)))
+        )
 
-    @cached_property
-    def _glimpse(self) -> np.ndarray:
-        return few(self.positions)
+    def bases(self, usage: RotationUsage) -> tuple[float, ...]:
+        return super().bases(usage) if self.in_head is None else (self.in_head.rope.base,)
 
-    def lengths(self) -> tuple[int, ...]:
-        return likely_lengths(self.positions)
+    def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
+        return super().rotary_dims(usage) if self.in_head is None else (self.in_head.rope.head_dim,)
 
-    def rates_of(self, use: Use) -> np.ndarray | None:
-        made = pairs(use, self.role)
-        if made.dim != self.x.shape[1] or self.positions.ndim > 1:
-            return None
-        with np.errstate(all="ignore"):
-            one, other = (part[:, made.first] + 1j * part[:, made.second] for part in (self.x, self.y))
-            angles = other / one
-            order = np.argsort(self.positions, kind="stable")
-            for here, there in pairwise(order):
-                if self.positions[there] - self.positions[here] == 1:
-                    return np.asarray(np.abs(np.angle(angles[there] / angles[here])))
+    def starts(self, head: RopeInHead) -> tuple[int, ...]:
+        return super().starts(head) if self.in_head is None else (self.in_head.start,)
+
+    def scalings(self, usage: RotationUsage) -> tuple[Scaling, ...]:
+        return () if self.scaling is None else (self.scaling,)
+
+    def schemes(self, usage: RotationUsage) -> tuple[Scaling, ...]:
+        return () if usage.scaling is None else self.scalings(usage)
+
+    def scaling_values(self, usage: RotationUsage, name: str) -> tuple[Any, ...]:
+        same_scheme = type(self.scaling) is type(usage.scaling) and hasattr(self.scaling, name)
+        return (getattr(self.scaling, name),) if same_scheme else ()
+
+    def attention_factors(self) -> tuple[float, ...]:
+        return () if self.in_head is None else (self.in_head.rope.attention_factor,)
+
+
+def _dynamic(factor: float, original: int) -> DynamicNTK:
+    return DynamicNTK(factor, original, int(factor * original))
+
+
+def _made(maker: Callable[[float, int], Scaling], factor: float, original: int) -> Scaling | None:
+    try:
+        return maker(factor, original)
+    except ValueError:
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class LogitsSeen(Evidence):
-    """Logits (n, m) of queries (n, dim) and keys (m, dim) at their positions, times `scale`; what is not finite is masked."""
-
-    q: np.ndarray
-    k: np.ndarray
-    logits: np.ndarray
-    query: np.ndarray
-    key: np.ndarray
-    scale: float
-    dtype: str
-
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        rows, columns = (slice(None), slice(None)) if exact else (self._rows, self._columns)
-        if use.axis or {pairs(use, role, exact).dim for role in ("query", "key")} != {self.q.shape[1]}:
-            return False
-        q, k = self.q[rows], self.k[columns]
-        left = turned(use, q, self.query[rows], "query", exact)
-        right = turned(use, k, self.key[columns], "key", exact)
-        found = left @ right.T * self.scale * use.logits
-        seen = self.logits[rows][:, columns]
-        size = np.linalg.norm(left, axis=1)[:, None] * np.linalg.norm(right, axis=1) * abs(self.scale * use.logits)
-        rates = np.abs(pairs(use, "query", exact).rate_first)
-        per_step = (ANGLE if exact else ROUGH) * float(rates.max(initial=0.0))
-        apart = far(self.query[rows])[:, None] + far(self.key[columns])
-        slack = ROUNDING[self.dtype] * 2 + per_step * apart
-        telling = (slack <= TELLING) & np.isfinite(seen) & (seen > -1e30)
-        return bool(np.all((np.abs(found - seen) <= slack * size) | ~telling) and (telling.any() or not exact))
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        return few(self.query)
-
-    @cached_property
-    def _columns(self) -> np.ndarray:
-        return few(self.key)
-
-    def lengths(self) -> tuple[int, ...]:
-        return likely_lengths(np.concatenate([self.query, self.key]))
-
-
-@dataclass(frozen=True, eq=False)
-class Together(Evidence):
-    """Several of these, all of one use."""
-
-    parts: tuple[Evidence, ...]
-
-    def fits(self, use: Use, exact: bool = True) -> bool:
-        return all(part.fits(use, exact) for part in self.parts)
-
-    def rates_of(self, use: Use) -> np.ndarray | None:
-        return next((found for part in self.parts if (found := part.rates_of(use)) is not None), None)
-
-    def lengths(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(length for part in self.parts for length in part.lengths()))
-
-
-def allowed(positions: np.ndarray, rates: np.ndarray, dtype: str, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """How far values may be off by rounding, (n, rates), and which of them still say something."""
-    angle = far(positions)[:, None] * rates * (ANGLE if exact else ROUGH)
-    return ROUNDING[dtype] + angle, angle <= TELLING
-
-
-def far(positions: np.ndarray) -> np.ndarray:
-    """How far out each row is: positions (n,), or the largest of several coordinates (n, axes)."""
-    size = np.abs(positions)
-    return size if size.ndim == 1 else np.asarray(size.max(1))
-
-
-def few(positions: np.ndarray) -> np.ndarray:
-    """Rows for a first look: the first ones, and others farther and farther away."""
-    order = np.argsort(far(positions) if positions.ndim > 1 else positions, kind="stable")
-    count = len(order)
-    chosen = {*range(min(3, count)), *(round(count ** (step / GLIMPSE)) - 1 for step in range(1, GLIMPSE + 1))}
-    return order[sorted(place for place in chosen if 0 <= place < count)]
-
-
-def likely_lengths(positions: np.ndarray) -> tuple[int, ...]:
-    """Powers of two within the positions, and where a table of them would have its edge."""
-    top = int(positions.max(initial=0))
-    return tuple(1 << power for power in range(3, 21) if 1 << power <= top)
-
-
-def _one_step(positions: np.ndarray) -> tuple[int, int] | None:
-    """Two rows one position apart."""
-    if positions.ndim > 1:
-        return None
-    order = np.argsort(positions, kind="stable")
-    steps = np.flatnonzero(np.diff(positions[order]) == 1)
-    return None if not steps.size else (int(order[steps[0]]), int(order[steps[0] + 1]))

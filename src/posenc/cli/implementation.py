@@ -9,7 +9,7 @@ from posenc.cli.explain_config import ENDINGS, is_config
 from posenc.doors import Encoding
 
 
-def stack(name: str, text: str) -> Any:
+def implementation(name: str, text: str) -> Any:
     """The record that a text describes, or what a config.json, its folder or a .gguf file says of positions."""
     if parse.is_record(text):
         record = parse.record(text)

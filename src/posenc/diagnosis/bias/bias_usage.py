@@ -1,0 +1,51 @@
+"""How code uses a bias of distance, ALiBi's or T5's: the default `BiasUsage` is right, a mistake changes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.inspect.rounding import NarrowType, narrowed
+
+
+@dataclass(frozen=True)
+class BiasUsage:
+    """What is done with a bias.
+
+    factor: multiplies it.   order: which head's bias stands where head h is meant, `order[h]`; empty for h itself.
+    query_shift: added to positions of queries.   swapped: query for key.   position_type, bias_type: cast to that type.
+    product_factor: multiplies the product of queries and keys besides.
+    """
+
+    record: ALiBi | T5Bias
+    factor: float = 1.0
+    order: tuple[int, ...] = ()
+    query_shift: int = 0
+    swapped: bool = False
+    position_type: NarrowType | None = None
+    bias_type: NarrowType | None = None
+    product_factor: float = 1.0
+
+    def biases(self, query: np.ndarray, key: np.ndarray, table: np.ndarray | None) -> np.ndarray:
+        """What is added to the logits, (heads, n, m). table: what T5 has learned."""
+        params = {"table": table} if isinstance(self.record, T5Bias) else None
+        query, key = self._used_positions(query, key)
+        biases = np.asarray(self.record.matrix(query, key, params, dtype=np.float64)) * self.factor
+        biases = biases[list(self.order)] if self.order else biases
+        return narrowed(biases, self.bias_type) if self.bias_type else biases
+
+    def buckets(self, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+        """The bucket of T5 for each query and key, (n, m)."""
+        if not isinstance(self.record, T5Bias):
+            raise TypeError(f"record must be T5Bias to have buckets; got {self.record!r}. Ask for biases.")
+        query, key = self._used_positions(query, key)
+        return np.asarray(self.record.bucket(key - query[:, None]))
+
+    def _used_positions(self, query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        query = query + self.query_shift
+        if self.position_type:
+            query, key = (narrowed(positions, self.position_type).astype(np.int64) for positions in (query, key))
+        return (-query, -key) if self.swapped else (query, key)

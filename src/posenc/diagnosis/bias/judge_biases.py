@@ -1,0 +1,51 @@
+"""Whether arrays show the bias of distance that is meant, and which mistake it is if not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.bias.mistakes_bias import BIASES
+from posenc.diagnosis.bias.observed_biases import observed_biases
+from posenc.diagnosis.named_arrays import named_arrays
+from posenc.diagnosis.search import explain
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.doors import Biases
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.models.model_positions import LayerGroup
+
+
+def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool) -> Diagnosis:
+    """Compare the bias in these groups with arrays. is_model: whether they were read from a model's config."""
+    kinds = {
+        (record, group.bias_factor, group.logit_factor)
+        for group in groups
+        for record in group.encodings
+        if isinstance(record, Biases)
+    }
+    if len(kinds) > 1:
+        raise ValueError("part must say which part of the model these arrays belong to. Give 'encoder', say.")
+    record, factor, logit_factor = kinds.pop()
+    if not isinstance(record, ALiBi | T5Bias):
+        raise ValueError(
+            f"expected must be ALiBi or T5Bias to be compared with arrays of a bias; got {record!r:.100}. "
+            "Compare records instead."
+        )
+    # Models with ALiBi mask later keys, whatever their code writes there.
+    evidence = observed_biases(
+        named_arrays(arrays), record, logit_factor, causal=is_model and isinstance(record, ALiBi)
+    )
+    usage = BiasUsage(record, factor)
+    read_off = evidence.reads_table_off(usage)
+    # Where the table is read off, logits without any bias fit every table.
+    if not evidence.fits(usage) or (read_off and evidence.fits(replace(usage, factor=0.0))):
+        explanation = explain([usage], BIASES, evidence)
+        return Diagnosis(False, () if explanation is None else explanation.findings)
+    if read_off:
+        note = "the table was read off these numbers: they show its buckets alone; give table to check its values"
+        return Diagnosis(True, notes=(note,))
+    shifted = evidence.rows_shifted(usage)
+    return Diagnosis(True, notes=("rows differ by a number each, which no softmax sees",) if shifted else ())

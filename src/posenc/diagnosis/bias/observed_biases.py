@@ -1,0 +1,163 @@
+"""Biases of distance in arrays: what was added to logits, or logits with the queries and keys that they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.named_arrays import Arrays, scalar
+from posenc.diagnosis.rotation.observed_rotations import ROUNDING, subsample
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+
+#: Below this a logit is masked, however the mask was written.
+MASKED = -1e4
+#: Keys of a subsample.
+KEYS = 96
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedBiases:
+    """Logits (heads, n, m), their part that is no bias, `product`, and the positions of queries (n,) and keys (m,).
+
+    tolerance: how far rounding may change a logit.   table: what T5 has learned, where it is given.
+    causal: whether later keys are masked, so that their biases count for nothing.   head_dim: where it is known.
+    """
+
+    logits: np.ndarray
+    product: np.ndarray
+    query: np.ndarray
+    key: np.ndarray
+    tolerance: np.ndarray
+    table: np.ndarray | None
+    causal: bool
+    head_dim: int | None
+
+    def fits(self, usage: BiasUsage, exact: bool = True) -> bool:
+        """Whether the usage explains every logit, up to a number for each row, which no softmax sees."""
+        if not exact:
+            return self.subsample.fits(usage)
+        gap = self.gap(usage)
+        seen = np.isfinite(gap)
+        if not (seen.sum(-1) > 1).any():
+            return False
+        if not (self.reads_table_off(usage) and usage.factor):
+            gap = gap - _middle(gap)
+        return bool(np.all(np.abs(gap[seen]) <= self.tolerance[seen]))
+
+    def gap(self, usage: BiasUsage) -> np.ndarray:
+        """What the usage leaves of the logits, (heads, n, m); NaN where they are masked."""
+        seen = np.isfinite(self.logits) & (self.logits > MASKED)
+        if self.causal:
+            seen &= self.key <= self.query[:, None]
+        rest = np.where(seen, self.logits - usage.product_factor * self.product, np.nan)
+        if self.reads_table_off(usage):
+            return _less_its_bucket(rest, usage.buckets(self.query, self.key)) if usage.factor else rest
+        return np.asarray(rest - usage.biases(self.query, self.key, self.table))
+
+    def reads_table_off(self, usage: BiasUsage) -> bool:
+        """Whether T5's table is not given, so that any number a bucket explains the logits."""
+        return isinstance(usage.record, T5Bias) and self.table is None
+
+    def rows_shifted(self, usage: BiasUsage) -> bool:
+        """Whether rows that fit differ by a number each all the same."""
+        middle = _middle(self.gap(usage))
+        return bool(np.any(np.abs(middle[np.isfinite(middle)]) > self.tolerance.max()))
+
+    @cached_property
+    def subsample(self) -> ObservedBiases:
+        """A few queries and keys of it: what does not fit these fits nothing."""
+        rows = subsample(self.query)
+        columns = np.unique(np.linspace(0, len(self.key) - 1, KEYS).astype(int))
+        arrays = {name: getattr(self, name)[:, rows][:, :, columns] for name in ("logits", "product", "tolerance")}
+        return replace(self, query=self.query[rows], key=self.key[columns], **arrays)
+
+
+def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
+    """What arrays show of a bias. Raises ValueError where they do not fit together."""
+    name = "bias" if "bias" in arrays else "logits"
+    if name not in arrays:
+        raise ValueError(
+            f"actual must hold bias, or q, k and logits, for {type(record).__name__}; got {', '.join(arrays)}. "
+            "Dump one of these."
+        )
+    logits = _by_head(name, arrays[name].values, record.heads)
+    product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
+    queries, keys = logits.shape[1:]
+    query, key = (_positions(arrays, role, count) for role, count in (("query", queries), ("key", keys)))
+    if queries != keys and not {"query_positions", "positions"} & set(arrays):
+        raise ValueError(
+            f"query_positions must be given where keys are not the queries; got {queries} and {keys}. Give both."
+        )
+    unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
+    tolerance = ROUNDING[arrays[name].dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
+    table = arrays["table"].values.astype(np.float64) if "table" in arrays and isinstance(record, T5Bias) else None
+    if table is not None and table.shape != record.shapes["table"]:
+        raise ValueError(f"table must have shape {record.shapes['table']}, buckets and heads; got {table.shape}.")
+    product, tolerance = (np.broadcast_to(part, logits.shape) for part in (product, tolerance))
+    return ObservedBiases(logits, product, query, key, tolerance, table, causal, head_dim)
+
+
+def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:
+    """How far each number is from the middle of what its bucket holds, head by head."""
+    flat, bucket = rest.reshape(len(rest), -1), buckets.reshape(-1)
+    order = np.argsort(bucket, kind="stable")
+    starts = np.flatnonzero(np.diff(bucket[order], prepend=bucket[order][0] - 1))
+    least, most = (
+        end.reduceat(np.where(np.isfinite(flat), flat, none)[:, order], starts, axis=1)
+        for end, none in ((np.minimum, np.inf), (np.maximum, -np.inf))
+    )
+    with np.errstate(invalid="ignore"):
+        middle = (least + most) / 2
+    number = np.searchsorted(bucket[order][starts], bucket)
+    return np.asarray((flat - middle[:, number]).reshape(rest.shape))
+
+
+def _middle(gap: np.ndarray) -> np.ndarray:
+    """Between the least and the largest of each row."""
+    low = np.where(np.isfinite(gap), gap, np.inf).min(-1, keepdims=True)
+    high = np.where(np.isfinite(gap), gap, -np.inf).max(-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((low + high) / 2)
+
+
+def _by_head(name: str, array: np.ndarray, heads: int) -> np.ndarray:
+    """(heads, n, m); a leading axis of one batch row is left out."""
+    by_head = array[0] if array.ndim == 4 and len(array) == 1 else array
+    by_head = by_head[None] if by_head.ndim == 2 and heads == 1 else by_head
+    if by_head.ndim != 3 or len(by_head) != heads:
+        raise ValueError(
+            f"{name} must have shape ({heads}, n, m), a matrix for every head; got {array.shape}. "
+            "Give one row of the batch, all heads."
+        )
+    return by_head.astype(np.float64)
+
+
+def _product(arrays: Arrays, shape: tuple[int, ...], logit_factor: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """scale·q·k, (heads, n, m); the size that its rounding is relative to; and the width of a head."""
+    missing = [name for name in ("q", "k") if name not in arrays]
+    if missing:
+        raise ValueError(f"actual must hold q, k and logits together; got no {missing[0]}. Give it, or bias alone.")
+    q, k = (_by_head(name, arrays[name].values, shape[0]) for name in ("q", "k"))
+    if q.shape[-1] != k.shape[-1] or (q.shape[1], k.shape[1]) != shape[1:]:
+        raise ValueError(
+            f"logits must have shape (heads, n, m) for q (heads, n, dim) and k (heads, m, dim); got {shape}."
+        )
+    head_dim = q.shape[-1]
+    scale = scalar(arrays, "scale", logit_factor * head_dim**-0.5)
+    size = np.linalg.norm(q, axis=-1)[..., None] * np.linalg.norm(k, axis=-1)[:, None] * abs(scale)
+    return q @ k.swapaxes(-1, -2) * scale, size, head_dim
+
+
+def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray:
+    given = arrays.get(f"{role}_positions") or arrays.get("positions")
+    positions = np.arange(count) if given is None else given.values.reshape(-1)
+    if len(positions) != count or np.any(positions != np.floor(positions)):
+        raise ValueError(
+            f"{role}_positions must hold a whole number for each of {count}; got {positions.shape}. "
+            "Give the positions of these rows."
+        )
+    return np.asarray(positions.astype(np.int64))

@@ -1,0 +1,77 @@
+"""What comes out of checking a user's own code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posenc.diagnosis.mistake import Finding
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first number that is not the expected one. source: for a rotation, the channel of the unit vector."""
+
+    position: float
+    channel: int
+    expected: float
+    received: float
+    source: int | None = None
+
+    def line(self) -> str:
+        source = "" if self.source is None else f" of unit vector {self.source}"
+        return (
+            f"first differs   position {self.position:.0f}, dimension {self.channel}{source}: "
+            f"expected {self.expected:.6g}, received {self.received:.6g}"
+        )
+
+
+@dataclass(frozen=True)
+class CodeReport:
+    """Whether code follows a published convention, and which mistake it makes if not.
+
+    right: whether it does, at every width that was asked for.   door: "adds" or "rotates".
+    convention: the one that it follows, or the nearest, as a record.   findings: the mistakes that explain the numbers;
+    empty when right, and when none of the known mistakes explains them.   notes: what is no mistake and worth knowing.
+    form: how it was called.   layout: of vectors with a batch or heads.   precision: the type whose rounding explains
+    what is left.   first_difference, largest_difference: against `convention`.   compared: how many numbers.
+    farthest_position: the last that was compared.
+    """
+
+    right: bool
+    door: str
+    convention: str
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    form: str = ""
+    layout: str | None = None
+    precision: str | None = None
+    first_difference: FirstDifference | None = None
+    largest_difference: float = 0.0
+    compared: int = 0
+    farthest_position: float = 0.0
+
+    @property
+    def explained(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.right or bool(self.findings)
+
+    def lines(self) -> list[str]:
+        if self.right:
+            lines = ["right", f"It is {self.convention}."]
+        elif self.findings:
+            lines = [line for finding in self.findings for line in finding.lines()]
+        else:
+            lines = ["it differs, and none of the known mistakes explains it"]
+        lines += ["", f"called as       {self.form}{f', {self.layout}' if self.layout else ''}"]
+        if not self.right:
+            lines.append(f"compared with   {self.convention}")
+        lines.append(
+            f"numbers         {self.compared:,}, positions 0 to {self.farthest_position:,.0f}, "
+            f"largest difference {self.largest_difference:.2g}"
+        )
+        if self.first_difference is not None:
+            lines.append(self.first_difference.line())
+        return [*lines, *(f"note            {note}" for note in self.notes)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

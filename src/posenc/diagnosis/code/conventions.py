@@ -1,0 +1,73 @@
+"""The published conventions that a user's own code may follow: records, with the recipes that mistakes change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from posenc import _check
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.recipe import Recipe
+from posenc.doors import Adds, Encoding, Rotates
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
+from posenc.inspect import _text
+from posenc.inspect.rotation_matrix import rotation_matrices
+
+#: What is tried for the last channel, by width.
+EVEN: tuple[Literal["error"], ...] = ("error",)
+ODD: tuple[Literal["truncate", "zero"], ...] = ("truncate", "zero")
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A published way: the record that computes it, and from which position on."""
+
+    record: Encoding
+    start: int = 0
+
+    def __str__(self) -> str:
+        return f"{_text.short(self.record)}{' with positions from 1' if self.start else ''}"
+
+    def values(self, positions: np.ndarray) -> np.ndarray:
+        """The exact numbers, as float64."""
+        positions = positions + self.start
+        if isinstance(self.record, Adds):
+            return np.asarray(self.record.embed(positions, dtype=np.float64))
+        record = _check.instance("against", self.record, Rotates, "a record that adds or rotates")
+        return rotation_matrices(record, positions)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the numbers are computed; None for a record that no recipe describes."""
+        record = self.record
+        if isinstance(record, Sinusoidal) and record.dim % 2 == 0:
+            order: Literal["adjacent", "halves"] = "adjacent" if record.layout == "interleaved" else "halves"
+            functions = ("sine", "cosine") if record.first == "sine" else ("cosine", "sine")
+            start = record.start + self.start
+            return Recipe(
+                "adds", record.base, record.exponent, order, order, functions, start=start, scale=record.scale
+            )
+        if isinstance(record, RoPE) and record.scaling is None:
+            order = record.pairing
+            return Recipe("rotates", record.base, "2i/d", order, order, ("cosine", "sine"), start=self.start)
+        return None
+
+
+def conventions(observed: ObservedValues, base: float, against: Encoding | None) -> list[Convention]:
+    """The published conventions of a width, the usual ones first; or the one record to compare with."""
+    if against is not None:
+        return [Convention(against)]
+    dim = observed.dim
+    if observed.door == "rotates":
+        ropes = [RoPE(dim, base, pairing) for pairing in ("adjacent", "halves")] if dim % 2 == 0 else []
+        return [Convention(record, start) for start in ((0, 1) if observed.length else (0,)) for record in ropes]
+    records: list[Encoding] = []
+    for odd in ODD if dim % 2 else EVEN:
+        records.append(Sinusoidal(dim, base, odd=odd))
+        for exponent, first in product(("2i/d", "i/(d/2-1)") if dim > 3 else ("2i/d",), ("sine", "cosine")):
+            records.append(Sinusoidal(dim, base, "concatenated", exponent, first, odd=odd))  # type: ignore[arg-type]
+    return [Convention(record) for record in records]

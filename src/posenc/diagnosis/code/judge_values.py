@@ -1,0 +1,133 @@
+"""Which convention numbers follow, or which mistake is in them, from the numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from posenc.diagnosis.code.code_report import CodeReport, FirstDifference
+from posenc.diagnosis.code.conventions import Convention, conventions
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.recipe import Recipe
+from posenc.diagnosis.code.recipe_mistakes import BY_DOOR
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.search import explain
+from posenc.doors import Encoding
+
+USUAL_BASE = 10_000.0
+#: Of how many conventions two mistakes at once are tried: the usual ones.
+USUAL = 2
+
+
+def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against: Encoding | None = None) -> CodeReport:
+    """Name the convention that the numbers follow, or the mistake in them.
+
+    base: the base that is meant.   against: the one record to compare with, in place of all published conventions.
+    Raises ValueError where shapes do not fit together.
+    """
+    known = conventions(observed, base, against)
+    if not known:
+        raise ValueError(f"observed must have a width that some convention has; got {observed.dim}. Use an even width.")
+    for convention in known:
+        expected = convention.values(observed.positions)
+        if expected.shape != observed.values.shape:
+            raise ValueError(
+                f"against must be a record that {observed.door} and has width {observed.dim}; got {convention}. "
+                "Give the record that is meant."
+            )
+        fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
+        for values in observed.at_each_precision():
+            if values.agrees(expected, fastest):
+                return _report(values, convention, right=True, notes=_notes(convention, values))
+    explained = _explained(known, observed)
+    if explained is not None:
+        return _report(*explained)
+    nearest = min(known, key=lambda convention: _share_that_differs(observed, convention))
+    return _report(observed, nearest)
+
+
+Explained = tuple[ObservedValues, Convention, tuple[Finding, ...], tuple[str, ...]]
+
+
+def _explained(known: Sequence[Convention], observed: ObservedValues) -> Explained | None:
+    """What one mistake explains in any convention, or else two in the usual ones; at each precision."""
+    by_recipe = {convention.recipe: convention for convention in known if convention.recipe is not None}
+    usual = [recipe for recipe, convention in by_recipe.items() if not convention.start][:USUAL]
+    for starts, most in ((list(by_recipe), 1), (usual, 2)):
+        for values in observed.at_each_precision():
+            found = explain(starts, BY_DOOR[values.door], values, most)
+            if found is not None:
+                return values, by_recipe[found.start], *_or_base(found.start, found.findings, values)
+    return None
+
+
+def _or_base(
+    start: Recipe, findings: tuple[Finding, ...], values: ObservedValues
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """Another exponent often is another base: base 100 with 2i/d gives the numbers of base 10000 with i/d.
+
+    The other reading is a note where the base is a plain number, and comes first where it is the usual 10000.
+    """
+    bank = [mistake for mistake in BY_DOOR[values.door] if mistake.name == "base"]
+    other = explain([start], bank, values, most=1)
+    if other is None or len(findings) > 1 or findings[0].name == "base":
+        return findings, ()
+    base = other.subject.base
+    if float(f"{base:.1g}") != base or base < 2:
+        return findings, ()
+    first, second = (*other.findings, *findings) if base == USUAL_BASE else (*findings, *other.findings)
+    return (first,), (f"The same numbers can be read otherwise: {second.sentence}",)
+
+
+def _notes(convention: Convention, values: ObservedValues) -> tuple[str, ...]:
+    notes = []
+    if convention.start:
+        notes.append(
+            "Positions start at 1, as in the article's rotary code: slice p rotates by p+1. Scores, which depend on "
+            "differences, are the same."
+        )
+    if (values.dtype, values.precision) == ("float64", "float32"):
+        notes.append("The result is float64, and the angles were formed in float32.")
+    return tuple(notes)
+
+
+def _report(
+    values: ObservedValues,
+    convention: Convention,
+    findings: tuple[Finding, ...] = (),
+    notes: tuple[str, ...] = (),
+    right: bool = False,
+) -> CodeReport:
+    expected = convention.values(values.positions)
+    gap = np.abs(values.values - expected)
+    return CodeReport(
+        right,
+        values.door,
+        str(convention),
+        findings,
+        notes,
+        precision=values.precision if right or findings else None,
+        first_difference=None if right else _first_difference(values, expected),
+        largest_difference=float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"),
+        compared=int(gap.size),
+        farthest_position=float(values.positions.max()),
+    )
+
+
+def _first_difference(values: ObservedValues, expected: np.ndarray) -> FirstDifference | None:
+    """The first number that differs by more than float32 rounding."""
+    tolerance = replace(values, precision="float32").tolerance(1.0)
+    tolerance = tolerance.reshape((-1,) + (1,) * (expected.ndim - 1))
+    wrong = np.argwhere(~(np.abs(values.values - expected) <= tolerance))
+    if not len(wrong):
+        return None
+    index = tuple(int(number) for number in wrong[0])
+    position, expected_value, received = values.positions[index[0]], expected[index], values.values[index]
+    source = index[2] if len(index) == 3 else None
+    return FirstDifference(float(position), index[1], float(expected_value), float(received), source)
+
+
+def _share_that_differs(observed: ObservedValues, convention: Convention) -> float:
+    return float((~(np.abs(observed.values - convention.values(observed.positions)) <= 1e-3)).mean())

@@ -1,0 +1,89 @@
+"""What each layer of a model does with positions, as data that mistakes rearrange; another model's is the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from posenc.diagnosis.mistake import with_fields
+from posenc.diagnosis.rotation.usage import rope_in_head
+from posenc.doors import Encoding
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.models.canonical import Form, canonical
+from posenc.models.model_positions import LayerGroup, ModelPositions
+
+
+class Content(NamedTuple):
+    """What a layer does with positions."""
+
+    encodings: tuple[Encoding, ...]
+    offset: int = 0
+    logit_factor: float = 1.0
+    query_temperature: StepTemperature | None = None
+    bias_factor: float = 1.0
+
+    @property
+    def rotates(self) -> bool:
+        return any(record.door == "rotates" for record in self.encodings)
+
+    @property
+    def rope(self) -> RoPE | AxialRoPE | None:
+        """The RoPE that rotates, without the head around it."""
+        heads = (rope_in_head(record) for record in self.encodings)
+        return next((head.rope for head in heads if head is not None), None)
+
+    def with_rope(self, **fields: Any) -> Content:
+        """The content with other fields of its RoPE; records whose constructor refuses them stay."""
+
+        def changed(record: Encoding) -> Encoding:
+            head = rope_in_head(record)
+            rope = None if head is None else with_fields(head.rope, **fields)
+            return (None if head is None or rope is None else head._replace(rope=rope).record()) or record
+
+        return self._replace(encodings=tuple(map(changed, self.encodings)))
+
+    @property
+    def form(self) -> Form:
+        """What it computes: equal where the mathematics is."""
+        return _form(self)
+
+
+@lru_cache(maxsize=1024)
+def _form(content: Content) -> Form:
+    return canonical(LayerGroup("text", "", (0,), **content._asdict()))
+
+
+#: The contents of a part's layers, in their order.
+Contents = tuple[Content, ...]
+
+
+class Layers(NamedTuple):
+    """Layers of one part and kind, by number, and what each does."""
+
+    numbers: tuple[int, ...]
+    contents: Contents
+
+
+def layers_by_part(model: ModelPositions) -> Mapping[tuple[str, str], Layers]:
+    """By part and kind: cross-attention, and what comes before the layers, stand on their own."""
+    found: dict[tuple[str, str], list[tuple[int, Content]]] = {}
+    for group in model.groups:
+        kind = "before" if not group.layers else "cross" if "cross" in group.attention else "layers"
+        content = Content(**{name: getattr(group, name) for name in Content._fields})
+        found.setdefault((group.part, kind), []).extend((layer, content) for layer in group.layers or (-1,))
+    in_order = {key: sorted(pairs, key=lambda pair: pair[0]) for key, pairs in found.items()}
+    return {key: Layers(*map(tuple, zip(*pairs, strict=True))) for key, pairs in in_order.items()}
+
+
+@dataclass(frozen=True)
+class OtherLayers:
+    """The contents of another model's layers, which a change of the contents must explain."""
+
+    contents: Contents
+
+    def fits(self, contents: Contents, exact: bool = True) -> bool:
+        return [content.form for content in contents] == [content.form for content in self.contents]

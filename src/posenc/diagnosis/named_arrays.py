@@ -1,0 +1,153 @@
+"""Arrays of evidence by name, from a dict or a file, as numbers on the host. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posenc import _check
+from posenc.models.formats.safetensors_header import Entry, read_header
+
+#: The arrays that are understood, and what they are.
+ARRAY_NAMES = {
+    "inv_freq": "frequencies (pairs,), radians a step",
+    "attention_factor": "what cos and sin are multiplied by",
+    "cos": "(n, pairs), or (n, channels) with every frequency twice",
+    "sin": "as cos",
+    "positions": "(n,), or (batch, n), or (n, axes); 0, 1, 2, ... where left out",
+    "q": "queries (n, dim), or with heads and a layout",
+    "k": "keys",
+    "q_rotated": "the queries once rotated",
+    "k_rotated": "the keys once rotated",
+    "query_positions": "of q, where they differ from those of k",
+    "key_positions": "of k",
+    "logits": "(n, m), before the softmax",
+    "scale": "what q·k is multiplied by; 1/√dim, or what the model multiplies by, where left out",
+    "bias": "of ALiBi or T5, (heads, n, m)",
+    "table": "of T5, (buckets, heads)",
+}
+#: The most numbers of one array that are compared.
+MOST = 1 << 24
+#: Types of safetensors that are read, as NumPy reads them; bfloat16 as the upper half of a float32.
+SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
+PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
+
+
+class NamedArray(NamedTuple):
+    """Numbers, and the name of the type that they came in."""
+
+    values: np.ndarray
+    dtype: str
+
+
+Arrays = Mapping[str, NamedArray]
+
+
+def on_host(value: Any) -> NamedArray:
+    """An array of any library as one of NumPy, and its type by name; bfloat16, which NumPy lacks, as float32."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value, dtype = (value.float(), "bfloat16") if str(value.dtype) == "torch.bfloat16" else (value, "")
+        return NamedArray(value.numpy(), dtype or str(value.dtype).rpartition(".")[2])
+    array = np.asarray(value)
+    return NamedArray(array.astype(np.float32) if array.dtype.name == "bfloat16" else array, array.dtype.name)
+
+
+def numbers(name: str, value: Any) -> NamedArray:
+    """An array of any library as float64 or int64. Raises ValueError for what holds no numbers, or too many."""
+    array, dtype = on_host(value)
+    if array.dtype.kind not in "iuf" or array.size > MOST or not array.size:
+        raise ValueError(
+            f"{name} must hold up to {MOST} real numbers; got {array.dtype} of shape {array.shape}. "
+            "Give the array itself."
+        )
+    if array.dtype.kind in "iu":
+        return NamedArray(array.astype(np.int64), "float64")
+    return NamedArray(array.astype(np.float64), dtype if dtype in ("float16", "bfloat16", "float32") else "float64")
+
+
+def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
+    """Arrays under known names as numbers. Raises ValueError for a name that is not known."""
+    unknown = sorted(set(map(str, arrays)) - set(ARRAY_NAMES))
+    if unknown or not arrays:
+        raise ValueError(
+            f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; got {', '.join(unknown)[:200] or 'none'}. "
+            "Rename them."
+        )
+    return {name: numbers(name, value) for name, value in arrays.items()}
+
+
+def scalar(arrays: Arrays, name: str, default: float) -> float:
+    """The one number of an array, or the default where it is left out."""
+    return float(arrays[name].values.reshape(-1)[0]) if name in arrays else default
+
+
+def from_file(path: Path) -> dict[str, Any]:
+    """The arrays of an .npz or .safetensors file under known names; of a checkpoint, its frequencies alone.
+
+    Raises ValueError for another file, a damaged one, or a pickle, which is not opened.
+    """
+    if path.suffix in PICKLES:
+        raise ValueError(
+            f"actual must not be a pickle, which can run any code when loaded; got {path.name}. "
+            "Save it as .safetensors or .npz."
+        )
+    if not path.is_file():
+        raise ValueError(f"actual must be a file that exists; got {_check.shown(str(path))}. Check the path.")
+    return _from_npz(path) if path.suffix == ".npz" else _from_safetensors(path)
+
+
+def _from_npz(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            wanted = {name: entry for name, entry in entries.items() if name in ARRAY_NAMES} or entries
+            return {name: _npz_entry(archive, entry) for name, entry in wanted.items()}
+    # NotImplementedError: a way of compressing that zipfile does not know; RuntimeError: an entry with a password.
+    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"actual must be a readable .npz file; got {path.name}: {str(error)[:150]}.") from None
+
+
+def _npz_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    """An array no larger than the file says that it is."""
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise ValueError(f"{entry.filename} is of version {version}, where plain arrays are of (1, 0)")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    count = math.prod(shape)
+    if dtype.hasobject or count > MOST or count * dtype.itemsize > entry.file_size:
+        raise ValueError(f"{entry.filename} holds no plain array of {shape} {dtype} within {MOST} numbers")
+    with archive.open(entry) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _from_safetensors(path: Path) -> dict[str, Any]:
+    header = read_header(path)
+    wanted = {entry.name: entry for entry in header.entries if entry.name in ARRAY_NAMES}
+    frequencies = [entry for entry in header.entries if entry.name.endswith("inv_freq")]
+    if not wanted and frequencies:
+        wanted = {"inv_freq": frequencies[0]}
+    if not wanted:
+        raise ValueError(
+            f"actual must hold something of positions; {path.name} has {len(header.entries)} tensors and none named "
+            f"{', '.join(ARRAY_NAMES)}. Dump cos and sin, or q, k and the rotated ones."
+        )
+    return {name: _safetensors_entry(path, header.start, entry) for name, entry in wanted.items()}
+
+
+def _safetensors_entry(path: Path, start: int, entry: Entry) -> np.ndarray:
+    if entry.dtype not in SAFETENSORS_TYPES or entry.size > 8 * MOST:
+        raise ValueError(
+            f"{entry.name} must be of floats or integers, at most {8 * MOST} bytes; got {entry.dtype} of {entry.size}."
+        )
+    with path.open("rb") as file:
+        file.seek(start + entry.begin)
+        array = np.frombuffer(file.read(entry.size), SAFETENSORS_TYPES[entry.dtype]).reshape(entry.shape)
+    return (array.astype(np.uint32) << 16).view(np.float32) if entry.dtype == "BF16" else array

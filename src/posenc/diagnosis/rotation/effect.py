@@ -1,0 +1,131 @@
+"""What a usage of a rotation computes: frequencies, cos and sin, rotated vectors, in plain float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage, rope_in_head
+from posenc.doors import Rotates
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.inspect.rounding import narrowed
+from posenc.models.pair_rotation import pair_rotation
+
+Role = Literal["query", "key"]
+
+
+class RotatedPairs(NamedTuple):
+    """Which channels rotate together and by which coordinate, (pairs,) each.
+
+    frequencies: radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
+    factor: multiplies cos and sin.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    axis: np.ndarray
+    frequencies: np.ndarray
+    factor: float
+    dim: int
+
+
+def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> RotatedPairs:
+    """The pairs of queries or keys; frequencies to float32 alone where `exact` is False, which is faster."""
+    side: RoleUsage = getattr(usage, role)
+    record = side.record or usage.record
+    first, second, axis, factor, dim = _channels(record)
+    frequencies = _frequencies(record, usage.scalings, exact) * usage.frequency_factor
+    if usage.frequency_type:
+        frequencies = narrowed(frequencies, usage.frequency_type)
+    both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
+    return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim)
+
+
+def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> np.ndarray:
+    """The positions that are really used, times how often the vector is rotated."""
+    side: RoleUsage = getattr(usage, role)
+    used = positions.astype(np.float64) + side.shift
+    if usage.table is not None:
+        length, beyond = usage.table
+        used = np.mod(used, length) if beyond == "repeat" else np.minimum(used, length - 1)
+    if usage.position_type:
+        used = narrowed(used, usage.position_type)
+    return used * side.rotations
+
+
+def cos_sin(
+    usage: RotationUsage, positions: np.ndarray, role: Role, exact: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin, (1, n, pairs), or (2, n, pairs) where the two channels of a pair have their own."""
+    pairs = rotated_pairs(usage, role, exact)
+    angle = _of_each_pair(used_positions(usage, positions, role), pairs) * pairs.frequencies[:, None]
+    cosine, sine = (np.sin, np.cos) if usage.sine_for_cosine else (np.cos, np.sin)
+    return cosine(angle) * pairs.factor, sine(angle) * pairs.factor
+
+
+def rotated(usage: RotationUsage, x: np.ndarray, positions: np.ndarray, role: Role, exact: bool = True) -> np.ndarray:
+    """Vectors (n, dim) as this usage rotates them."""
+    pairs = rotated_pairs(usage, role, exact)
+    cos, sin = cos_sin(usage, positions, role, exact)
+    first, second = x[:, pairs.first], x[:, pairs.second]
+    y = x.astype(np.float64)
+    y[:, pairs.first] = first * cos[0] - second * sin[0]
+    y[:, pairs.second] = second * cos[-1] + first * sin[-1]
+    return y
+
+
+def pairs_adjacent(record: Rotates) -> bool:
+    """Whether neighbours rotate together, or the one pair there is."""
+    first, second, *_ = _channels(record)
+    return bool(np.all(second - first == 1))
+
+
+def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
+    """Positions (n,) or (n, axes) as what each pair reads; (n, 1) or (n, pairs)."""
+    if positions.ndim == 1:
+        return positions[:, None]
+    if pairs.axis.max(initial=0) >= positions.shape[1]:
+        raise ValueError(
+            f"positions must have a coordinate for each axis; got {positions.shape[1]} for a rotation that reads number "
+            f"{pairs.axis.max()}. Give (n, axes)."
+        )
+    return np.asarray(positions[:, pairs.axis])
+
+
+def _of_other_layout(frequencies: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The frequency that each channel of a pair gets where they lie as the other pairing lays them; (2, pairs)."""
+    start, half = int(min(first.min(), second.min())), len(frequencies)
+    adjacent = bool(np.all(second - first == 1))
+    index = [(channels - start) % half if adjacent else (channels - start) // 2 for channels in (first, second)]
+    return np.asarray(frequencies[np.stack(index)])
+
+
+@lru_cache(maxsize=1024)
+def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
+    head = rope_in_head(record)
+    if head is None or isinstance(head.rope, AxialRoPE):
+        pairs = pair_rotation(record)
+        if pairs is None:
+            raise TypeError(f"record must rotate pairs by fixed angles; got {record!r}. Compare fields.")
+        return np.array(pairs.first), np.array(pairs.second), np.array(pairs.axis), pairs.factor, pairs.dim
+    rope, half = head.rope, head.rope.head_dim // 2
+    pair = np.arange(half)
+    first, second = (2 * pair, 2 * pair + 1) if rope.pairing == "adjacent" else (pair, pair + half)
+    return first + head.start, second + head.start, np.zeros(half, int), rope.attention_factor, head.dim
+
+
+@lru_cache(maxsize=2048)
+def _frequencies(record: Rotates, scalings: int, exact: bool) -> np.ndarray:
+    head = rope_in_head(record)
+    if head is None:
+        pairs = pair_rotation(record)
+        return np.zeros(0) if pairs is None else pairs.radians()
+    frequencies = head.rope.frequencies
+    scaled = frequencies.radians() if exact else frequencies.float32(np.zeros(1, np.float32)).astype(np.float64)
+    if scalings == 1 or head.rope.scaling is None:
+        return scaled
+    unscaled = replace(head.rope, scaling=None).frequencies.radians()
+    return np.asarray(unscaled * (scaled / unscaled) ** scalings)

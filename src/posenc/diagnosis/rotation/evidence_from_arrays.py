@@ -1,0 +1,123 @@
+"""Named arrays as evidence of what a rotation does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
+from posenc.diagnosis.rotation.effect import Role
+from posenc.diagnosis.rotation.observed_rotations import (
+    ROLES,
+    ObservedFrequencies,
+    ObservedLogits,
+    ObservedTable,
+    ObservedVectors,
+    Together,
+)
+from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
+
+
+def rotation_evidence(given: Mapping[str, Any], layout: str | None = None) -> RotationEvidence:
+    """What named arrays show of a rotation. Raises ValueError for arrays that are unknown or do not fit together."""
+    arrays = named_arrays(given)
+    parts: list[RotationEvidence] = []
+    if "cos" in arrays or "sin" in arrays:
+        parts.append(_table(arrays))
+    elif "inv_freq" in arrays:
+        parts.append(_frequencies(arrays))
+    if "logits" in arrays:
+        parts.append(_logits(arrays))
+    parts += [_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays]
+    if not parts:
+        raise ValueError(
+            "actual must show what a rotation does: inv_freq, cos and sin, q and q_rotated, or q, k and logits; "
+            f"got {', '.join(given)}. Give more."
+        )
+    return parts[0] if len(parts) == 1 else Together(tuple(parts))
+
+
+def _required(arrays: Arrays, *names: str) -> list[np.ndarray]:
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise ValueError(f"actual must hold {' and '.join(names)} together; got no {missing[0]}. Give it.")
+    return [arrays[name].values for name in names]
+
+
+def _frequencies(arrays: Arrays) -> ObservedFrequencies:
+    factor = scalar(arrays, "attention_factor", 0.0) if "attention_factor" in arrays else None
+    return ObservedFrequencies(arrays["inv_freq"].values.reshape(-1), factor)
+
+
+def _table(arrays: Arrays) -> ObservedTable:
+    cos, sin = _required(arrays, "cos", "sin")
+    if cos.shape != sin.shape or cos.ndim < 2:
+        raise ValueError(f"cos and sin must have one shape (n, pairs); got {cos.shape} and {sin.shape}. Give both.")
+    positions = _positions(arrays, "positions", cos.shape[:-1])
+    cos, sin, layout = _each_frequency_once(cos.reshape(-1, cos.shape[-1]), sin.reshape(-1, sin.shape[-1]))
+    held = _frequencies(arrays) if "inv_freq" in arrays else None
+    return ObservedTable(cos, sin, positions, arrays["cos"].dtype, held, layout)
+
+
+def _each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+    """Every frequency once, and the pairing that a table with each twice was laid out for."""
+    half = cos.shape[1] // 2
+    if cos.shape[1] % 2 == 0 and half:
+        if np.array_equal(cos[:, :half], cos[:, half:]) and np.array_equal(sin[:, :half], sin[:, half:]):
+            return cos[:, :half], sin[:, :half], "halves"
+        if half > 1 and np.array_equal(cos[:, ::2], cos[:, 1::2]) and np.array_equal(sin[:, ::2], sin[:, 1::2]):
+            return cos[:, ::2], sin[:, ::2], "adjacent"
+    return cos, sin, ""
+
+
+def _positions(arrays: Arrays, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A position for every row of a shape (n,) or (batch, n); with a last axis where there are several coordinates."""
+    given = arrays.get(name) or arrays.get("positions")
+    positions = np.arange(shape[-1]) if given is None else given.values
+    if positions.ndim == 2 and len(shape) == 1 and len(positions) == shape[0]:
+        return positions
+    try:
+        return np.broadcast_to(positions, shape).reshape(-1)
+    except ValueError:
+        raise ValueError(
+            f"{name} must have one number for each of {shape}; got shape {positions.shape}. "
+            "Give the positions of these rows."
+        ) from None
+
+
+def _vectors(arrays: Arrays, role: Role, layout: str | None) -> ObservedVectors:
+    letter = role[0]
+    x, y = _required(arrays, letter, f"{letter}_rotated")
+    if x.shape != y.shape or x.ndim < 2:
+        raise ValueError(f"{letter} and {letter}_rotated must have one shape (n, dim); got {x.shape} and {y.shape}.")
+    if x.ndim == 2:
+        x, y, layout = x[None, None], y[None, None], "bhtd"
+    elif x.ndim != 4 or layout not in ("bhtd", "bthd"):
+        raise ValueError(
+            f"layout must be 'bhtd' or 'bthd' for {letter} with heads, four axes; got {layout!r} for shape {x.shape}. "
+            "Say which axis is which."
+        )
+    if layout == "bthd":
+        x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
+    batch, heads, length, dim = x.shape
+    batch_number, head_number, _ = np.indices((batch, heads, length)).reshape(3, -1)
+    if (batch, heads) == (1, 1):
+        positions = _positions(arrays, f"{role}_positions", (length,))
+    else:
+        rows = _positions(arrays, f"{role}_positions", (batch, length)).reshape(batch, 1, length)
+        positions = np.broadcast_to(rows, (batch, heads, length)).reshape(-1)
+    dtype = arrays[f"{letter}_rotated"].dtype
+    return ObservedVectors(role, x.reshape(-1, dim), y.reshape(-1, dim), positions, head_number, batch_number, dtype)
+
+
+def _logits(arrays: Arrays) -> ObservedLogits:
+    q, k, logits = _required(arrays, "q", "k", "logits")
+    if q.ndim != 2 or k.ndim != 2 or logits.shape != (len(q), len(k)) or q.shape[1] != k.shape[1]:
+        raise ValueError(
+            f"logits must have shape (n, m) for q (n, dim) and k (m, dim); got {logits.shape}, {q.shape} and "
+            f"{k.shape}. Give one head."
+        )
+    query, key = (_positions(arrays, f"{role}_positions", (len(x),)) for role, x in (("query", q), ("key", k)))
+    return ObservedLogits(q, k, logits, query, key, scalar(arrays, "scale", q.shape[1] ** -0.5), arrays["logits"].dtype)

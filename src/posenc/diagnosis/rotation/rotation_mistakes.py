@@ -1,0 +1,10 @@
+"""Every known mistake in a rotation, of configs and of running code. Add one in the file of its kind."""
+
+from posenc.diagnosis.rotation.mistakes_axes import AXES
+from posenc.diagnosis.rotation.mistakes_fields import FIELDS
+from posenc.diagnosis.rotation.mistakes_runtime import RUNTIME
+from posenc.diagnosis.rotation.mistakes_scaling import SCALING
+
+#: In the order of the search: what a config can say before what running code alone can do.
+IN_CONFIGS = tuple(mistake for mistake in (*SCALING, *FIELDS, *AXES) if mistake.only_in != "code")
+IN_CODE = tuple(mistake for mistake in (*SCALING, *FIELDS, *AXES, *RUNTIME) if mistake.only_in != "configs")

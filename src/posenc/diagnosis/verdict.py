@@ -1,0 +1,41 @@
+"""What comes out of comparing two implementations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posenc.diagnosis.mistake import Finding
+from posenc.models.difference import Difference
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether two implementations agree, and what explains it where they do not.
+
+    agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead
+    from what is expected to what is there; empty where they agree, and where no known mistakes do.
+    notes: what was seen and is harmless.   difference: of two configs or records, field by field.
+    """
+
+    agree: bool
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    difference: Difference | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.agree or bool(self.findings)
+
+    def lines(self) -> list[str]:
+        if self.agree:
+            lines = ["they agree"]
+        elif self.findings:
+            lines = [line for finding in self.findings for line in finding.lines()]
+        else:
+            lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
+            lines += [] if self.difference is None else self.difference.lines()[1:]
+        return [*lines, *(f"note: {note}" for note in self.notes)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

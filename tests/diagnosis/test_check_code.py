@@ -1,0 +1,95 @@
+"""`check_code` from Python, as a test of one's own code would call it."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import ALiBi, RoPE, Sinusoidal
+from posenc.diagnosis import CodeReport, check_code
+
+
+def table(length, dim):
+    angle = np.arange(length)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
+    return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, dim)
+
+
+def late(length, dim):
+    return table(length + 1, dim)[1:]
+
+
+def test_right_code():
+    report = check_code(table)
+    assert (report.right, report.explained, report.findings) == (True, True, ())
+    assert (report.door, report.convention, report.form) == ("adds", "Sinusoidal(dim=16)", "table(length, dim)")
+    assert str(report).startswith("right\nIt is Sinusoidal(dim=16).\n")
+
+
+def test_a_mistake_is_a_finding():
+    report = check_code(late)
+    assert [finding.name for finding in report.findings] == ["off by one"]
+    assert (report.first_difference.position, report.first_difference.channel) == (0.0, 0)
+    assert "mistake: off by one\nPositions start at 1.\nWhat to do: " in str(report)
+    assert check_code(late, against=Sinusoidal(dim=16, start=1)).right
+
+
+def test_a_report_is_frozen_data():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        check_code(table).right = False
+    assert isinstance(check_code(table), CodeReport)
+    assert check_code(table) == check_code(table)
+
+
+def test_one_row_at_a_time_in_bfloat16():
+    """A row keeps its type when rows are put together: its rounding is no mistake."""
+
+    def row(position, dim):
+        return torch.from_numpy(table(position + 1, dim)[-1]).bfloat16()
+
+    report = check_code(row)
+    assert (report.right, report.precision) == (True, "bfloat16")
+
+
+def test_the_line_of_an_error_in_a_class_of_this_file():
+    class Broken:
+        def __init__(self, dim):
+            self.dim = dim
+
+        def __call__(self, x):
+            return x / 0 + undefined  # noqa: F821
+
+    with pytest.raises(
+        ValueError, match=r"^target must be callable in a documented form; .*test_check_code.py, line \d+"
+    ):
+        check_code(Broken)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": 15}, "dim must be an even integer"),
+        ({"dim": 2}, "dim must be"),
+        ({"base": 0.0}, "base must be"),
+        ({"layout": "sideways"}, "layout must be one of"),
+        ({"against": ALiBi(heads=8)}, "against must be a record that adds or rotates; got ALiBi"),
+        ({"against": RoPE(dim=8)}, "against must be a record that adds and has width 8; got RoPE"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_code(table, **options)
+
+
+def test_it_needs_no_command_line():
+    code = (
+        "import sys; from posenc.diagnosis import check_code\n"
+        "check_code(lambda length, dim: [[0.0] * dim] * length)\n"
+        "print([name for name in sys.modules if name.startswith(('posenc.cli', 'tyro', 'rich'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout == "[]\n"
