@@ -1,7 +1,7 @@
 """What we set out to reach, as data: each goal names the figure that decides it.
 
-The goals were set beside a prototype, on a machine with AVX-512, as ratios of CPU time on one thread in interleaved rounds.
-A run passes within 1.25 of its goal.
+The goals were set beside a prototype, on a machine with AVX-512, as ratios of CPU time on one thread in interleaved
+rounds. A run passes within 1.25 of its goal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ ALLOWED = 1.25
 
 @dataclass(frozen=True)
 class Goal:
-    """A variant of a case of a benchmark, in time over another (`below`) or by its value, and what it should be at most.
+    """A variant of a case of a benchmark, in time over another (`below`) or by its value, and what it should be at
+    most.
 
     prototype: the figure that the goal was set beside. not_measured: why no benchmark has it, where none has.
     """
@@ -57,13 +58,18 @@ PREFILL = (
 AGAINST_EAGER = (
     *(Goal(f"in place, {name}", "rotate", name, IN_PLACE, EAGER, 0.18, "0.07–0.18") for name in SHAPES),
     *(Goal(f"in place, default malloc, {name}", "memory", name, IN_PLACE, EAGER, 0.05, "0.02–0.04") for name in SHAPES),
-    *(Goal(f"decoding, 32 rows, {k}", "decode", f"batch 32 {k} halves", IN_PLACE, EAGER, 0.10, "0.07–0.09") for k in KINDS),
-    *(Goal(f"decoding, one row, {k}", "decode", f"batch 1 {k} halves", IN_PLACE, EAGER, 0.15, "0.11–0.13") for k in KINDS),
+    *(Goal(f"decoding, 32 rows, {k}", "decode", f"batch 32 {k} halves", IN_PLACE, EAGER, 0.10,
+        "0.07–0.09") for k in KINDS),
+    *(Goal(f"decoding, one row, {k}", "decode", f"batch 1 {k} halves", IN_PLACE, EAGER, 0.15,
+        "0.11–0.13") for k in KINDS),
 )  # fmt: skip
 FALLBACK = (
-    *(Goal(f"without the binary, {name}", "fallback", f"4096 tokens {name}", PLAIN_NEW, EAGER, 1.0, "1.4 in bfloat16") for name in SHAPES),
-    *(Goal(f"without the binary, decoding {rows}, {k}", "fallback", f"batch {rows} {k} halves", PLAIN_NEW, EAGER, 1.0, "") for rows in (32, 1) for k in KINDS),
-    Goal("without the binary, adjacent, bthd, float32", "fallback", "4096 tokens bthd float32 adjacent", PLAIN, COPY, 0.85, "0.72"),
+    *(Goal(f"without the binary, {name}", "fallback", f"4096 tokens {name}", PLAIN_NEW, EAGER, 1.0,
+        "1.4 in bfloat16") for name in SHAPES),
+    *(Goal(f"without the binary, decoding {rows}, {k}", "fallback", f"batch {rows} {k} halves", PLAIN_NEW, EAGER, 1.0,
+        "") for rows in (32, 1) for k in KINDS),
+    Goal("without the binary, adjacent, bthd, float32", "fallback", "4096 tokens bthd float32 adjacent", PLAIN, COPY,
+        0.85, "0.72"),
 )  # fmt: skip
 ANGLES = tuple(
     Goal(f"angles in the kernel, {name}", "angles", name, MADE, IN_PLACE, 1.05, "0.95–1.03") for name in SHAPES
@@ -113,13 +119,16 @@ OTHERS = (
     Goal("cosines and sines, 100 000 × 1024", "table", "100000 positions × 512 pairs", TABLES, FILL, 1.3, "1.10"),
     Goal("sinusoidal table, 100 000 × 1024", "table", "100000 × 1024 sinusoidal", TABLES, FILL, 1.3, "1.10"),
     Goal("T5 bias in attention", "bias", "T5, 4096 tokens, 8 heads of 64, float32", VIEW, FULL, 1.10, "1.03–1.06"),
-    Goal("ALiBi in causal attention", "bias", "ALiBi, 4096 tokens, 8 heads of 64, float32", VIEW, CAUSAL, 1.25, "0.94–1.24"),
-    Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc", "", 5.0, "0.3"),
+    Goal("ALiBi in causal attention", "bias", "ALiBi, 4096 tokens, 8 heads of 64, float32", VIEW, CAUSAL, 1.25,
+        "0.94–1.24"),
+    Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc",
+        "", 5.0, "0.3"),
 )  # fmt: skip
 LINEAR = "a token at 1048576, over one at 65536"
 SCALE = (
     *(Goal(f"linear in length: {name}", "scale", LINEAR, name, "", 1.25, "") for name in (IN_PLACE, MADE)),
-    *(Goal(f"memory at a million tokens, bytes: {name}", "scale", f"bytes beyond what is given: {name}", "1048576", "", 2.0**20, "") for name in (IN_PLACE, MADE)),
+    *(Goal(f"memory at a million tokens, bytes: {name}", "scale", f"bytes beyond what is given: {name}", "1048576", "",
+        2.0**20, "") for name in (IN_PLACE, MADE)),
 )  # fmt: skip
 HUB = "Hugging Face kernels-community on CPU"
 HUB_WHY = "it is no package that can be pinned, and needs AVX-512 for bfloat16"
@@ -129,14 +138,18 @@ ABSENT = (
 )
 GOALS: tuple[Goal, ...] = (*PREFILL, *AGAINST_EAGER, *FALLBACK, *ANGLES, *TRAINING, *ERRORS, *OTHERS, *SCALE, *ABSENT)
 #: Why a goal is not reached, by how its name begins; said where it is not.
-SIXTEEN = "without AVX-512's conversions, bfloat16 is widened and rounded in several steps of AVX2, about as long as memory takes"
+SIXTEEN = (
+    "without AVX-512's conversions, bfloat16 is widened and rounded in several steps of AVX2, about as long as memory "
+    "takes"
+)
 TABLES = (
     "a product in double precision for each pair and the test of its rounding take about as long as the memory does"
 )
 REASONS = {
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
-    "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs channels",
+    "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs "
+    "channels",
     "new memory, bthd, bfloat16": SIXTEEN,
     "new memory, bhtd, bfloat16": SIXTEEN,
     "new memory, default malloc, bthd bfloat16": SIXTEEN,
@@ -148,11 +161,15 @@ REASONS = {
     "decoding, 32 rows, float32": "on this machine a copy alone takes about as long as the goal",
     "decoding, 32 rows, bfloat16": SIXTEEN,
     "turned into a cache": "on this machine a copy of queries, keys and values alone takes up to half of the goal",
-    "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which are not the bits of the reference",
-    "forward and backward": "gradients are turned into new memory, for others may hold the one that comes; the prototype overwrote it",
-    "embedding × scale + positions, bfloat16": f"{SIXTEEN}; the rows of positions are read in float32, twice the bytes of the words'",
+    "without the binary, adjacent": "PyTorch's complex product fuses a product and a sum on some processors, which are "
+    "not the bits of the reference",
+    "forward and backward": "gradients are turned into new memory, for others may hold the one that comes; the "
+    "prototype overwrote it",
+    "embedding × scale + positions, bfloat16": f"{SIXTEEN}; the rows of positions are read in float32, twice the bytes "
+    f"of the words'",
     "cosines and sines, 100 000": TABLES,
     "sinusoidal table, 100 000": TABLES,
-    "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as each other",
+    "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as "
+    "each other",
     "ALiBi": "a mask is read, where a kernel that knew slopes would compute it",
 }

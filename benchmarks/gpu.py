@@ -1,7 +1,7 @@
 """Rotations on a GPU: `python benchmarks/gpu.py`, on a machine with CUDA; run.py leaves it out.
 
-Every variant of a case is first shown to be right, then all are timed with CUDA events in interleaved rounds, as ratios to
-the floor of the same round. `--check` compares alone, at a small size; with TRITON_INTERPRET=1 it needs no GPU.
+Every variant of a case is first shown to be right, then all are timed with CUDA events in interleaved rounds, as ratios
+to the floor of the same round. `--check` compares alone, at a small size; with TRITON_INTERPRET=1 it needs no GPU.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def checked(case: Case) -> Checked:
 def excess(case: Case, found: tuple[torch.Tensor, ...], ours: bool) -> float:
     """By how much the numbers are further from the expected ones, in float64, than they may be.
 
-    Ours are rounded once, to `eps` at most where bits are cut off as in Triton's interpreter; waves are good to 1.2e-7 and
-    products to 2^-24, of numbers below 16. Peers have their tables in the dtype, and round several times.
+    Ours are rounded once, to `eps` at most where bits are cut off as in Triton's interpreter; waves are good to 1.2e-7
+    and products to 2^-24, of numbers below 16. Peers have their tables in the dtype, and round several times.
     """
     worst = -1.0
     for mine, true in zip(found, case.expected, strict=True):

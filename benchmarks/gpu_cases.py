@@ -20,7 +20,8 @@ Run = Callable[[], tuple[torch.Tensor, ...]]
 
 @dataclass(frozen=True)
 class Variant:
-    """make: a call of its own tensors, which gives what is to be compared. right: whether it claims to be so; a floor does not."""
+    """make: a call of its own tensors, which gives what is to be compared. right: whether it claims to be so; a floor
+    does not."""
 
     make: Callable[[], Run]
     right: bool = True
@@ -28,7 +29,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """expected: in float64. bytes: the fewest that must be moved. graph: timed as a CUDA graph, without Python's part."""
+    """expected: in float64. bytes: the fewest that must be moved. graph: timed as a CUDA graph, without Python's
+    part."""
 
     name: str
     floor: str
@@ -169,7 +171,8 @@ def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
 
 def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
-    """Into rows of a cache at the places 4000 and on; what is compared are q and the part of the caches that was written."""
+    """Into rows of a cache at the places 4000 and on; what is compared are q and the part of the caches that was
+    written."""
     q, k, v = problem.tensors()
     turn, far, tables, places = problem.turn(), problem.angles(), problem.tables(), problem.positions
     length = 4000 + problem.length

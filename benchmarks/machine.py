@@ -15,15 +15,16 @@ from posenc.kernels import native
 
 Allocator = Literal["hot", "default"]
 PACKAGES = ("numpy", "torch", "transformers", "torchtune", "x-transformers", "rotary-embedding-torch")
-#: glibc's names for what mallopt sets (malloc.h): the size at which the heap is trimmed, and how many blocks are mapped.
+#: glibc's names for what mallopt sets (malloc.h): the size at which the heap is trimmed, and how many blocks are
+#: mapped.
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 
 
 def settle(allocator: Allocator) -> Allocator:
     """Make memory that was given back stay in the process ("hot"), where malloc is glibc's; result: which one holds.
 
-    As it comes, glibc maps every large block anew and the system clears it page by page at first touch: several times what
-    a rotation costs. Allocators that servers use keep their memory, as this setting does.
+    As it comes, glibc maps every large block anew and the system clears it page by page at first touch: several times
+    what a rotation costs. Allocators that servers use keep their memory, as this setting does.
     """
     if allocator == "hot":
         try:

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-#: Names of what is ours begin so: a peer that is wrong or fails is left out and named, one of ours that is wrong stops all.
+#: Names of what is ours begin so: a peer that is wrong or fails is left out and named, one of ours that is wrong stops
+#: all.
 OURS = "posenc"
 
 
@@ -38,7 +39,8 @@ def floor(run: Callable[[], Any]) -> Maker:
 def compared(
     case: str, below: str, makers: Mapping[str, Maker], expected: Any, bound: float, *, rounds: int = 9
 ) -> dict[str, Any]:
-    """`ratios` of what gives the expected numbers within the bound; what fails or differs is left out, with its reason."""
+    """`ratios` of what gives the expected numbers within the bound; what fails or differs is left out, with its
+    reason."""
     torch._dynamo.reset()  # a code object is compiled for a few shapes only, and every case has its own
     right: dict[str, Callable[[], Any]] = {}
     gaps: dict[str, float] = {}

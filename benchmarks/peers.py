@@ -31,7 +31,8 @@ def peers(given: Problem, *, compiled: bool = True) -> dict[str, Maker]:
 
 
 def wide_tables(given: Problem) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines as Hugging Face's models hand them on: every one twice, (batch, time, dim), in the dtype of q."""
+    """Cosines and sines as Hugging Face's models hand them on: every one twice, (batch, time, dim), in the dtype of
+    q."""
     cos, sin = (torch.cat([part, part], -1).to(given.q.dtype) for part in (given.turn.cos, given.turn.sin))
     return (cos, sin) if cos.ndim == 3 else (cos[None], sin[None])
 

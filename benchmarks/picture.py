@@ -1,6 +1,7 @@
 """The picture of the figures: what each way of turning costs over a copy of the same numbers, on an axis of powers.
 
-`python benchmarks/picture.py` draws benchmarks/results/speed.svg from the JSON beside it; `make bench` does so at its end.
+`python benchmarks/picture.py` draws benchmarks/results/speed.svg from the JSON beside it; `make bench` does so at its
+end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every benchmark: `make bench`, or `python benchmarks/run.py rotate decode` for some of them.
 
 Ratios of CPU time on one thread, rounds interleaved in one process a benchmark, against a floor and against peers;
-nothing is timed before it has been shown to be right. Results go to benchmarks/results as JSON with the machine described,
-with a table of the goals and a picture of both. A peer that is missing or fails is named with its reason.
+nothing is timed before it has been shown to be right. Results go to benchmarks/results as JSON with the machine
+described, with a table of the goals and a picture of both. A peer that is missing or fails is named with its reason.
 """
 
 from __future__ import annotations

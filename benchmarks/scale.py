@@ -37,7 +37,10 @@ def run() -> list[dict[str, Any]]:
             seconds.setdefault(name, {})[length] = statistics.median(found[name] for found in taken)
     growth = {name: found[LARGEST] / LARGEST / (found[LARGE] / LARGE) for name, found in seconds.items()}
     return [
-        *(_case(f"nanoseconds a token: {name}", {n: 1e9 * s / n for n, s in of.items()}) for name, of in seconds.items()),
+        *(
+            _case(f"nanoseconds a token: {name}", {length: 1e9 * taken / length for length, taken in of.items()})
+            for name, of in seconds.items()
+        ),
         *(_case(f"bytes beyond what is given: {name}", of) for name, of in beyond.items()),
         {"case": f"a token at {LARGEST}, over one at {LARGE}", "values": growth, "left out": {}},
     ]  # fmt: skip
@@ -71,7 +74,8 @@ def variants(length: int) -> Runs:
 
 
 def peak(run: Callable[[], Any]) -> int | None:
-    """Bytes that a run needs at once beyond those that were resident before; None where the system does not count them."""
+    """Bytes that a run needs at once beyond those that were resident before; None where the system does not count
+    them."""
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     gc.collect()
     try:

@@ -51,7 +51,8 @@ def two_copies(given: Problem) -> Maker:
 
 
 class Projected(torch.autograd.Function):
-    """The same memory as a result, as of a projection, which may be turned in place where a leaf may not. Costs nothing."""
+    """The same memory as a result, as of a projection, which may be turned in place where a leaf may not. Costs
+    nothing."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Make the golden vectors, byte for byte, from the scalar oracles of tests/oracles: `python golden/make.py [FOLDER]`.
 
-Every number is computed with mpmath to 240 bits and rounded once to float64; nothing of posenc computes here. The records
-of posenc only say what is asked.
+Every number is computed with mpmath to 240 bits and rounded once to float64; nothing of posenc computes here. The
+records of posenc only say what is asked.
 """
 
 from __future__ import annotations

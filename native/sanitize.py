@@ -1,7 +1,8 @@
-"""The tests of the kernels, the kernels built with the sanitizers of addresses and of undefined behaviour; `make sanitize`.
+"""The tests of the kernels, the kernels built with the sanitizers of addresses and of undefined behaviour; `make
+sanitize`.
 
-The build lies in a temporary folder and comes before any other in PYTHONPATH. The first finding ends the run. What Python
-and PyTorch keep until the process ends is no finding: leaks are not looked for.
+The build lies in a temporary folder and comes before any other in PYTHONPATH. The first finding ends the run. What
+Python and PyTorch keep until the process ends is no finding: leaks are not looked for.
 """
 
 from __future__ import annotations

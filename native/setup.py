@@ -1,4 +1,5 @@
-"""One library, a source for each level of vectors: every source has flags of its own, which one Extension does not give."""
+"""One library, a source for each level of vectors: every source has flags of its own, which one Extension does not
+give."""
 
 import platform
 from pathlib import Path

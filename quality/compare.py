@@ -1,6 +1,7 @@
 """What was run and caught before, beside now: `python quality/compare.py [quality/before]`.
 
-Files are followed through git's renames since the commit that was measured before; `--moved OLD NEW` says what git does not see.
+Files are followed through git's renames since the commit that was measured before; `--moved OLD NEW` says what git does
+not see.
 """
 
 from __future__ import annotations

@@ -29,14 +29,16 @@ def summary(
 ) -> Summary:
     """Covered statements and branches by file, for each part and for both parts together.
 
-    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part.   failed: tests, by part.
+    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part.   failed: tests, by
+    part.
     """
     every = {**data, "both": [path for paths in data.values() for path in paths]}
     reports = {part: report(root, paths) for part, paths in every.items()}
     files = {name: file_entry({part: reports[part][name] for part in every}) for name in sorted(reports["both"])}
     return {
         "commit": commit,
-        "columns": "statements, branches; for each part: covered statements, covered branches, percent of both together",
+        "columns": "statements, branches; for each part: covered statements, covered branches, percent of both "
+        "together",
         "failed": {part: sorted(tests) for part, tests in failed.items()},
         "total": total(files),
         "files": files,

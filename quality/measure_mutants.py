@@ -3,8 +3,9 @@
     python quality/measure_mutants.py [--jobs 1]            a stopped measurement goes on where it was
     python quality/measure_mutants.py --plant KEY WORDS     one mutant, in a copy of the checkout: `pytest WORDS` there
 
-A random sample of mutants is drawn from each room of the mathematics and from the model reader. First every test runs once,
-and the lines that it runs are recorded. Then each mutant meets the tests that run its line, until one fails. Who survives is
+A random sample of mutants is drawn from each room of the mathematics and from the model reader. First every test runs
+once, and the lines that it runs are recorded. Then each mutant meets the tests that run its line, until one fails. Who
+survives is
 listed in quality/mutants.json with a reason, written there by hand. Exit code 1 says that a gate is not met.
 """
 

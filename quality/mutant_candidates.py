@@ -1,7 +1,7 @@
 """Every mutant of a file, by mutmut's operators, and a random sample that outlives moves and renamed files.
 
-mutmut's own runner leaves out decorated functions (properties, exact arithmetic on the host, memos) and everything outside
-functions, the tables of models among it. So its operators are applied here to whole files.
+mutmut's own runner leaves out decorated functions (properties, exact arithmetic on the host, memos) and everything
+outside functions, the tables of models among it. So its operators are applied here to whole files.
 """
 
 from __future__ import annotations

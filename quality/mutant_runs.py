@@ -1,6 +1,7 @@
 """Run chosen tests on a copy of the checkout, in forks of one process that has imported what is slow to import.
 
-The parent imports libraries, never posenc or a test, and starts no thread, so that a fork is safe; it looks before it forks.
+The parent imports libraries, never posenc or a test, and starts no thread, so that a fork is safe; it looks before it
+forks.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class Judge:
 
 
 def blamed(name: str, tests: Sequence[str]) -> str:
-    """The test of this name; where it was no test that failed, but its file or all of pytest, one that shows the same."""
+    """The test of this name; where it was no test that failed, but its file or all of pytest, one that shows the
+    same."""
     of_file = [test for test in tests if test.partition("::")[0] in name]
     return name if name in tests else next(iter([*of_file, *tests]))
 
@@ -200,7 +202,7 @@ def inside(tree: Path, tests: Sequence[str], result: Path, seconds: float) -> in
     sys.dont_write_bytecode = True
     files = sorted({test.partition("::")[0] for test in tests})
     loaded = "-Wignore:Module already imported:pytest.PytestAssertRewriteWarning"  # a library's plugin, by LIBRARIES
-    words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", loaded, *files]
+    words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", loaded, *files]
     return int(pytest.main(words, plugins=[Chosen(tests, result)]))
 
 

@@ -71,7 +71,8 @@ class Tests:
         return sorted(chosen, key=lambda test: not any(word in test for word in words))
 
     def running(self, path: Path, lines: range) -> list[str]:
-        """Tests that run any of these lines: the quickest of each function; then of each case and way through the file."""
+        """Tests that run any of these lines: the quickest of each function; then of each case and way through the
+        file."""
         asked = (1 << lines.stop) - (1 << lines.start)
         ran = {test: bits for test, bits in self.lines.get(path, {}).items() if bits & asked}
         functions: dict[str, dict[tuple[str, int], list[str]]] = {}

@@ -1,4 +1,5 @@
-"""A pytest plugin: run one part of the tests, or few of the slow ones; write what came of each; forget memos between tests.
+"""A pytest plugin: run one part of the tests, or few of the slow ones; write what came of each; forget memos between
+tests.
 
 A part is chosen by the tests' ids, so that parts stay the same while tests are added, and every worker chooses alike.
 Seconds are those of the processor, of a test and the processes it starts: they hardly depend on what else runs.

@@ -41,7 +41,8 @@ def contents() -> str:
 
 
 def copy_to(folder: Path) -> None:
-    """All files of the checkout, in `folder`, which is made anew; git's own folder is shared, for tests that ask git."""
+    """All files of the checkout, in `folder`, which is made anew; git's own folder is shared, for tests that ask
+    git."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in files():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,8 @@ def copy_to(folder: Path) -> None:
 
 
 def state(name: str) -> Path:
-    """The folder where a run of this name keeps its parts; emptied when the contents are not those it was begun with."""
+    """The folder where a run of this name keeps its parts; emptied when the contents are not those it was begun
+    with."""
     folder, now = BUILD / name, contents()
     begun = folder / "contents"
     if not begun.exists() or begun.read_text() != now:
@@ -62,7 +64,8 @@ def state(name: str) -> Path:
 
 
 def environment(tree: Path, data: Path) -> dict[str, str]:
-    """That of this process, with the sources of `tree` and our plugin first, one thread a worker, and coverage in `data`."""
+    """That of this process, with the sources of `tree` and our plugin first, one thread a worker, and coverage in
+    `data`."""
     places = [str(tree / "src"), str(ROOT / "quality"), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, places))
     return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COVERAGE_FILE": str(data)}

@@ -81,8 +81,8 @@ def test_a_record_of_one_s_own_meets_the_conformance_suite(student):
     right = student(base + "mine = NoPE(dim=4)\n", "--json")
     assert (right.code, right.data["right"], right.data["record"]) == (0, True, "NoPE(dim=4)")
     code = (
-        base
-        + "@dataclass(frozen=True)\nclass mine(NoPE):\n    def embed(self, *a, **k):\n        return 1 + super().embed(*a, **k)\n"
+        base + "@dataclass(frozen=True)\nclass mine(NoPE):\n    def embed(self, *a, **k):\n        return 1 + "
+        "super().embed(*a, **k)\n"
     )
     wrong = student(code, "--dim", "4")
     assert wrong.code == 1

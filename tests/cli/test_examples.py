@@ -52,7 +52,8 @@ def test_the_page_has_enough_examples():
 
 
 def examples() -> list[str]:
-    """The lines of every verb's docstring that can be copied, and those of the short help; the tour has its own test."""
+    """The lines of every verb's docstring that can be copied, and those of the short help; the tour has its own
+    test."""
     lines = list(EXAMPLES)
     for name, verb in VERBS.items():
         if name != "tour":

@@ -62,8 +62,8 @@ def test_no_encoding_sees_no_order_and_a_mirror_image_fools_alibi(posenc):
         for row in CATALOG
         for sample in row.samples[:1]
         if "symmetric" in sample.claims
-        # CoPE's table begins as zeros and says nothing; FIRE is symmetric for queries below its threshold, PoPE with phases
-        # of zero; a temperature tells nothing of places before its length.
+        # CoPE's table begins as zeros and says nothing; FIRE is symmetric for queries below its threshold, PoPE with
+        # phases of zero; a temperature tells nothing of places before its length.
         or row.name in ("CoPE", "FIRE", "PoPE", "LogNTemperature", "StepTemperature")
     }
 

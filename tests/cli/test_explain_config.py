@@ -70,7 +70,8 @@ def test_a_key_that_is_not_understood_is_named_and_can_be_waived(posenc, config)
         b"\x80\x04\x95pickle",
         b'{"model_type": 3}',
         b'{"model_type": "llama", "rope_theta": NaN}',
-        b'{"model_type": "llama", "rope_theta": -1e999, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1}',
+        b'{"model_type": "llama", "rope_theta": -1e999, "hidden_size": 64, "num_attention_heads": 4, '
+        b'"num_hidden_layers": 1}',
         b'{"a":' * 100_000,
         b" " * (100 << 20),
     ],

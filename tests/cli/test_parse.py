@@ -47,7 +47,8 @@ def test_what_may_be_written(text, record):
         ("Rope(dim=8)", "got 'Rope' at character 1. Did you mean RoPE?"),
         (
             "RoPE(dmi=8)",
-            "RoPE must have fields among dim, base, pairing, numerics, scaling; got 'dmi' at character 10. Did you mean dim?",
+            "RoPE must have fields among dim, base, pairing, numerics, scaling; got 'dmi' at character 10. Did you "
+            "mean dim?",
         ),
         ("RoPE(dim=8, dim=8)", "dim must be given once; got it twice at character 17."),
         ("RoPE(8, dim=8)", "dim must be given once"),
@@ -60,7 +61,8 @@ def test_what_may_be_written(text, record):
         ("RoPE(dim=8) + 1", "record must be one plain call"),
         (
             "RoPE(dim=4+4)",
-            "dim must be a number, a word in quotes, True, False, None, a tuple or a record at character 10; got '4 + 4'",
+            "dim must be a number, a word in quotes, True, False, None, a tuple or a record at character 10; got '4 + "
+            "4'",
         ),
         ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
         ("Partial(RoPE, dim=8)", "got the bare name RoPE. Write it with its fields, RoPE(...)."),

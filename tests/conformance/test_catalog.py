@@ -1,23 +1,21 @@
 """Every check of the public suite on every sample of every row of the catalog, and on a stranger's record."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
 
 from mutants.bug import COSTLY
+from mutants.logits import KeysAlone
 from posenc import _array
 from posenc.catalog import CATALOG
 from posenc.doors import Biases, Claim, Encoding
 from posenc.phase import guard
 from posenc.positions import difference
-from posenc.testing import Check, checks_for
-
-#: What JAX computes while it traces nothing, a compilation an operation: one row a door in every run, all in the nightly.
-SEEN_BY_ORACLES = frozenset({"jax_float32_is_numpy", "jax_stays_jax", "jax_vmap"})
-
-#: (record, check) → why it fails. An entry whose check passes is itself a failure.
-EXPECTED: dict[tuple[Encoding, str], str] = {}
+from posenc.testing import ALL_CHECKS, Check, checks_for
+from posenc.testing.suite import _failure
+from samples import DISTINCT, DOORS, SAMPLES, by_night, firsts
 
 
 @dataclass(frozen=True)
@@ -36,35 +34,39 @@ class Recency(Biases):
         return _array.astype((unseen - wide) / (self.head_index(head, steps) + 1), dtype)
 
 
-def _cases() -> list[Any]:
-    samples = [record for row in CATALOG for record in row.samples]
-    # One row a door generates machine code in every run, and one sample a row is compiled and traced; the nightly run does
-    # it for all. (Every sample meets its oracle in JAX in every run: tests/oracles.)
-    once = {row.samples[0] for row in CATALOG} | {Recency(heads=3)}
-    first = {
-        record.door: record
-        for record in reversed(samples)
-        if record.claims - {"bounded"} and type(record).__name__ != "NoPE"
-    }
-    cases = []
-    for record in (*samples, Recency(heads=3)):
-        for check in checks_for(record):
-            rare = check.slow or check.name in SEEN_BY_ORACLES
-            late = first.get(record.door) != record if rare else check.name in COSTLY and record not in once
-            cases.append(pytest.param(record, check, marks=[pytest.mark.nightly] if late else []))
-    return cases
+MINE = Recency(heads=3)
+RECORDS = (*SAMPLES, MINE)
+#: One test asks them all; of the others, which compile, each is a test.
+QUICK = tuple(check for check in ALL_CHECKS if check.name not in COSTLY)
+#: Records that are compiled in every run.
+DAILY = DOORS | firsts("GridLearned")
 
 
-@pytest.mark.parametrize(("record", "check"), _cases())
-def test_conforms(record: Encoding, check: Check) -> None:
-    for name in check.needs:
-        pytest.importorskip(name)
-    reason = EXPECTED.get((record, check.name))
-    if reason is None:
-        assert check.run(record) is None
-        return
-    with pytest.raises(AssertionError):
-        check.run(record)
+@pytest.mark.parametrize("record", by_night(RECORDS, daily=DISTINCT | {MINE}))
+def test_conforms(record: Encoding) -> None:
+    outcomes = {check.name: _failure(check, record) for check in QUICK if check.applies(record)}
+    failures = [f"{name}: {sentence}" for name, sentence in outcomes.items() if sentence]
+    assert not failures, "\n".join([repr(record), *failures])
+
+
+@pytest.mark.parametrize(
+    ("record", "check"),
+    [
+        pytest.param(record, check, marks=[] if record in DAILY and not check.slow else [pytest.mark.nightly])
+        for record in RECORDS
+        for check in checks_for(record)
+        if check.name in COSTLY
+    ],
+)
+def test_conforms_when_compiled(record: Encoding, check: Check) -> None:
+    assert _failure(check, record) is None
+
+
+def test_each_check_that_fails_is_named() -> None:
+    """A planted bug trips several checks, and the one test of a record reports each of them."""
+    with pytest.raises(AssertionError) as caught:
+        test_conforms(KeysAlone(heads=8))
+    assert {"claim_relative", "claim_symmetric"} < set(re.findall(r"^ *(\w+):", str(caught.value), re.MULTILINE))
 
 
 def test_every_door_is_in_the_catalog() -> None:

@@ -50,7 +50,8 @@ def test_prefix_tokens_stand_above_the_grid():
 
 
 def test_media_by_hand():
-    """The picture of the paper: a video of three frames of 2 × 2 tokens after two of text, then text from the largest on."""
+    """The picture of the paper: a video of three frames of 2 × 2 tokens after two of text, then text from the largest
+    on."""
     found, following = positions.media([Text(2), Video(3, 4, 4, merge=2, interval=1), Text(2)], after="largest")
     video = [[t + 2, y + 2, x + 2] for t in range(3) for y in range(2) for x in range(2)]
     assert found.tolist() == [[0] * 3, [1] * 3, *video, [5] * 3, [6] * 3]

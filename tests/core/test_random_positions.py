@@ -210,7 +210,8 @@ REFUSED = [
     (
         lambda: shifted(jnp.arange(3), 2**31 - 2, rng()),
         ValueError,
-        r"^most must keep positions below 2147483648 where there are no 64-bit numbers; got 2147483646 for positions up to 2",
+        r"^most must keep positions below 2147483648 where there are no 64-bit numbers; got 2147483646 for positions "
+        r"up to 2",
     ),
     (lambda: shifted(jnp.arange(3.0), 2**24, rng()), ValueError, r"^most must keep positions below 16777216"),
     (lambda: augmented([0], 0), TypeError, ONE_GENERATOR),

@@ -144,7 +144,8 @@ def mine(length, channels):
         "Sinusoidal(dim=16)",
     ),
     "bfloat16 output": (
-        f"{TORCH}\ndef mine(length, dim):\n    a = torch.arange(length)[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)\n"
+        f"{TORCH}\ndef mine(length, dim):\n    a = torch.arange(length)[:, None] / 10000 ** (torch.arange(0, dim, 2) / "
+        f"dim)\n"
         "    return torch.stack((a.sin(), a.cos()), -1).flatten(-2).bfloat16()\n",
         "Sinusoidal(dim=16)",
     ),
@@ -204,7 +205,8 @@ def mine(positions, dim):
 #: name → (code, the mistakes that must be named)
 WRONG: dict[str, tuple[str, list[str]]] = {
     "halves of frequencies, alternating waves": (
-        f"{HEAD}\ndef mine(length, dim):\n    w = 10000.0 ** (-np.arange(0, dim, 2) / dim)\n    a = np.arange(length)[:, None] * np.concatenate([w, w])\n"
+        f"{HEAD}\ndef mine(length, dim):\n    w = 10000.0 ** (-np.arange(0, dim, 2) / dim)\n    a = "
+        f"np.arange(length)[:, None] * np.concatenate([w, w])\n"
         "    return np.where(np.arange(dim) % 2, np.cos(a), np.sin(a))\n",
         ["pairs mixed"],
     ),
@@ -214,7 +216,8 @@ WRONG: dict[str, tuple[str, list[str]]] = {
     ),
     "exponent i/d": (table("pos / 10000 ** (i / d_model)"), ["exponent i/d"]),
     "exponent of the channel, cosine": (
-        f"{HEAD}\ndef mine(pos, i, d):\n    a = pos / 10000 ** (i / d)\n    return math.sin(a) if i % 2 == 0 else math.cos(a)\n",
+        f"{HEAD}\ndef mine(pos, i, d):\n    a = pos / 10000 ** (i / d)\n    return math.sin(a) if i % 2 == 0 else "
+        f"math.cos(a)\n",
         ["cosine exponent"],
     ),
     "i is the channel": (
@@ -262,7 +265,8 @@ def mine(max_len, d_model):
     ),
     "bfloat16 positions": (
         f"{TORCH}\ndef mine(length, dim):\n    p = torch.arange(length, dtype=torch.bfloat16).float()[:, None]\n"
-        "    a = p / 10000 ** (torch.arange(0, dim, 2) / dim)\n    return torch.stack((a.sin(), a.cos()), -1).flatten(-2)\n",
+        "    a = p / 10000 ** (torch.arange(0, dim, 2) / dim)\n    return torch.stack((a.sin(), a.cos()), "
+        "-1).flatten(-2)\n",
         ["16-bit positions"],
     ),
     "clamped": (CLAMPED.replace("CUT", "minimum(positions, 511)"), ["table too short"]),
@@ -292,7 +296,8 @@ def mine(max_len, d_model):
 
 #: name → code that no known mistake explains
 UNKNOWN: dict[str, str] = {
-    "random numbers": f"{HEAD}\ndef mine(length, dim):\n    return np.random.default_rng(0).normal(size=(length, dim))\n",
+    "random numbers": f"{HEAD}\ndef mine(length, dim):\n    return np.random.default_rng(0).normal(size=(length, "
+    f"dim))\n",
     "squares of sines": table(GOOD, even="np.sin(a) ** 2", odd="np.cos(a) ** 2"),
     "a trend": table(GOOD, even="np.sin(a) + 0.01 * pos"),
     "odd phases": table("pos / 10000 ** (2 * i / d_model) + 0.3 * i * i"),

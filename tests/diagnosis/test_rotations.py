@@ -1,4 +1,5 @@
-"""Mistakes planted by code that shares nothing with the doctor's bank: each is named, alone and in pairs, from what runs."""
+"""Mistakes planted by code that shares nothing with the doctor's bank: each is named, alone and in pairs, from what
+runs."""
 
 from __future__ import annotations
 

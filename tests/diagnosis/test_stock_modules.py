@@ -1,4 +1,5 @@
-"""No false alarm: the rotary module of every model type that can be built and read agrees with its config; damaged, it is named."""
+"""No false alarm: the rotary module of every model type that can be built and read agrees with its config; damaged, it
+is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The benchmarks: what is wrong is not timed, goals are judged as they are written, and the picture shows the committed figures."""
+"""The benchmarks: what is wrong is not timed, goals are judged as they are written, and the picture shows the committed
+figures."""
 
 from __future__ import annotations
 

@@ -173,7 +173,8 @@ def test_a_resized_table_is_the_interpolating_record() -> None:
         (
             lambda: Learned(dim=4, length=3, outside="interpolate"),
             ValueError,
-            r"^extent must be given with outside='interpolate' and only then; got extent=None with outside='interpolate'",
+            r"^extent must be given with outside='interpolate' and only then; got extent=None with "
+            r"outside='interpolate'",
         ),
         (
             lambda: Learned(dim=4, length=3, extent=9),

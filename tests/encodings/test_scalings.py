@@ -66,6 +66,16 @@ SCALINGS = [
     Resonance(YaRN(16.0, original=4096)),
 ]
 CASES = pytest.mark.parametrize("scaling", SCALINGS)
+#: Compiled anew for each: two in every run, the others by night.
+COMPILED = pytest.mark.parametrize(
+    "scaling",
+    [
+        pytest.param(
+            one, marks=() if one in (YaRN(16.0, original=4096), LongRoPE(**LISTS, length=4097)) else pytest.mark.nightly
+        )
+        for one in SCALINGS
+    ],
+)
 #: Where a ramp or a smooth part begins.
 BASES = pytest.mark.parametrize("base", [500.0, 10_000.0, 150_000.0, 1e6])
 
@@ -89,7 +99,8 @@ def test_attention_factors_are_the_exact_ones(scaling: Scaling) -> None:
 
 @CASES
 def test_released_arithmetic_is_the_exact_one_to_float32(scaling: Scaling) -> None:
-    """Powers, quotients and blends round about ten times; the ramps of Llama 3 divide by up to 3 and subtract near 1."""
+    """Powers, quotients and blends round about ten times; the ramps of Llama 3 divide by up to 3 and subtract near
+    1."""
     rescaled = Rescaled(Geometric(64, 500_000.0), scaling)
     exact = rescaled.radians()
     for like in (np.zeros(()), torch.zeros(()), jnp.zeros(())):
@@ -98,7 +109,7 @@ def test_released_arithmetic_is_the_exact_one_to_float32(scaling: Scaling) -> No
         assert (np.abs(found - exact) <= 24 * 2.0**-24 * exact).all()
 
 
-@CASES
+@COMPILED
 def test_the_same_in_compiled_programs(scaling: Scaling) -> None:
     for numerics in ("exact", "float32"):
         record = RoPE(dim=64, base=1e6, numerics=numerics, scaling=scaling)
@@ -106,7 +117,7 @@ def test_the_same_in_compiled_programs(scaling: Scaling) -> None:
         assert np.abs(np.asarray(jitted) - np.asarray(record.turn(jnp.arange(9)).cos)).max() <= 9 * 4 * 2.0**-23
 
 
-@CASES
+@COMPILED
 def test_compiled_by_torch_in_one_graph(scaling: Scaling) -> None:
     torch.compiler.reset()
     record = RoPE(dim=64, base=1e6, numerics="float32", scaling=scaling)
@@ -194,15 +205,20 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (NTKMixed, {"factor": 2.0, "b": -1.0}, "b must be a finite number from 0 to 10"),
     (NTKByParts, {"factor": 2.0, "original": 64, "alpha": -1.0}, "alpha must be a finite number from 0 "),
     (NTKByParts, {"factor": 2.0, "original": 64, "beta": 0.0}, "beta must be a finite number above 0 "),
-    (NTKByParts, {"factor": 2.0, "original": 64, "alpha": 4.0, "beta": 4.0}, "alpha must be below beta; got alpha=4.0, beta=4.0"),
+    (NTKByParts, {"factor": 2.0, "original": 64, "alpha": 4.0, "beta": 4.0},
+        "alpha must be below beta; got alpha=4.0, beta=4.0"),
     (YaRN, {"factor": 2.0, "original": 64, "beta_fast": 0.0}, "beta_fast must be a finite number above 0 "),
     (YaRN, {"factor": 2.0, "original": 64, "beta_slow": math.nan}, "beta_slow must be a finite number above 0 "),
-    (YaRN, {"factor": 2.0, "original": 64, "beta_fast": 1.0, "beta_slow": 2.0}, "beta_slow must be at most beta_fast; got beta_slow=2.0"),
+    (YaRN, {"factor": 2.0, "original": 64, "beta_fast": 1.0, "beta_slow": 2.0},
+        "beta_slow must be at most beta_fast; got beta_slow=2.0"),
     (YaRN, {"factor": 2.0, "original": 6}, "original must be at least 2π·beta_slow"),
     (YaRN, {"factor": 2.0, "original": 64, "truncate": 1}, "truncate must be True or False"),
-    (YaRN, {"factor": 2.0, "original": 64, "mscale": 1.0}, "mscale and mscale_all_dim must be given together; got mscale=1.0"),
-    (YaRN, {"factor": 2.0, "original": 64, "mscale": -1.0, "mscale_all_dim": 1.0}, "mscale must be a finite number from 0 "),
-    (YaRN, {"factor": 2.0, "original": 64, "mscale": 1.0, "mscale_all_dim": "1"}, "mscale_all_dim must be a finite number from 0 "),
+    (YaRN, {"factor": 2.0, "original": 64, "mscale": 1.0}, "mscale and mscale_all_dim must be given together; got "
+    "mscale=1.0"),
+    (YaRN, {"factor": 2.0, "original": 64, "mscale": -1.0, "mscale_all_dim": 1.0},
+        "mscale must be a finite number from 0 "),
+    (YaRN, {"factor": 2.0, "original": 64, "mscale": 1.0, "mscale_all_dim": "1"},
+        "mscale_all_dim must be a finite number from 0 "),
     (YaRN, {"factor": 2.0, "original": 64, "attention": 0.0}, "attention must be a finite number above 0 "),
     (
         YaRN,
@@ -230,8 +246,10 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Resonance, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
     (Rescaled, {"ladder": 64, "scaling": Linear(2.0)}, "ladder must be a geometric ladder"),
     (Rescaled, {"ladder": Geometric(64), "scaling": 2.0}, "scaling must be a scaling, Linear"),
-    (Rescaled, {"ladder": Geometric(64, exponent="i/d"), "scaling": Linear(2.0)}, "ladder must have the exponents 2i/d"),
-    (Rescaled, {"ladder": Geometric(7), "scaling": Linear(2.0)}, "ladder must have the exponents 2i/d of an even width"),
+    (Rescaled, {"ladder": Geometric(64, exponent="i/d"), "scaling": Linear(2.0)},
+        "ladder must have the exponents 2i/d"),
+    (Rescaled, {"ladder": Geometric(7), "scaling": Linear(2.0)},
+        "ladder must have the exponents 2i/d of an even width"),
     (RoPE, {"dim": 8, "scaling": 4.0}, "scaling must be a scaling such as Linear"),
     (RoPE, {"dim": 2, "scaling": NTKAware(2.0)}, "dim must be at least 4 for NTKAware"),
     (RoPE, {"dim": 2, "scaling": DynamicNTK(2.0, 64, 99)}, "dim must be at least 4 for DynamicNTK"),

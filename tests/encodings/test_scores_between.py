@@ -1,4 +1,5 @@
-"""PaTH, DAPE, gated biases, additive GRAPE and the gate of a row: other routes to the same numbers, and every message."""
+"""PaTH, DAPE, gated biases, additive GRAPE and the gate of a row: other routes to the same numbers, and every
+message."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def test_gradients_reach_frequency_phase_and_time() -> None:
     Time2Vec(dim=3).embed(time, params, dtype=torch.float64)[0, 1].backward()
     slope = math.cos(3.25)
     for found, wanted in (
-        (params["omega"].grad, [0.0, 1.5 * slope, 0.0]), (params["phi"].grad, [0.0, slope, 0.0]), (time.grad, [2 * slope])
+        (params["omega"].grad, [0.0, 1.5 * slope, 0.0]), (params["phi"].grad, [0.0, slope, 0.0]),
+            (time.grad, [2 * slope])
     ):  # fmt: skip
         assert found is not None
         assert np.abs(found.numpy() - wanted).max() <= 8 * 2.0**-53

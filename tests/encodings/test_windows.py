@@ -1,4 +1,5 @@
-"""Biases and scores over grids and graphs: all derived forms on grids that are no squares, with twelve heads; every message."""
+"""Biases and scores over grids and graphs: all derived forms on grids that are no squares, with twelve heads; every
+message."""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ def test_beyond_the_window_its_edge() -> None:
 
 
 def test_a_resized_table_keeps_what_is_linear() -> None:
-    """A table that grows evenly with the distance, read from a window of 3 x 4 for one of 6 x 8: away from the border it
-    grows evenly still, by the step of the new rows, 5/11 and 7/15 of the old."""
+    """A table that grows evenly with the distance, read from a window of 3 x 4 for one of 6 x 8: away from the border
+    it grows evenly still, by the step of the new rows, 5/11 and 7/15 of the old."""
     steps = np.stack(np.meshgrid(np.arange(-2, 3), np.arange(-3, 4), indexing="ij"), -1)
     table = (steps @ [10.0, 1.0]).reshape(-1, 1)
     larger = resize_table(table, (5, 7), (11, 15), prefix=0, method="bilinear", antialias=False).reshape(11, 15)

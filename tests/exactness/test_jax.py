@@ -100,7 +100,8 @@ def test_larger_positions_in_a_list_are_refused(value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "places", [np.array([1.0, 2.0**31], np.float32), np.array([1.0, np.inf], np.float32), np.array([1, 2**31], np.uint32)],
+    "places", [np.array([1.0, 2.0**31], np.float32), np.array([1.0, np.inf], np.float32),
+        np.array([1, 2**31], np.uint32)],
     ids=["float", "inf", "uint32"],
 )  # fmt: skip
 def test_larger_positions_are_nan_where_they_cannot_be_seen(places: np.ndarray) -> None:
@@ -109,7 +110,14 @@ def test_larger_positions_are_nan_where_they_cannot_be_seen(places: np.ndarray) 
         assert np.isnan(part[1]).all()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "uint8",
+        "uint32",
+        *(pytest.param(dtype, marks=pytest.mark.nightly) for dtype in ("int8", "uint16", "int16", "int32")),
+    ],
+)
 def test_every_integer_dtype(dtype: str) -> None:
     given, expected = jnp.asarray(np.array([0, 3, 100], dtype)), cosine_sine(jnp.asarray([0, 3, 100]), Geometric(8))
     for got in (cosine_sine(given, Geometric(8)), jax.jit(lambda p: cosine_sine(p, Geometric(8)))(given)):

@@ -16,13 +16,20 @@ from posenc.explorer.page import POLICY
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 HOSTILE = (
-    "<script>alert(1)</script>", "</script><script>alert(1)</script>", "</title><script>alert(1)</script>", "</style><img src=x onerror=alert(1)>",
-    '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", '" onload="alert(1)', "<svg/onload=alert(1)>", "<!-- comment", "--> ]]>",
-    "javascript:alert(1)", "&lt;script&gt;", "&#60;script&#62;", "&amp;", "a & b < c > d", "</p></section></main></body></html>",
-    "</code></pre><h1>out</h1>", "</table><b>out</b>", "</details><b>out</b>", "</figcaption><b>out</b>", '"/><b x="', "`${alert(1)}`", "{{7*7}}",
-    "line\u2028separator\u2029paragraph", "emoji 👩‍🔬 \U0001f600", "right \u202eto left", "nul \x00 byte", "bell \x07 escape \x1b[31m",
-    "lone \ud800 surrogate", "\ufeffmark", "\uffff noncharacter", "tab\tand\r\nbreak\rreturn", "<a href=//evil>x</a>", "<base href=//evil>",
-    '<meta http-equiv=refresh content="0;url=//evil">', "<iframe src=//evil>", "<style>@import '//evil'</style>", "<plaintext>", "<noscript><p title='</noscript><img src=x>'>",
+    "<script>alert(1)</script>", "</script><script>alert(1)</script>", "</title><script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", '" onload="alert(1)', "<svg/onload=alert(1)>",
+    "<!-- comment", "--> ]]>",
+    "javascript:alert(1)", "&lt;script&gt;", "&#60;script&#62;", "&amp;", "a & b < c > d",
+    "</p></section></main></body></html>",
+    "</code></pre><h1>out</h1>", "</table><b>out</b>", "</details><b>out</b>", "</figcaption><b>out</b>", '"/><b x="',
+    "`${alert(1)}`", "{{7*7}}",
+    "line\u2028separator\u2029paragraph", "emoji 👩‍🔬 \U0001f600", "right \u202eto left", "nul \x00 byte",
+    "bell \x07 escape \x1b[31m",
+    "lone \ud800 surrogate", "\ufeffmark", "\uffff noncharacter", "tab\tand\r\nbreak\rreturn", "<a href=//evil>x</a>",
+    "<base href=//evil>",
+    '<meta http-equiv=refresh content="0;url=//evil">', "<iframe src=//evil>", "<style>@import '//evil'</style>",
+    "<plaintext>", "<noscript><p title='</noscript><img src=x>'>",
     "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
 )  # fmt: skip
 
@@ -79,7 +86,8 @@ def test_hostile_text_changes_no_tag_and_is_shown_as_it_stands(text, tmp_path):
     assert [sorted(attributes) for _, attributes in page.tags] == [sorted(attributes) for _, attributes in plain.tags]
     wanted = re.sub("[\x00\x07\x1b\ud800\uffff]", "\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     shown = "".join(page.text)
-    # title, h1, lead, status, contents, h2, two paragraphs, code, h3, two items, caption, header, cell, figcaption, summary, text
+    # title, h1, lead, status, contents, h2, two paragraphs, code, h3, two items, caption, header, cell, figcaption,
+    # summary, text
     assert shown.count(wanted.strip()) >= 18
     assert page.all("img")[0]["alt"] == wanted
 

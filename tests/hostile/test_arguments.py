@@ -1,8 +1,9 @@
-"""Every argument of every public function and method of the mathematics: bad values are refused by the argument's name."""
+"""Every argument of every public function and method of the mathematics: bad values are refused by the argument's
+name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,8 @@ from hostile.values import (
     NOT_REAL,
     NOT_TRUTH,
     NOT_WHOLE,
-    name_of,
+    all_refused,
     refusal,
-    told,
 )
 from posenc import catalog
 from posenc.attention import attention
@@ -216,23 +216,14 @@ CALLS = (
 )
 
 
-def _cases() -> Iterator[Any]:
-    for call in CALLS:
-        for name, values in call.bad.items():
-            for bad in values:
-                yield pytest.param(call, name, bad, id=f"{call.name}-{name}-{name_of(bad)}")
-
-
 @pytest.mark.parametrize("call", CALLS)
 def test_the_good_call_is_good(call: Call) -> None:
     assert call.function(**call.good) is not None or call.name == "layer"
 
 
-@pytest.mark.parametrize(("call", "name", "bad"), list(_cases()))
-def test_a_bad_argument_is_refused_by_its_name(call: Call, name: str, bad: Any) -> None:
-    error = refusal(lambda: call.function(**{**call.good, name: bad}))
-    assert str(error).startswith(name), error
-    assert told(error, bad), error
+@pytest.mark.parametrize(("call", "name"), [(call, name) for call in CALLS for name in call.bad])
+def test_a_bad_argument_is_refused_by_its_name(call: Call, name: str) -> None:
+    all_refused(lambda bad: call.function(**{**call.good, name: bad}), name, call.bad[name])
 
 
 def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:

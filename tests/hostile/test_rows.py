@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, name_of, refusal
+from every import every
+from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, refusal
 from posenc.catalog import CATALOG
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.testing.one_coordinate import placed
@@ -64,9 +65,13 @@ def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
     record = row.samples[0]
     function, good = asked(record)
     function(**good)
-    for name, bad in bad_calls(record):
-        error = refusal(lambda name=name, bad=bad: function(**{**good, name: bad}))  # type: ignore[misc]
-        assert str(error).startswith(PLACES if name in PLACES else name), (name, name_of(bad), error)
+
+    def check(case: tuple[str, Any]) -> None:
+        name, bad = case
+        error = refusal(lambda: function(**{**good, name: bad}))
+        assert str(error).startswith(PLACES if name in PLACES else name)
+
+    every(bad_calls(record), check)
 
 
 @pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"])

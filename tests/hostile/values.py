@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pytest
+
+from every import every
 
 NAN, INF = math.nan, math.inf
 
@@ -111,7 +113,13 @@ def told(error: Exception, value: Any) -> bool:
     return True
 
 
-def name_of(value: Any) -> str:
-    """A short id for pytest."""
-    text = " ".join(repr(value).split())
-    return "object()" if text.startswith("<object") else text[:40]
+def all_refused(build: Callable[[Any], Any], name: str, values: Iterable[Any]) -> None:
+    """Each value is refused, by a message that begins with the argument's name and holds the value; all failures are
+    told."""
+
+    def check(bad: Any) -> None:
+        error = refusal(lambda: build(bad))
+        assert str(error).startswith(name), error
+        assert told(error, bad), error
+
+    every(values, check)

@@ -1,4 +1,5 @@
-"""Spectra, shifts, rotations, closest rows, rounding, terms and dials: right values, and errors that name the argument."""
+"""Spectra, shifts, rotations, closest rows, rounding, terms and dials: right values, and errors that name the
+argument."""
 
 import math
 
@@ -148,7 +149,8 @@ def test_closest_is_that_of_all_differences(shape):
 
 
 def test_closest_sees_distances_that_products_cannot():
-    """1e-12 apart at values of 1e3: squares of 1e6 carry an error of 1e-10, a million million times the squared distance."""
+    """1e-12 apart at values of 1e3: squares of 1e6 carry an error of 1e-10, a million million times the squared
+    distance."""
     rows = np.arange(600.0)[:, None] * 10 + np.zeros(2)
     rows[417] = rows[30] + [0, 1.5e-12]
     nearest = closest(rows)

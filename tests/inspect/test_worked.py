@@ -149,7 +149,8 @@ def test_slope_times_distance():
     "record", [T5Bias(heads=2), T5Bias(heads=2, bidirectional=False), T5Bias(heads=1, buckets=8, max_distance=20)]
 )
 def test_which_bucket_and_why(record):
-    """The reason's arithmetic, by plain logarithms, gives the bucket; where it meets an edge to rounding is left out."""
+    """The reason's arithmetic, by plain logarithms, gives the bucket; where it meets an edge to rounding is left
+    out."""
     one_way = record.buckets // 2 if record.bidirectional else record.buckets
     exact = one_way // 2
     for distance in (-200, -50, -9, -3, 0, 3, 9, 50, 200):

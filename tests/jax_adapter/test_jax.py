@@ -9,32 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import CATALOG, ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
+from posenc import ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
 from posenc.compose import LearnedScale
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind, parameters
 from posenc.testing.one_coordinate import placed
+from samples import DOORS, SAMPLES, by_night, firsts
 
-#: Rows whose first sample runs every time: one a door, with parameters and without; the others by night, since compiling takes
-#: seconds. (That every row jits, maps and has its gradient is checked by tests/conformance.)
-DAILY = (
-    "Sinusoidal",
-    "Learned",
-    "LearnedScale",
-    "RoPE",
-    "ValueRotation",
-    "AxialRoPE",
-    "GridLearned",
-    "T5Bias",
-    "Shaw",
-    "CoPE",
-)
-RECORDS = [
-    pytest.param(record, marks=pytest.mark.nightly if i or row.name not in DAILY else ())
-    for row in CATALOG
-    for i, record in enumerate(row.samples)
-]
-every = pytest.mark.parametrize("record", RECORDS)
+#: The others by night, since compiling takes seconds: that every row jits, maps and has its gradient is checked by
+#: tests/conformance.
+DAILY = DOORS | firsts("Learned", "ValueRotation", "AxialRoPE")
+every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DAILY))
 
 
 def bound_to(record: Encoding) -> Bound:

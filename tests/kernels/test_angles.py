@@ -1,4 +1,5 @@
-"""Cosines and sines made in the compiled kernel: correctly rounded, at every level; and turning by them, without a table."""
+"""Cosines and sines made in the compiled kernel: correctly rounded, at every level; and turning by them, without a
+table."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def made(level: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("ladder", LADDERS)
 def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
-    """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and the last."""
+    """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and
+    the last."""
     edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
     drawn = places(RoPE(dim=2), 60).tolist() + places(RoPE(dim=2), 30, top=2**53, seed=4).tolist()
     expected = truth.tables(truth.waves(edges + drawn, *ladder))
@@ -69,7 +71,8 @@ def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
 @needs_kernel
 @pytest.mark.parametrize("ladder", [(1e4, 128), (1e12, 64)])
 def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> None:
-    """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer limbs."""
+    """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer
+    limbs."""
     record, wrong, fewer, seen = RoPE(dim=ladder[1], base=ladder[0]), 0, 0, 0
     numbers = torch.as_tensor(rates(steady_of(record)))
     cut = numbers.clone()
@@ -156,7 +159,8 @@ def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> N
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
-    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing beside it."""
+    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing beside
+    it."""
     record, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
     q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))
     found = rotate(q, k, angles(record, positions), layout="bhtd", impl="native")[0].double()
@@ -268,7 +272,8 @@ def test_threads_change_nothing() -> None:
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
-    """Places between whole ones, other dtypes, records that turn in another way; and without a kernel angles turn as well."""
+    """Places between whole ones, other dtypes, records that turn in another way; and without a kernel angles turn as
+    well."""
     record, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
     assert torch.equal(turn(record, between).cos, record.turn(between).cos)
     assert turn(record, whole, dtype=torch.float64).cos.dtype == torch.float64

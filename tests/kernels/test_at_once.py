@@ -1,4 +1,5 @@
-"""Calls that go to the compiled kernel at once: its bits, what is followed and so taken the slower way, what does not fit."""
+"""Calls that go to the compiled kernel at once: its bits, what is followed and so taken the slower way, what does not
+fit."""
 
 from __future__ import annotations
 
@@ -274,7 +275,8 @@ def single(count: int, layout: str, dtype: torch.dtype, rows: int, dim: int = 12
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: int, monkeypatch: Any) -> None:
-    """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors themselves."""
+    """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors
+    themselves."""
     monkeypatch.setattr(kernel, "MISSING", "left out")
     record = RoPE(dim=12, pairing="halves")
     for places in (torch.tensor([9]), torch.tensor([[9]]), torch.arange(rows)[:, None]):

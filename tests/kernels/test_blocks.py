@@ -1,4 +1,5 @@
-"""Plain PyTorch in blocks against the reference, to the bit: dtypes, pairings, layouts, blocks, threads, gradients, refusals."""
+"""Plain PyTorch in blocks against the reference, to the bit: dtypes, pairings, layouts, blocks, threads, gradients,
+refusals."""
 
 from __future__ import annotations
 
@@ -176,7 +177,8 @@ def test_what_blocks_do_not_turn() -> None:
 
 
 def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model whose code turns one tensor at a time, and one that turns queries and fewer keys: the logits that they had."""
+    """A model whose code turns one tensor at a time, and one that turns queries and fewer keys: the logits that they
+    had."""
     from transformers import GPTJConfig, GPTJForCausalLM, LlamaConfig, LlamaForCausalLM
 
     monkeypatch.setattr(native, "MISSING", "left out")

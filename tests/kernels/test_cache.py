@@ -1,4 +1,5 @@
-"""Keys turned into their cache and values copied: the bits of a rotation and a write, whoever does it; nothing else touched."""
+"""Keys turned into their cache and values copied: the bits of a rotation and a write, whoever does it; nothing else
+touched."""
 
 from __future__ import annotations
 
@@ -240,7 +241,8 @@ def test_memory_that_is_shared() -> None:
 
 @pytest.mark.parametrize("impl", IMPLS)
 def test_keys_and_values_in_turn_in_one_cache(impl: Any) -> None:
-    """Parts that reach into each other's memory and share no number are taken, whichever way; all others are refused."""
+    """Parts that reach into each other's memory and share no number are taken, whichever way; all others are
+    refused."""
     pool = torch.zeros(3, 10, 2, 2, 8)
     arguments = {**good(), "v": torch.ones(2, 2, 3, 8), "impl": impl}
     for keys, values in (

@@ -1,4 +1,5 @@
-"""Embeddings times a scale plus positions: the bits of their definition, at every level; gradients, tracers, bad input."""
+"""Embeddings times a scale plus positions: the bits of their definition, at every level; gradients, tracers, bad
+input."""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ def test_gradients_are_those_of_the_reference(shared: bool) -> None:
         embed(ids, *leaves, scale=2.5, impl=impl).square().sum().backward()  # type: ignore[arg-type]
         gradients.append([leaf.grad for leaf in leaves])
     for found, wanted in zip(*gradients, strict=True):
-        # At most fifteen numbers are summed, in another order: 14 roundings of what is no larger than the sum of their sizes.
+        # At most fifteen numbers are summed, in another order: 14 roundings of what is no larger than the sum of their
+        # sizes.
         assert (found - wanted).abs().max() <= 14 * 2**-24 * 15 * 2 * 2.5 * (4.5 * 2.5 + 4.5)
     narrow = weight.to(torch.bfloat16).requires_grad_()
     embed(ids, narrow, places, scale=2.5, impl="native").sum().backward()

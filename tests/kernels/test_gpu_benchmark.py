@@ -69,6 +69,7 @@ def test_ratios_are_to_the_floor_of_the_round(benchmark: Any, monkeypatch: Any, 
     assert "3.00" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed (Linux alone has it)")
 def test_every_case_is_right_in_the_interpreter() -> None:
     ran = subprocess.run(

@@ -1,4 +1,5 @@
-"""Turned in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient overwritten."""
+"""Turned in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient
+overwritten."""
 
 from __future__ import annotations
 

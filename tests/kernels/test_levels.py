@@ -1,4 +1,5 @@
-"""Every level of vectors that this processor has against the reference, to the bit: ends, edges, and numbers that are none."""
+"""Every level of vectors that this processor has against the reference, to the bit: ends, edges, and numbers that are
+none."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> None:
-    """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other; one token."""
+    """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other;
+    one token."""
     for pairs in (*range(1, 41), 2048, 9001):
         record = RoPE(dim=2 * pairs, pairing=pairing)
         x = torch.randn(2, 5, 3, 2 * pairs, generator=seeded(pairs)).to(dtype)
@@ -73,7 +75,8 @@ def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> Non
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str) -> None:
-    """From 32 MiB on results go past the caches, if their rows are whole lines of these: rows that are, are not, and hold more."""
+    """From 32 MiB on results go past the caches, if their rows are whole lines of these: rows that are, are not, and
+    hold more."""
     for pairing, width, dim, start in (
         ("halves", 128, 128, 0),
         ("adjacent", 128, 128, 0),
@@ -140,7 +143,8 @@ def test_edges_of_float32(level: str, pairing: Any) -> None:
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtype) -> None:
-    """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties to even."""
+    """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties
+    to even."""
     bits = 8 if dtype == torch.bfloat16 else 11
     top = 2.0 ** (bits - 1) + torch.arange(64.0)
     for scale in (1.0, 2.0**-12, 2.0**-20, 2.0**-126, 2.0**-130):

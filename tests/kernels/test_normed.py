@@ -1,4 +1,5 @@
-"""Norm and rotation together, against the modules of transformers; bad input. The kernel's own tests are in triton_cases."""
+"""Norm and rotation together, against the modules of transformers; bad input. The kernel's own tests are in
+triton_cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The compiled kernel against the reference, to the bit: dtypes, layouts, slices, strides, gradients, tracers, bad input."""
+"""The compiled kernel against the reference, to the bit: dtypes, layouts, slices, strides, gradients, tracers, bad
+input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows of consecutive positions, made by products: the bits of rows made alone, wherever a run begins, ends or is broken."""
+"""Rows of consecutive positions, made by products: the bits of rows made alone, wherever a run begins, ends or is
+broken."""
 
 from __future__ import annotations
 
@@ -22,8 +23,10 @@ STARTS = (0, 1, 31, 2**20, 2**31 - 40, 2**32 - 40, 2**53 - 40, -20, -(2**31) - 4
 #: With every number of lanes and lines left over, and more than one block.
 PAIRS = (*range(1, 41), 64, 65, 79, 80, 128, 130)
 
-#: Base and start of runs in which a product lies so near to the middle between two numbers that it alone would be rounded to
-#: the wrong one: found among a thousand million that AVX2 made without its test. Most are small; the first, third and last are not.
+#: Base and start of runs in which a product lies so near to the middle between two numbers that it alone would be
+#: rounded to
+#: the wrong one: found among a thousand million that AVX2 made without its test. Most are small; the first, third and
+#: last are not.
 HARD = ((1e4, 10042515), (1e4, 359008), (1e5, 70080), (1e5, 64704), (1e6, 5070144))
 
 
@@ -127,7 +130,8 @@ def test_one_table_of_both(level: str, layout: Any, first: Any) -> None:
 
 @pytest.mark.parametrize("layout", ["interleaved", "concatenated"])
 def test_past_the_cache(layout: Any) -> None:
-    """So many rows that they are written past the cache, where their lines are whole, and as many in lines that are not."""
+    """So many rows that they are written past the cache, where their lines are whole, and as many in lines that are
+    not."""
     frequencies, places = Geometric(1024, 1e4), torch.arange(9000).reshape(1, -1, 1)
     waves = Waves(frequencies, layout, "sine", 1024)
     numbers = torch.as_tensor(rates(waves))

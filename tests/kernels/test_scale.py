@@ -1,4 +1,5 @@
-"""What long sequences need: right angles at ten million, no memory beyond the result, nothing kept but tables or positions."""
+"""What long sequences need: right angles at ten million, no memory beyond the result, nothing kept but tables or
+positions."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def heads(count: int, length: int, dim: int = 64) -> torch.Tensor:
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("pairing", ["halves", "adjacent"])
 def test_angles_are_right_at_ten_million(impl: Any, pairing: Any) -> None:
-    """Unit vectors become cosines and sines; each is one rounding away from the truth, half a unit of a number up to 1."""
+    """Unit vectors become cosines and sines; each is one rounding away from the truth, half a unit of a number up to
+    1."""
     places = [0, 1, 131_071, 999_983, 8_388_609, 9_999_991, 10_000_000]
     record = RoPE(dim=16, pairing=pairing)
     unit = torch.zeros(1, 1, len(places), 16)

@@ -1,4 +1,5 @@
-"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the records; tracers; bad input."""
+"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the records; tracers; bad
+input."""
 
 from __future__ import annotations
 

@@ -35,24 +35,28 @@ def test_no_case_is_none_that_passes():
         process("triton_cases.py", TRITON_INTERPRET="1")
 
 
-TURNS = ("every_record", "heads_of_their_own", "gradients", "refusals", "tracers")
-MORE = ("exact_waves", "exact_turns", "angles_without_a_table", "caches", "norms")
+TABLES = ("every_record", "heads_of_their_own", "gradients", "refusals", "caches", "norms")
+ANGLES = ("tracers", "exact_waves", "exact_turns", "angles_without_a_table")
 
 
 @needs_triton
-@pytest.mark.parametrize("cases", [TURNS, MORE], ids=" ".join)
+@pytest.mark.parametrize(
+    "cases",
+    [pytest.param(TABLES, id="tables"), pytest.param(ANGLES, id="without tables", marks=pytest.mark.nightly)],
+)
 def test_interpreted(cases: tuple[str, ...]) -> None:
     process("triton_cases.py", *cases, TRITON_INTERPRET="1")
 
 
 @needs_triton
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
-@pytest.mark.parametrize("cases", [TURNS, (*MORE, "captured")], ids=" ".join)
+@pytest.mark.parametrize("cases", [TABLES, (*ANGLES, "captured")], ids=["tables", "without tables"])
 def test_on_a_gpu(cases: tuple[str, ...]) -> None:
     process("triton_cases.py", *cases, TRITON_INTERPRET="0")
 
 
 @needs_triton
+@pytest.mark.nightly
 def test_compiled_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     process("triton_compiled.py", TRITON_CACHE_DIR=str(tmp_path))
 

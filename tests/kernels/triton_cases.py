@@ -1,4 +1,5 @@
-"""What tests/kernels/test_triton.py runs in a process of its own, in Triton's interpreter or on a GPU: each case raises or passes."""
+"""What tests/kernels/test_triton.py runs in a process of its own, in Triton's interpreter or on a GPU: each case raises
+or passes."""
 
 from __future__ import annotations
 

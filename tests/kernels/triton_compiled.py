@@ -1,7 +1,8 @@
-"""What tests/kernels/test_triton.py runs in a process of its own: kernels compiled to machine code for a GPU that is not there.
+"""What tests/kernels/test_triton.py runs in a process of its own: kernels compiled to machine code for a GPU that is
+not there.
 
-It shows that the compiler takes them, that memory is read and written 16 bytes at a time, that nothing is spilled, and that no
-product is fused with a sum.
+It shows that the compiler takes them, that memory is read and written 16 bytes at a time, that nothing is spilled, and
+that no product is fused with a sum.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def test_it_says_where_a_source_prints_another_number(record, position, dimensio
 
 
 def steps(record):
-    """One a pair that turns; one a channel of what comes out where no pair turns, or each head's by angles of its own."""
+    """One a pair that turns; one a channel of what comes out where no pair turns, or each head's by angles of its
+    own."""
     if isinstance(record, Partial):
         return steps(record.encoding)
     place = np.zeros((1, record.axes) if record.axes > 1 else 1)

@@ -31,7 +31,8 @@ def test_one_pair_is_unique_in_float64_and_float32_but_not_in_bfloat16():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 def test_the_figures_are_those_of_torch(dtype):
-    """torch has all three types: the same table, rounded there, has the same distinct rows, range and nearest distance."""
+    """torch has all three types: the same table, rounded there, has the same distinct rows, range and nearest
+    distance."""
     record = Sinusoidal(dim=6, base=100.0)
     wide = torch.from_numpy(record.embed(np.arange(300), dtype=np.float64 if dtype == "float64" else np.float32))
     rows = wide.to(getattr(torch, dtype)).to(torch.float64)

@@ -1,4 +1,5 @@
-"""Row 10: learned embeddings, a trainable vector a position; a clear error past the table; resizing by interpolation."""
+"""Row 10: learned embeddings, a trainable vector a position; a clear error past the table; resizing by
+interpolation."""
 
 import numpy as np
 import pytest

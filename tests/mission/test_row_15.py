@@ -35,8 +35,8 @@ def test_several_frequencies_together():
     waves = [line for line in axes.lines if str(line.get_label()).startswith("pair")]
     assert [line.get_label() for line in waves] == ["pair 0", "pair 8", "pair 16", "pair 24"]
     turns = [int((np.diff(np.sign(line.get_ydata() + 2.5 * index)) > 0).sum()) for index, line in enumerate(waves)]
-    # 100 positions hold 100 / (2π·10000^(i/64)) turns: 15.9, 5.0, 1.6 and 0.5 of them. A turn ends where the sine rises through
-    # zero; the rise from exactly zero at the start counts as one more.
+    # 100 positions hold 100 / (2π·10000^(i/64)) turns: 15.9, 5.0, 1.6 and 0.5 of them. A turn ends where the sine rises
+    # through zero; the rise from exactly zero at the start counts as one more.
     assert turns == [16, 6, 2, 1]
 
 
@@ -51,7 +51,8 @@ def test_rotated_embedding_at_0_50_and_99():
     vector = axes[0].lines[0].get_ydata()
     shift = [np.abs(one.lines[1].get_ydata() - vector) for one in axes]
     assert shift[0].max() == 0.0
-    # The last quarter of the dimensions turns by at most 99·10000^(-48/64) = 0.1 radians, a tenth of a length; the first by anything.
+    # The last quarter of the dimensions turns by at most 99·10000^(-48/64) = 0.1 radians, a tenth of a length; the
+    # first by anything.
     lengths = np.hypot(vector[0::2], vector[1::2]).repeat(2)
     for moved in shift[1:]:
         assert (moved[96:] < 0.1 * lengths[96:]).all()

@@ -32,7 +32,8 @@ def test_the_answer_under_the_stated_formula_is_another_value():
 
 
 def test_the_fits_are_those_of_a_plain_scan():
-    """A scan of every position up to 100,000 in plain Python finds the same two under the exponent i/d, and none else."""
+    """A scan of every position up to 100,000 in plain Python finds the same two under the exponent i/d, and none
+    else."""
     rate = 10_000 ** (-544 / 5120)
     scanned = [k for k in range(100_001) if abs(math.sin(k * rate) - 0.488814) <= 1e-6]
     found = find_positions({1088: "0.488814"}, conventions=Sinusoidal(dim=5120, exponent="i/d"), largest=100_000)

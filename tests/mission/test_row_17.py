@@ -1,4 +1,5 @@
-"""Row 17: encoder and decoder attention with any encoding, trained on real text; the 2017 input layer before nn.TransformerEncoder."""
+"""Row 17: encoder and decoder attention with any encoding, trained on real text; the 2017 input layer before
+nn.TransformerEncoder."""
 
 import math
 

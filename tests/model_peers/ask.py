@@ -1,4 +1,5 @@
-"""What a live rotary module answers: frequencies, tables of one value a pair, and vectors turned by the model's own function."""
+"""What a live rotary module answers: frequencies, tables of one value a pair, and vectors turned by the model's own
+function."""
 
 from __future__ import annotations
 

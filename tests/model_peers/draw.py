@@ -22,7 +22,8 @@ ONLY = {
     "ernie4_5_vl_moe_text": ("default",),
     "llama4_vision_model": ("default",),
     "mistral4": ("linear", "dynamic", "yarn", "longrope", "llama3"),
-    # Their full layers have heads of another width than their sliding ones, which the other types look up in the wrong place.
+    # Their full layers have heads of another width than their sliding ones, which the other types look up in the wrong
+    # place.
     "diffusion_gemma_text": ("default",),
     "embedding_gemma2_text": ("default", "proportional"),
     "gemma4_text": ("default", "proportional"),
@@ -34,8 +35,10 @@ ONLY = {
 LABELS = {"cohere_compass_text": {"sliding_attention": {}, "full_attention": None}}
 #: Classes that check widths against other parts of the model, and are drawn with their own.
 OWN_WIDTHS = {
-    "bamba", "beam", "granitemoehybrid", "dots3_note_audio_encoder", "gradium_phonon_tts", "pocket_tts", "zamba2", "falcon_h1", "t5gemma2_text",
-    "diffusion_gemma_text", "embedding_gemma2_text", "gemma4_text", "gemma4_unified_text", "step3p5", "deepseek_v4", "neomme",
+    "bamba", "beam", "granitemoehybrid", "dots3_note_audio_encoder", "gradium_phonon_tts", "pocket_tts", "zamba2",
+    "falcon_h1", "t5gemma2_text",
+    "diffusion_gemma_text", "embedding_gemma2_text", "gemma4_text", "gemma4_unified_text", "step3p5", "deepseek_v4",
+    "neomme",
     "dots3_note_vision_encoder",
 }  # fmt: skip
 #: Classes whose older spelling is another one, or that came after rope_parameters and know no other.
@@ -123,7 +126,8 @@ def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
 
 
 def one(draw: random.Random, kind: str, dim: int, partial: bool, whole: bool = False) -> dict[str, Any]:
-    """rope_parameters of one type. whole: whether a class whose default type turns whole heads may be asked for a part."""
+    """rope_parameters of one type. whole: whether a class whose default type turns whole heads may be asked for a
+    part."""
     made: dict[str, Any] = {"rope_type": kind, "rope_theta": draw.choice([100.0, 1e4, 5e5, 123_456.7, 1_000_000])}
     width = dim
     if kind == "proportional":
@@ -165,7 +169,8 @@ def _yarn(draw: random.Random) -> dict[str, Any]:
 
 
 def _nested(peer: Peer, labels: Any, draw: random.Random, kind: str, width: int) -> dict[str, Any]:
-    """A dict for each type of layer. YaRN leaves truncate out: transformers reads it from the wrong place in nested dicts."""
+    """A dict for each type of layer. YaRN leaves truncate out: transformers reads it from the wrong place in nested
+    dicts."""
     family, ropes = families()[peer.model_type], {}
     for label, own in labels.items():
         ropes[label] = None if own is None else one(draw, kind, width, family.partial)

@@ -1,4 +1,5 @@
-"""Every rotary class of transformers: found, built from a config, and asked for frequencies, tables and rotated vectors."""
+"""Every rotary class of transformers: found, built from a config, and asked for frequencies, tables and rotated
+vectors."""
 
 from __future__ import annotations
 

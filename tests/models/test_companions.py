@@ -83,7 +83,8 @@ def test_packed_weights_of_gptq(tmp_path, bits):
 
     weight, scales = rng.integers(-99, 99, (5, 32), np.int32), rng.standard_normal((3, 32))
     tensors = {f"{OWN}q_proj.{part}": value for part, value in
-               {"qweight": weight, "scales": scales, "qzeros": pack(zeros), "g_idx": np.arange(6, dtype=np.int32)}.items()}  # fmt: skip
+               {"qweight": weight, "scales": scales, "qzeros": pack(zeros),
+                   "g_idx": np.arange(6, dtype=np.int32)}.items()}  # fmt: skip
     tensors[f"{OWN}k_proj.qweight"] = weight[:, :16].copy()
     _, found = converted(tmp_path, tensors)
     assert np.array_equal(found[f"{OWN}q_proj.qweight"], q(weight, axis=1))

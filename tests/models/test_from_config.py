@@ -121,7 +121,8 @@ def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
         ({}, ValueError, "model_type must be in the config; got none"),
         ({"model_type": 3}, TypeError, "model_type must be a word; got 3"),
         ({"model_type": "foo"}, ValueError, "model_type must be one that is known here, or its pairing must be stated"),
-        ({"model_type": "llama", "rotary_foo": 1}, ValueError, "rotary_foo must be understood, since it concerns positions"),
+        ({"model_type": "llama", "rotary_foo": 1}, ValueError,
+            "rotary_foo must be understood, since it concerns positions"),
         (
             {"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 0.8}},
             ValueError,
@@ -133,11 +134,14 @@ def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
         ({"model_type": "llama", "rope_theta": float("nan")}, ValueError, "rope_theta must be a finite number"),
         ({"model_type": "llama", "rope_theta": "1e4"}, TypeError, "rope_theta must be a finite number"),
         ({"model_type": "llama", "rope_theta": {"a": 1}}, TypeError, "rope_theta must be a plain value"),
-        ({"model_type": "llama", "num_hidden_layers": 10**12}, ValueError, "num_hidden_layers must be an integer from 1 to 8192"),
+        ({"model_type": "llama", "num_hidden_layers": 10**12}, ValueError,
+            "num_hidden_layers must be an integer from 1 to 8192"),
         ({"model_type": "llama", "head_dim": -4}, ValueError, "head_dim must be an integer from 1"),
         ({"model_type": "llama", "head_dim": 7}, ValueError, "dim must be an even integer"),
-        ({"model_type": "llama", "layer_types": ["full_attention"]}, ValueError, "layer_types must name a type for each of 32"),
-        ({"model_type": "gemma3_text", "rope_parameters": {"rope_theta": 1.0}}, ValueError, "an object for each type of layer"),
+        ({"model_type": "llama", "layer_types": ["full_attention"]}, ValueError,
+            "layer_types must name a type for each of 32"),
+        ({"model_type": "gemma3_text", "rope_parameters": {"rope_theta": 1.0}}, ValueError,
+            "an object for each type of layer"),
     ],
 )  # fmt: skip
 def test_bad_configs_are_named(config: dict[str, Any], error: type[Exception], message: str):

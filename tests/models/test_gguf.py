@@ -134,7 +134,8 @@ def test_divisors_of_llama_3_as_its_converter_forms_them():
     divisors = np.where(
         waves < old / high, 1.0, np.where(waves > old / low, factor, 1 / ((1 - smooth) / factor + smooth))
     )
-    head = GGUFHead(llama(**{"attention.key_length": 128, "rope.dimension_count": 128}), (), {"rope_freqs.weight": tuple(map(float, divisors))})  # fmt: skip
+    head = GGUFHead(llama(**{"attention.key_length": 128, "rope.dimension_count": 128}), (),
+    {"rope_freqs.weight": tuple(map(float, divisors))})  # fmt: skip
     assert from_gguf(head).groups[0].encodings[0].scaling == Llama3(factor=8.0, original=8192, low=1.0, high=4.0)
     odd = GGUFHead(llama(), (), {"rope_freqs.weight": (1.0, 2.0, 3.0, 4.0)})
     assert from_gguf(odd).groups[0].encodings[0].scaling == LongRoPE(
@@ -158,7 +159,8 @@ def test_every_architecture_of_the_package_is_known_or_named():
     [
         (
             {"rope.scaling.yarn_log_multiplier": 0.1},
-            "llama.rope.scaling.yarn_log_multiplier must be understood, since it concerns positions; some converters write",
+            "llama.rope.scaling.yarn_log_multiplier must be understood, since it concerns positions; some converters "
+            "write",
         ),
         ({"rope.dimension_sections": [1, 2, 3, 0]}, "llama.rope.dimension_sections must be understood"),
         (
@@ -206,9 +208,12 @@ def test_hostile_files(tmp_path):
         "tensors": whole[:8] + struct.pack("<Q", 1 << 60) + whole[16:],
         "keys": whole[:16] + struct.pack("<Q", 1 << 60) + whole[24:],
         "word": whole[:24] + struct.pack("<Q", 1 << 62) + whole[32:],
-        "list": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 1 << 61),
-        "numbers": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 6, 1 << 61),
-        "words": b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * (struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 1 << 20) + bytes(8 << 20)),
+        "list": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8,
+            1 << 61),
+        "numbers": b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 6,
+            1 << 61),
+        "words": b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * (struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8,
+            1 << 20) + bytes(8 << 20)),
     }  # fmt: skip
     for name, data in damaged.items():
         bad = tmp_path / f"{name}.gguf"

@@ -1,4 +1,5 @@
-"""The golden vectors: made again they are the same bytes, posenc's own tables equal them, and the manifest says what they are."""
+"""The golden vectors: made again they are the same bytes, posenc's own tables equal them, and the manifest says what
+they are."""
 
 from __future__ import annotations
 

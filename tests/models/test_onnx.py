@@ -1,4 +1,5 @@
-"""ONNX RotaryEmbedding: what is exported runs under onnx.reference, an independent oracle, and comes back as the record."""
+"""ONNX RotaryEmbedding: what is exported runs under onnx.reference, an independent oracle, and comes back as the
+record."""
 
 from __future__ import annotations
 

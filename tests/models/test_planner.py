@@ -40,7 +40,8 @@ def test_mean_cosine_is_the_plain_sum():
     assert first_negative(np.array(omega), 4000) == plain
 
 
-# The table of Men et al. 2024 for heads of 128 channels, where kexue.fm/archives/10122 found the same by a search of its own.
+# The table of Men et al. 2024 for heads of 128 channels, where kexue.fm/archives/10122 found the same by a search of
+# its own.
 @pytest.mark.parametrize(("length", "published"), [(1024, 4.3e3), (4096, 2.7e4), (8192, 8.4e4)])
 def test_the_least_base_is_the_published_one(length, published):
     assert float(f"{base_bound(128, length):.1e}") == published
@@ -109,7 +110,8 @@ def test_ways_for_a_plain_rotation():
         {**LLAMA, "model_type": "stablelm", "partial_rotary_factor": 0.25},
         GEMMA,
         LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 2048}},
-        LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 2048, "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
+        LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 2048,
+            "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
         LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0}},
     ],
     ids=lambda config: config["model_type"] + "-" + str(config.get("rope_scaling", {}).get("factor", "")),
@@ -170,7 +172,8 @@ def test_llama_cpp_options_are_what_its_keys_mean():
     keys = {"block_count": 1, "context_length": 4096, "attention.key_length": 128, "rope.freq_base": 1e4}
     head = GGUFHead({"general.architecture": "qwen3", **{f"qwen3.{k}": v for k, v in keys.items()}}, (), {})
     options = {"--rope-scaling": "rope.scaling.type", "--rope-scale": "rope.scaling.factor",
-               "--yarn-orig-ctx": "rope.scaling.original_context_length", "--rope-freq-base": "rope.freq_base"}  # fmt: skip
+               "--yarn-orig-ctx": "rope.scaling.original_context_length",
+               "--rope-freq-base": "rope.freq_base"}  # fmt: skip
     seen = 0
     for planned in plan_context(LLAMA, length=16384).ways:
         text = dict(planned.snippets).get("llama.cpp")

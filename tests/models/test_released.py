@@ -1,7 +1,7 @@
 """Values of released checkpoints, each with the mark of how far it is backed, read through from_config.
 
-Marks: D, class default of transformers 5.23.0; S, read in its source; C, its conversion script; L, litgpt's table of checkpoints;
-P, quoted in a third-party repository. What is only remembered is not here.
+Marks: D, class default of transformers 5.23.0; S, read in its source; C, its conversion script; L, litgpt's table of
+checkpoints; P, quoted in a third-party repository. What is only remembered is not here.
 """
 
 from __future__ import annotations

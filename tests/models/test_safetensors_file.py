@@ -132,11 +132,14 @@ def test_pipes_folders_and_other_formats(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda index: index["weight_map"].update({"lm_head.weight": "../../elsewhere.safetensors"}), "must name a file of this folder"),
+        (lambda index: index["weight_map"].update({"lm_head.weight": "../../elsewhere.safetensors"}),
+            "must name a file of this folder"),
         (lambda index: index["weight_map"].update({"lm_head.weight": 3}), "must name a file of this folder"),
         (lambda index: index.pop("weight_map"), "must name a file of this folder"),
-        (lambda index: index["weight_map"].pop("model.embed_tokens.weight"), "must lie in the one file that the index names"),
-        (lambda index: index["weight_map"].update({"more": "model-00001-of-00003.safetensors"}), "it does not. A file is cut off"),
+        (lambda index: index["weight_map"].pop("model.embed_tokens.weight"),
+            "must lie in the one file that the index names"),
+        (lambda index: index["weight_map"].update({"more": "model-00001-of-00003.safetensors"}),
+            "it does not. A file is cut off"),
     ],
 )  # fmt: skip
 def test_damaged_indices(tmp_path, change, says):

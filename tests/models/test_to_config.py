@@ -26,8 +26,10 @@ def of(record):
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
-@pytest.mark.parametrize("older", [{"rope_theta": 1e4}, {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 3.0}},
-                                   {"rope_theta": 5.0, "rope_scaling": {"type": "dynamic", "factor": 2.0}}])  # fmt: skip
+@pytest.mark.parametrize("older", [{"rope_theta": 1e4}, {"rope_parameters": {"rope_type": "linear", "factor": 2.0,
+    "rope_theta": 3.0}},
+                                   {"rope_theta": 5.0, "rope_scaling": {"type": "dynamic",
+                                       "factor": 2.0}}])  # fmt: skip
 def test_written_and_read_back(scaling, older):
     record = RoPE(dim=8, base=5e5, pairing="halves", scaling=scaling)
     made = to_config(of(record), {"model_type": "llama", **BASE, **older})

@@ -30,7 +30,8 @@ LONG = {
 }
 CONFIGS: list[dict[str, Any]] = [
     {"model_type": "llama", "rope_theta": 5e5, "rope_scaling": LLAMA31, "max_position_embeddings": 131_072},
-    {"model_type": "qwen2", "rope_theta": 1e6, "use_sliding_window": True, "sliding_window": 64, "max_window_layers": 3},
+    {"model_type": "qwen2", "rope_theta": 1e6, "use_sliding_window": True, "sliding_window": 64,
+        "max_window_layers": 3},
     {"model_type": "gpt_oss"},
     {"model_type": "deepseek_v3", "rope_scaling": YARN},
     {"model_type": "gemma3_text", "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_theta": 1e6},

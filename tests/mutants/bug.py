@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -45,7 +45,8 @@ class Bug:
             if check.applies(self.record) and (check.name not in COSTLY or check.name in chosen)
         )
 
-    def tripped(self) -> list[str]:
-        """Names of the checks that fail on it."""
+    def tripped(self, checks: Iterable[Check] | None = None) -> list[str]:
+        """Names of the checks that fail on it, of all that are run on it or of those given."""
         with self.planted():
-            return [check.name for check in self.checks() if _failure(check, self.record) is not None]
+            chosen = self.checks() if checks is None else checks
+            return [check.name for check in chosen if _failure(check, self.record) is not None]

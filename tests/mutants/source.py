@@ -24,7 +24,8 @@ class Names(dict):
 found = set()
 for text in json.loads(sys.argv[1]):
     record = eval(text, {}, Names())
-    found |= {c.name for c in ALL_CHECKS if c.applies(record) and not c.needs and _failure(c, record) is not None}
+    asked = {c for c in ALL_CHECKS if c.applies(record) and not c.needs and c.name in (sys.argv[2:] or [c.name])}
+    found |= {c.name for c in asked if _failure(c, record) is not None}
 print(json.dumps(sorted(found)))
 """
 
@@ -41,8 +42,8 @@ class Substitution:
     records: tuple[str, ...]
     caught: str
 
-    def tripped(self, folder: Path) -> list[str]:
-        """Names of the checks, of those that need NumPy alone, that fail on the records with the bug in place."""
+    def tripped(self, folder: Path, *checks: str) -> list[str]:
+        """Names of the checks, of those named or all that need NumPy alone, that fail with the bug in place."""
         copy = folder / "posenc"
         shutil.copytree(
             SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "torch", "plot", "lab", "explorer", "cli")
@@ -54,7 +55,7 @@ class Substitution:
             )
         (copy / self.file).write_text(text.replace(self.old, self.new))
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(self.records)],
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(self.records), *checks],
             env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,

@@ -1,4 +1,5 @@
-"""Press et al. 2022, §3, with the rule of the authors' code where the number of heads is no power of two, and others."""
+"""Press et al. 2022, §3, with the rule of the authors' code where the number of heads is no power of two, and
+others."""
 
 import mpmath
 

@@ -1,4 +1,5 @@
-"""NanoChat's rotate_half is (b, -a) where others have (-b, a): the wrapped oracle at the position, with the channels of a pair swapped."""
+"""NanoChat's rotate_half is (b, -a) where others have (-b, a): the wrapped oracle at the position, with the channels of
+a pair swapped."""
 
 from oracles import within
 

@@ -1,5 +1,5 @@
-"""STRING (Schenck et al. 2025): P·R·Pᵀ, with the orthogonal P = (I - S)(I + S)⁻¹ of a skew-symmetric S, and R a rotation of
-each plane by the sum over the axes of coordinate times frequency."""
+"""STRING (Schenck et al. 2025): P·R·Pᵀ, with the orthogonal P = (I - S)(I + S)⁻¹ of a skew-symmetric S, and R a
+rotation of each plane by the sum over the axes of coordinate times frequency."""
 
 import mpmath
 

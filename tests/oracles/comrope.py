@@ -1,4 +1,5 @@
-"""ComRoPE (Yu et al. 2025): block b turns by exp(t·(F - Fᵀ)), t the sum over the axes of coordinate times multiplier."""
+"""ComRoPE (Yu et al. 2025): block b turns by exp(t·(F - Fᵀ)), t the sum over the axes of coordinate times
+multiplier."""
 
 import mpmath
 

@@ -1,4 +1,5 @@
-"""Contextual GRAPE (Zhang et al. 2025, the authors' code): the steps of the keys before a place added up, times each frequency."""
+"""Contextual GRAPE (Zhang et al. 2025, the authors' code): the steps of the keys before a place added up, times each
+frequency."""
 
 import mpmath
 
@@ -38,7 +39,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
-    """Roundings times size: the products of q and k, and the angles, off by the roundings of the sums they are made of."""
+    """Roundings times size: the products of q and k, and the angles, off by the roundings of the sums they are made
+    of."""
     length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
     clock = head if record.own_clocks else 0
     made = sum(

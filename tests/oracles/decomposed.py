@@ -1,4 +1,5 @@
-"""Li et al. 2022 (MViTv2), as in ViTDet and SAM: the unscaled query scores the distance of each axis, and the scores add."""
+"""Li et al. 2022 (MViTv2), as in ViTDet and SAM: the unscaled query scores the distance of each axis, and the scores
+add."""
 
 from fractions import Fraction
 

@@ -1,4 +1,5 @@
-"""Dehghani et al. 2023: a vector of each coordinate's own table; added up, or (as DETR's released code) one behind the other."""
+"""Dehghani et al. 2023: a vector of each coordinate's own table; added up, or (as DETR's released code) one behind the
+other."""
 
 from fractions import Fraction
 

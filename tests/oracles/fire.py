@@ -29,7 +29,8 @@ def bias(record, head, query, key, params):
 
 
 def magnitude(record, head, query, key, params):
-    """Roundings times size: the share is good to 8 units, each unit of the layer rounds 3 times, then a sum of so many."""
+    """Roundings times size: the share is good to 8 units, each unit of the layer rounds 3 times, then a sum of so
+    many."""
     size = abs(mpmath.mpf(params["bias_out"][head]))
     for steep, level, out in _terms(record, head, query, key, params):
         size += abs(out) * (abs(steep) + abs(level))

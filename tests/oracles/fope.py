@@ -1,4 +1,5 @@
-"""FoPE (Hua et al. 2024): the planes of RoPE on halves, whose cosine and sine are mixtures of those of all kept frequencies."""
+"""FoPE (Hua et al. 2024): the planes of RoPE on halves, whose cosine and sine are mixtures of those of all kept
+frequencies."""
 
 import mpmath
 

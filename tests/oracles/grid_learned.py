@@ -1,4 +1,5 @@
-"""Dosovitskiy et al. 2020, §3.1: the patches in raster order, each with its own vector, behind those of the tokens before them."""
+"""Dosovitskiy et al. 2020, §3.1: the patches in raster order, each with its own vector, behind those of the tokens
+before them."""
 
 
 def row(record, position, params):

@@ -22,8 +22,8 @@ def bias(record, head, query, key, params):
 
 
 def magnitude(record, head, query, key, params):
-    """Roundings times size: a logarithm and a quotient for each axis, two sums; 16σ is no steeper than 4, and the sum of
-    tanh and 1 that makes it rounds to units of 16."""
+    """Roundings times size: a logarithm and a quotient for each axis, two sums; 16σ is no steeper than 4, and the sum
+    of tanh and 1 that makes it rounds to units of 16."""
     rows = zip(params["weight_out"][head], _hidden(record, query, key, params), strict=True)
     size = sum(abs(mpmath.mpf(weight)) * sum(map(abs, terms)) for weight, terms in rows)
     return 4 * (record.width + len(record.window) + 10) * size + 64

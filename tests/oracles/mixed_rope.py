@@ -1,4 +1,5 @@
-"""RoPE (Su et al. 2021, eq. 15) by a sum over the coordinates, each frequency a number of its own (Heo et al. 2024, §3.2)."""
+"""RoPE (Su et al. 2021, eq. 15) by a sum over the coordinates, each frequency a number of its own (Heo et al. 2024,
+§3.2)."""
 
 import mpmath
 

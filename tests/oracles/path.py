@@ -49,8 +49,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
     """Roundings times size. A system of m equations with unit diagonal and entries below 2 is solved, whose inverse has
-    entries below 2 too (no product of reflections lengthens a vector): m² products of size 4, each off by what w is off,
-    and w is off by its sums over their length, which no input here makes smaller than a thousandth of them."""
+    entries below 2 too (no product of reflections lengthens a vector): m² products of size 4, each off by what w is
+    off, and w is off by its sums over their length, which no input here makes smaller than a thousandth of them."""
     count = len(keys)
     sums = record.model_dim + record.rank + record.taps + record.dim + 16
     size = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)

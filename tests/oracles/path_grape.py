@@ -1,4 +1,5 @@
-"""GRAPE-AP (Zhang et al. 2025, the authors' code): the logarithms of one query's gates, from after a key up to the query."""
+"""GRAPE-AP (Zhang et al. 2025, the authors' code): the logarithms of one query's gates, from after a key up to the
+query."""
 
 import mpmath
 
@@ -8,7 +9,8 @@ def dot(left, right):
 
 
 def slope(heads, head):
-    """Press et al. 2022: powers of 2^(-8/H) for a power of two, else those of the one below and every second of twice it."""
+    """Press et al. 2022: powers of 2^(-8/H) for a power of two, else those of the one below and every second of twice
+    it."""
     below = 1 << (heads.bit_length() - 1)
     if head < below:
         return mpmath.power(2, mpmath.mpf(-8 * (head + 1)) / below)
@@ -34,7 +36,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
-    """Roundings times size: a sum of all keys, each no larger than 1 and its logit: |p_m| by √width, divided by the width.
+    """Roundings times size: a sum of all keys, each no larger than 1 and its logit: |p_m| by √width, divided by the
+    width.
 
     What p̂ is made of may cancel, and then all of its direction is lost in proportion."""
     largest = max(abs(w) for rows in params["W"] for row in rows for w in row)

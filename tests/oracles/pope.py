@@ -1,4 +1,5 @@
-"""PoPE (Gopalakrishnan et al. 2025): channel c as the complex number softplus(x_c)·exp(i·(p·θ^(-c/d) + δ_c)), δ for keys."""
+"""PoPE (Gopalakrishnan et al. 2025): channel c as the complex number softplus(x_c)·exp(i·(p·θ^(-c/d) + δ_c)), δ for
+keys."""
 
 import mpmath
 
@@ -17,7 +18,8 @@ def rotated(record, x, position, role, params, head):
 
 
 def units(record, params):
-    """softplus to two roundings, a wave to two and its product with that of the phase to four, |softplus(x)| ≤ |x| + 1."""
+    """softplus to two roundings, a wave to two and its product with that of the phase to four, |softplus(x)| ≤ |x| +
+    1."""
     return 16
 
 

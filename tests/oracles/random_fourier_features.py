@@ -1,7 +1,7 @@
 """Tancik et al. 2020, §6 (Gaussian), with the draws made from the published description of the generator.
 
-O'Neill 2014's PCG XSL-RR 128/64, seeded as NumPy's SeedSequence does, gives 64-bit words; two of them, cut to 53 bits, give
-one normal number by Box and Muller's rule, rounded to 24 bits.
+O'Neill 2014's PCG XSL-RR 128/64, seeded as NumPy's SeedSequence does, gives 64-bit words; two of them, cut to 53 bits,
+give one normal number by Box and Muller's rule, rounded to 24 bits.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""RoPE++ (Liu et al. 2025): q·exp(i·m·θ), and for the imaginary heads that times -i, so that the real part of its product with
-the conjugate of a turned key is what the imaginary part of RoPE's was."""
+"""RoPE++ (Liu et al. 2025): q·exp(i·m·θ), and for the imaginary heads that times -i, so that the real part of its
+product with the conjugate of a turned key is what the imaginary part of RoPE's was."""
 
 import mpmath
 

@@ -21,8 +21,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
-    """Roundings times size: sums of all keys behind the query are added up before they are picked, each no larger than 1
-    and its logit, whose terms are no larger than the product of the sums of magnitudes."""
+    """Roundings times size: sums of all keys behind the query are added up before they are picked, each no larger than
+    1 and its logit, whose terms are no larger than the product of the sums of magnitudes."""
     largest = max(abs(w) for name in ("W", "U") for rows in params[name] for row in rows for w in row)
     asked = sum(abs(a) for a in x[0]) * largest
     terms = [1 + record.width * asked * sum(abs(a) for a in own) * largest for own in x[1:]]

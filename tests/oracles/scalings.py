@@ -1,4 +1,5 @@
-"""The scalings of rotary frequencies, one function each, from their sources: plane number, width and base to a frequency.
+"""The scalings of rotary frequencies, one function each, from their sources: plane number, width and base to a
+frequency.
 
 Each is written as its source writes it, in positions, rotations, wavelengths or bases, not as posenc computes it.
 """

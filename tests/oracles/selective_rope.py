@@ -68,7 +68,8 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):
-    """Roundings times size: the products of q and k, and their angles, off by the roundings of the sums they are made of."""
+    """Roundings times size: the products of q and k, and their angles, off by the roundings of the sums they are made
+    of."""
     length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
     angles = sum(map(max, sums(record, head, (query, keys[index]), keys, params, x, True)))
     terms = record.model_dim + record.rank + record.taps + len(keys) + 16

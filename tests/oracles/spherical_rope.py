@@ -1,4 +1,5 @@
-"""Spherical RoPE (van de Geijn et al. 2025, the authors' code): yaw by the second coordinate, then roll by the first."""
+"""Spherical RoPE (van de Geijn et al. 2025, the authors' code): yaw by the second coordinate, then roll by the
+first."""
 
 import mpmath
 

@@ -1,4 +1,5 @@
-"""Every record whose map is no rotation of pairs, every sample, in every library, against the oracle of its encoding."""
+"""Every record whose map is no rotation of pairs, every sample, in every library, against the oracle of its
+encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 
 from oracles import ORACLES, ways
 from oracles.test_oracles import in_pairs, learned, of_door, places, roles
@@ -23,7 +23,8 @@ def headed(oracle: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def true_vector(record: Any, place: Any, role: str, *told: int) -> tuple[list, Any]:
-    """What the oracle makes of the vector, and how far a float64 angle may be off: once for all libraries and widths."""
+    """What the oracle makes of the vector, and how far a float64 angle may be off: once for all libraries and
+    widths."""
     oracle, (_, lists) = ORACLES[type(record).__name__], learned(record)
     return oracle.rotated(record, vector(record).tolist(), place, role, lists, *told), oracle.lost(record, place, lists)
 
@@ -32,9 +33,7 @@ def vector(record: Any) -> np.ndarray:
     return np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32)
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("record", of_door(Rotates, lambda record: not in_pairs(record)))
+@ways.cases(of_door(Rotates, lambda record: not in_pairs(record)), "float32", "float64")
 def test_operated_vectors(record: Any, kind: str, library: str) -> None:
     """The oracle says how many roundings of the answer's dtype there are, and how far a float64 angle is off."""
     oracle = ORACLES[type(record).__name__]
@@ -45,7 +44,7 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
         for at, role in product(places(record), roles(oracle)):
             operator = record.turn(np.array(at), params, role=role)
             turn = partial(record.turn, role=role, dtype=ways.dtype(library, kind))
-            operated = ways.run(library, record, lambda at, x, params, turn=turn: at_every_head(turn(at, params), x))
+            operated = ways.run(library, lambda at, x, params, turn=turn: at_every_head(turn(at, params), x))
             got = ways.numbers(operated(ways.array(library, at), ways.array(library, np.tile(x, (len(at), 1))), given))
             heads = (None,) if operator.heads is None else range(operator.heads)
             assert got.dtype == np.dtype(kind)

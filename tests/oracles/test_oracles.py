@@ -15,8 +15,7 @@ from oracles import ORACLES, ways
 from posenc.catalog import CATALOG
 from posenc.compose import Sum
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-
-SAMPLES = [sample for row in CATALOG for sample in row.samples]
+from samples import FIRST, SAMPLES, by_night
 
 
 def released(record: Encoding) -> bool:
@@ -81,19 +80,18 @@ def test_every_row_has_an_oracle() -> None:
     assert all(row.samples for row in CATALOG)
 
 
-#: float64: the angle is rounded three times and the wave once, 3.5 units (tests/exactness/test_phase.py); a product with
-#: a scale, or the mixture of two rows of a table, adds 1 or 2.
+#: float64: the angle is rounded three times and the wave once, 3.5 units (tests/exactness/test_phase.py); a product
+#: with a scale, or the mixture of two rows of a table, adds 1 or 2.
 ULPS64 = 5.5
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Adds, plain))
+@ways.cases(of_door(Adds, plain))
 def test_rows_in_float64(record: Adds, library: str) -> None:
     params, lists = learned(record)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float64")))
+            embed = ways.run(library, partial(record.embed, dtype=ways.dtype(library, "float64")))
             got = ways.numbers(embed(ways.array(library, kind), given))
             expected = [ORACLES[type(record).__name__].row(record, place, lists) for place in kind]
             assert got.shape == (len(kind), record.width)
@@ -106,32 +104,27 @@ def _mixing(record: Adds) -> float:
     return 64.0 if stretched(record) else 0.0
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize(
-    "record",
-    of_door(Adds, lambda record: plain(record) and not stretched(record)),
-)
+@ways.cases(of_door(Adds, lambda record: plain(record) and not stretched(record)))
 def test_rows_in_float32_are_correctly_rounded(record: Adds, library: str) -> None:
     params, lists = learned(record)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float32")))
+            embed = ways.run(library, partial(record.embed, dtype=ways.dtype(library, "float32")))
             got = ways.numbers(embed(ways.array(library, kind), given))
             expected = [ORACLES[type(record).__name__].row(record, place, lists) for place in kind]
             assert got.dtype == np.float32
             assert got.tolist() == [[ways.nearest32(value) for value in row] for row in expected]
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Adds, learned_waves))
+@ways.cases(of_door(Adds, learned_waves))
 def test_rows_of_learned_waves(record: Any, library: str) -> None:
     params, lists = learned(record)
     oracle = ORACLES[type(record).__name__]
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind in places(record):
-            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, "float64")))
+            embed = ways.run(library, partial(record.embed, dtype=ways.dtype(library, "float64")))
             got = ways.numbers(embed(ways.array(library, kind), given))
             for place, row in zip(kind, got, strict=True):
                 for number, (value, true) in enumerate(zip(row, oracle.row(record, place, lists), strict=True)):
@@ -140,27 +133,24 @@ def test_rows_of_learned_waves(record: Any, library: str) -> None:
                     assert abs(float(true - float(value))) <= 2 * size * 2**-53 + 2**-52
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("record", of_door(Adds, made_of_others))
+@ways.cases(of_door(Adds, made_of_others), "float32", "float64")
 def test_rows_made_of_others(record: Any, kind: str, library: str) -> None:
     params, lists = learned(record)
     oracle = ORACLES[type(record).__name__]
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for at in places(record):
-            embed = ways.run(library, record, partial(record.embed, dtype=ways.dtype(library, kind)))
+            embed = ways.run(library, partial(record.embed, dtype=ways.dtype(library, kind)))
             got = ways.numbers(embed(ways.array(library, at), given))
             for place, row in zip(at, got, strict=True):
                 sizes = oracle.magnitude(record, place, lists)
                 for value, true, size in zip(row.tolist(), oracle.row(record, place, lists), sizes, strict=True):
-                    # A wave is good to 3.5 units of 2^-53 in float64 and to half of one of 2^-24 in float32; a factor, a
-                    # product and two sums round once each.
+                    # A wave is good to 3.5 units of 2^-53 in float64 and to half of one of 2^-24 in float32; a factor,
+                    # a product and two sums round once each.
                     assert abs(float(true - value)) <= size * 3 * np.finfo(kind).eps
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Adds, released))
+@ways.cases(of_door(Adds, released))
 def test_released_numerics(record: Any, library: str) -> None:
     kind, oracle = ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE]), ORACLES[type(record).__name__]
     got = ways.numbers(record.embed(ways.array(library, kind), dtype=ways.dtype(library, "float32")))
@@ -190,16 +180,15 @@ def loudness(record: Encoding) -> float:
 
 
 def angle_error(place: float, frequency: float) -> float:
-    """What float32 loses: the frequency is exp or a power of a rounded exponent, whose error grows with ln ω; the product
-    with the position is rounded once more, a position above 2^24 too; the wave is good to 2 units of 2^-24."""
+    """What float32 loses: the frequency is exp or a power of a rounded exponent, whose error grows with ln ω; the
+    product with the position is rounded once more, a position above 2^24 too; the wave is good to 2 units of 2^-24."""
     if not frequency:
         return 0.0
     farthest = max(map(abs, place)) if isinstance(place, tuple) else abs(place)
     return farthest * frequency * (2 * abs(math.log(frequency)) + 6) * 2**-24 + 2**-22
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Rotates, in_pairs))
+@ways.cases(of_door(Rotates, in_pairs))
 def test_turned_vectors(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     x = np.random.default_rng(6).standard_normal(record.head_dim)
@@ -209,15 +198,15 @@ def test_turned_vectors(record: Any, library: str) -> None:
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(released_places if released(record) else places(record), roles(oracle)):
             turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float64"))
-            turned = ways.run(library, record, lambda at, x, params, turn=turn: turn(at, params)(x))
+            turned = ways.run(library, lambda at, x, params, turn=turn: turn(at, params)(x))
             got = ways.numbers(
                 turned(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
             )
             for place, row in zip(kind, got, strict=True):
                 expected = rotated(oracle, record, x.tolist(), place, role, lists)
                 # Each channel is two products of numbers below 2|x|; cos and sin are off by 3.5 units of 2^-53 at most,
-                # the products and their sum by one each, an attention factor and its product by two more, the power of a
-                # stretch by five. In float32 what the angle loses is added.
+                # the products and their sum by one each, an attention factor and its product by two more, the power of
+                # a stretch by five. In float32 what the angle loses is added.
                 lost = 0.0
                 if released(record):
                     lost = max(angle_error(place, float(oracle.theta(record, i))) for i in range(record.head_dim // 2))
@@ -229,8 +218,7 @@ def test_turned_vectors(record: Any, library: str) -> None:
                 )
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Rotates, exact_pairs))
+@ways.cases(of_door(Rotates, exact_pairs))
 def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     params, lists = learned(record)
@@ -239,8 +227,8 @@ def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, libra
         for kind, role in product(places(record), roles(oracle)):
             turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float32"))
             # In a traced program the turn is made anew for each channel, which costs nothing once it is compiled.
-            whole = ways.run(library, record, lambda at, x, params, turn=turn: turn(at, params)(x))
-            made = None if library == "jax" and record not in ways.FIRST else turn(ways.array(library, kind), given)
+            whole = ways.run(library, lambda at, x, params, turn=turn: turn(at, params)(x))
+            made = None if library == "jax" else turn(ways.array(library, kind), given)
             for channel in range(record.head_dim):
                 unit = [float(number == channel) for number in range(record.head_dim)]
                 x = ways.array(library, np.tile(np.float32(unit), (len(kind), 1)))
@@ -260,40 +248,53 @@ def _as_float(place: Any) -> Any:
     return tuple(map(float, place)) if isinstance(place, tuple) else float(place)
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("record", of_door(Biases))
-def test_biases(record: Biases, kind: str, library: str) -> None:
-    params, lists = learned(record)
+@lru_cache(maxsize=4)
+def asked_pairs(record: Biases) -> list[tuple]:
+    """The pairs of positions at which a bias is asked for."""
     pairs = [(m, n) for m in places(record)[0] for n in places(record)[0][::3]]
-    pairs += [(m, n) for m in ways.fractions(record) for n in ways.fractions(record)]
-    oracle = ORACLES[type(record).__name__]
-    # A number of a table is exact; a slope, a distance and their product are each rounded once, the slope's power of two
-    # is good to one unit more; an oracle says where more is rounded.
+    return pairs + [(m, n) for m in ways.fractions(record) for n in ways.fractions(record)]
+
+
+@lru_cache(maxsize=4)
+def true_biases(record: Biases) -> list[tuple[list, list]]:
+    """For each head what the oracle says of each pair, and how large the terms are. Once a record."""
+    oracle, pairs, (_, lists) = ORACLES[type(record).__name__], asked_pairs(record), learned(record)
+    whole = np.asarray([place for pair in pairs for place in pair]).dtype.kind == "i"
+    seen = pairs if whole else [tuple(map(_as_float, pair)) for pair in pairs]
+    size = getattr(oracle, "magnitude", lambda *_: None)
+    return [
+        tuple([ask(record, head, *pair, lists) for pair in seen] for ask in (oracle.bias, size))
+        for head in range(record.heads)
+    ]
+
+
+@ways.cases(of_door(Biases), "float32", "float64")
+def test_biases(record: Biases, kind: str, library: str) -> None:
+    params, _ = learned(record)
+    pairs, oracle = asked_pairs(record), ORACLES[type(record).__name__]
+    # A number of a table is exact; a slope, a distance and their product are each rounded once, the slope's power of
+    # two is good to one unit more; an oracle says where more is rounded.
     allowed = getattr(oracle, "ULPS", 0.0 if record.shapes else 3.0)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         query, key = (ways.array(library, [pair[which] for pair in pairs]) for which in (0, 1))
         head = ways.array(library, np.arange(record.heads)[:, None])
-        bias = ways.run(library, record, partial(record.bias, dtype=ways.dtype(library, kind)))
+        bias = ways.run(library, partial(record.bias, dtype=ways.dtype(library, kind)))
         got = ways.numbers(bias(head, query, key, given))
     assert got.shape == (record.heads, len(pairs))
-    whole = np.asarray([place for pair in pairs for place in pair]).dtype.kind == "i"
-    seen = pairs if whole else [tuple(map(_as_float, pair)) for pair in pairs]
-    for number in range(record.heads):
-        expected = [oracle.bias(record, number, *pair, lists) for pair in seen]
+    for row, (expected, sizes) in zip(got, true_biases(record), strict=True):
         if not hasattr(oracle, "magnitude"):
-            assert max(ways.errors(got[number], expected, kind)) <= allowed
+            assert max(ways.errors(row, expected, kind)) <= allowed
             continue
         # Terms may cancel: an error in units of their size, and the rounding of the result itself.
-        sizes = [oracle.magnitude(record, number, *pair, lists) for pair in seen]
-        for value, true, size in zip(got[number].tolist(), expected, sizes, strict=True):
+        for value, true, size in zip(row.tolist(), expected, sizes, strict=True):
             assert abs(value - true) <= size * 2.0**-52 + abs(true) * np.finfo(kind).eps
 
 
 @lru_cache(maxsize=4)
 def content_of(record: Any) -> tuple:
-    """Places, queries, keys and what is read beside them; of the width of float32, so that both widths read the same."""
+    """Places, queries, keys and what is read beside them; of the width of float32, so that both widths read the
+    same."""
     rng, heads = np.random.default_rng(7), getattr(record, "heads", 3)
     query = [place for place in ways.whole_places(record) if np.abs(place).max() <= 2**52]
     beside = query[0] + 1 if record.axes == 1 else (query[0][0] + 1, *query[0][1:])
@@ -327,9 +328,7 @@ def true_scores(record: Any) -> list[tuple]:
     return found
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("record", of_door(Scores))
+@ways.cases(of_door(Scores), "float32", "float64")
 def test_scores(record: Any, kind: str, library: str) -> None:
     (params, _), (query, key, q, k, x) = learned(record), content_of(record)
     with ways.wide(library):
@@ -337,7 +336,7 @@ def test_scores(record: Any, kind: str, library: str) -> None:
         content = [ways.array(library, part.astype(kind)) for part in (q, k)]
         places = (ways.array(library, at) for at in (query, key))
         hidden = None if x is None else ways.array(library, x.astype(kind))
-        got = ways.numbers(ways.run(library, record, record.score)(*content, *places, given, hidden=hidden))
+        got = ways.numbers(ways.run(library, record.score)(*content, *places, given, hidden=hidden))
     assert got.shape == (len(q), len(query), len(key))
     assert got.dtype == np.dtype(kind)
     for head, i, j, expected, bound in true_scores(record):
@@ -379,15 +378,15 @@ def _terms(record: Any, params: dict[str, np.ndarray], q: np.ndarray, k: np.ndar
     return (record.dim + 2) * np.abs(q).sum(-1).max() * max(np.abs(table).max() for table in params.values())
 
 
-@pytest.mark.parametrize("library", ways.LIBRARIES)
-@pytest.mark.parametrize("record", of_door(Scores))
+@ways.cases(of_door(Scores))
 def test_value_terms(record: Any, library: str) -> None:
     params, lists = learned(record)
     query, key, heads = [5, 0, 2**40, -3], [4, 5, 7, 2**40 + 1, -900], getattr(record, "heads", 3)
     weights = np.random.default_rng(8).dirichlet(np.ones(len(key)), (heads, len(query)))
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
-        got = record.values(*(ways.array(library, part) for part in (weights, query, key)), given)
+        values = ways.run(library, record.values)
+        got = values(*(ways.array(library, part) for part in (weights, query, key)), given)
     oracle = ORACLES[type(record).__name__]
     if oracle.value(record, weights[0, 0].tolist(), query[0], key, lists) is None:
         assert got is None
@@ -401,7 +400,7 @@ def test_value_terms(record: Any, library: str) -> None:
                 assert abs(float(true) - value) <= (len(key) + 3) * 2**-52 * np.abs(params["relative_values"]).max()
 
 
-@pytest.mark.parametrize("record", of_door(Adds, of_waves) + of_door(Rotates, exact_pairs))
+@pytest.mark.parametrize("record", by_night(of_door(Adds, of_waves) + of_door(Rotates, exact_pairs), daily=FIRST))
 def test_jax_without_64_bits(record: Any) -> None:
     far = [2**24 + 1, 2**30 + 7, 2**31 - 200, -(2**31) + 200]
     kind = ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE, *far])

@@ -27,7 +27,8 @@ from oracles import (
 )
 
 SINUSOIDAL = {
-    "base": 10_000.0, "layout": "interleaved", "exponent": "2i/d", "first": "sine", "scale": 1.0, "start": 0, "odd": "error",
+    "base": 10_000.0, "layout": "interleaved", "exponent": "2i/d", "first": "sine", "scale": 1.0, "start": 0,
+    "odd": "error",
 }  # fmt: skip
 
 
@@ -95,7 +96,8 @@ def test_one_sine() -> None:
 
 
 def test_divisor_pairs() -> None:
-    # Any two positions 710 apart (710 ≈ 226π) are 6.03e-5 apart with one pair; 398 and 775 are 0.0104 apart with 1, 2, 3.
+    # Any two positions 710 apart (710 ≈ 226π) are 6.03e-5 apart with one pair; 398 and 775 are 0.0104 apart with 1, 2,
+    # 3.
     assert _distance(Fields(divisors=(1.0,)), 5, 715) == pytest.approx(6.03e-5, rel=1e-3)
     assert _distance(Fields(divisors=(1.0, 2.0, 3.0)), 398, 775) == pytest.approx(0.0104, abs=5e-5)
 

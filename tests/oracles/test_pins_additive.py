@@ -1,4 +1,5 @@
-"""The oracles of what is added to coordinates and time steps, pinned to published numbers or to ones worked out by hand."""
+"""The oracles of what is added to coordinates and time steps, pinned to published numbers or to ones worked out by
+hand."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_fourier_features_up_to_a_resolution() -> None:
 
 
 def test_random_words_are_those_of_the_published_generator() -> None:
-    # The first words of NumPy's PCG64(0), whose stream is promised not to change; random() is the word over 2^11 times 2^-53.
+    # The first words of NumPy's PCG64(0), whose stream is promised not to change; random() is the word over 2^11 times
+    # 2^-53.
     assert random_fourier_features.stream(0, 3) == [11749869230777074271, 4976686463289251617, 755828109848996024]
     assert random_fourier_features.stream(0, 1)[0] >> 11 == round(0.6369616873214543 * 2**53)
 

@@ -74,7 +74,8 @@ def test_relative_bias() -> None:
 def test_fire() -> None:
     # ψ with c = 1 of 1 and 3 is ln 2 and ln 4, a half; two units max(0, s) and max(0, 1 - s), 10 and 100 times, plus 3.
     params = {
-        "c": 1.0, "multiplier": -1.0, "weight_in": [1.0, -1.0], "bias_in": [0.0, 1.0], "weight_out": [[0.0, 0.0], [10.0, 100.0]],
+        "c": 1.0, "multiplier": -1.0, "weight_in": [1.0, -1.0], "bias_in": [0.0, 1.0],
+        "weight_out": [[0.0, 0.0], [10.0, 100.0]],
         "bias_out": [0.0, 3.0],
     }  # fmt: skip
     record = Fields(threshold=3.0, epsilon=0.0, width=2)

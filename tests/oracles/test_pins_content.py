@@ -1,4 +1,5 @@
-"""Pins of the oracles of scores that read content, and of the further rotations; beside each, where its numbers are from."""
+"""Pins of the oracles of scores that read content, and of the further rotations; beside each, where its numbers are
+from."""
 
 from __future__ import annotations
 
@@ -126,7 +127,8 @@ def test_temperature() -> None:
 
 
 def test_selective_rope_adds_the_angles_of_keys() -> None:
-    # By hand: w_out·w_in·x/|x| = ±π/2 a key, the filter its own key alone: quarter turns of one pair, there and back again.
+    # By hand: w_out·w_in·x/|x| = ±π/2 a key, the filter its own key alone: quarter turns of one pair, there and back
+    # again.
     record = Fields(dim=2, heads=1, model_dim=1, taps=1, base=10_000.0, gated=False, epsilon=0.0)
     params = {"w_in": [[1.0]], "w_out": [[[math.pi / 2]]], "filter": [[[1.0]]]}
     given = (params, [[3.0], [5.0], [-2.0]])
@@ -159,7 +161,8 @@ def test_contextual_grape_counts_the_time_before() -> None:
 
 
 def test_path_grape_adds_the_gates_after_a_key() -> None:
-    # By hand: the query's p is (0, 0), so every gate is 1/2; ALiBi's one slope is 1/256, and two keys lie after the first.
+    # By hand: the query's p is (0, 0), so every gate is 1/2; ALiBi's one slope is 1/256, and two keys lie after the
+    # first.
     record = Fields(heads=1, width=2, epsilon=0.0)
     given = ([0, 1, 2], 0, {"W": [[[1.0, 0.0], [0.0, 1.0]]]}, [[0.0, 0.0], *[[1.0, 0.0]] * 3])
     assert path_grape.score_among(record, 0, [], [], 2, *given) == pytest.approx(-2 * math.log(2) / 256)

@@ -25,7 +25,8 @@ def test_string_turns_by_the_sum_over_the_axes() -> None:
 
 
 def test_the_cayley_transform_of_one_in_the_plane_is_a_quarter_turn() -> None:
-    """S = [[0, 1], [-1, 0]]: (I - S)(I + S)⁻¹ is [[0, -1], [1, 0]], by hand; with it, channels 0 and 2 turn together."""
+    """S = [[0, 1], [-1, 0]]: (I - S)(I + S)⁻¹ is [[0, -1], [1, 0]], by hand; with it, channels 0 and 2 turn
+    together."""
     assert rounded(cayley_string.orthogonal([[0.0, 1.0], [0.0, 0.0]])) == [0.0, -1.0, 1.0, 0.0]
     swap = [[0.0] * 4 for _ in range(4)]
     swap[1][2] = 1.0
@@ -55,7 +56,8 @@ def test_pope_has_lengths_and_angles() -> None:
 
 
 def test_fope_drops_what_does_not_turn_in_the_trained_length() -> None:
-    """Of the periods 2π and 200π of a head of four one fits in 100 positions; the released codes pad with 0 and with 1."""
+    """Of the periods 2π and 200π of a head of four one fits in 100 positions; the released codes pad with 0 and with
+    1."""
     params = {"cosines": [[[2.0]]], "sines": [[[3.0]]]}
     zero, one = (Fields(dim=4, base=10_000.0, length=100, padding=padding) for padding in ("zero", "one"))
     assert len(fope.kept(zero)) == 1

@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import mpmath
 import numpy as np
+import pytest
 import torch
 
-from posenc.catalog import CATALOG
 from posenc.doors import Encoding
+from samples import FIRST
 
 #: 2^53 is the last position; some records add a start of 1, so it is approached from below.
 FAR = (2**31 - 200, 2**31 + 1, 2**40 + 3, 2**53 - 2, -(2**53) + 5)
 NEAR = (0, 1, 2, 7, 23, 1_000, 4_097, 131_071)
 NEGATIVE = (-1, -2, -4_098)
 BETWEEN = (0.5, 3.25, 1e-3, 1e-9, 1023.7, -7.125, -1e-20)
-FIRST = {row.samples[0] for row in CATALOG}
-LIBRARIES = ("numpy", "torch", "jax")
+#: "jax" compiles one program; "jax op by op" compiles each operation alone, which takes seconds a record.
+LIBRARIES = ("numpy", "torch", "jax", "jax op by op")
+
+
+def cases(records: Iterable[Encoding], *kinds: str) -> pytest.MarkDecorator:
+    """Each record with each dtype in each library. By night: in JAX all but the first sample of a row and all but the
+    last dtype, since each is compiled anew; operation by operation for the first samples alone.
+    """
+    names = ("record", "kind", "library") if kinds else ("record", "library")
+    chosen = (
+        pytest.param(*case, marks=[pytest.mark.nightly] if _late(*case) else [])
+        for case in product(records, *([kinds] if kinds else []), LIBRARIES)
+        if not (case[-1] == "jax op by op" and case[0] not in FIRST)
+    )
+    return pytest.mark.parametrize(names, list(chosen))
+
+
+def _late(record: Encoding, *case: str) -> bool:
+    *kinds, library = case
+    return library == "jax op by op" or (library == "jax" and (record not in FIRST or kinds == ["float32"]))
 
 
 def tabled(record: Encoding) -> Any:
@@ -73,11 +93,9 @@ def _fractions(record: Encoding) -> list[float]:
 
 def array(library: str, values: Any) -> Any:
     values = np.asarray(values)
-    return {
-        "numpy": lambda: values,
-        "torch": lambda: torch.from_numpy(values.copy()),
-        "jax": lambda: jnp.asarray(values),
-    }[library]()
+    if library == "numpy":
+        return values
+    return torch.from_numpy(values.copy()) if library == "torch" else jnp.asarray(values)
 
 
 def dtype(library: str, name: str) -> Any:
@@ -86,15 +104,12 @@ def dtype(library: str, name: str) -> Any:
 
 def wide(library: str) -> Any:
     """JAX with 64-bit numbers for the length of a test; the others have them."""
-    return jax.enable_x64(library == "jax")
+    return jax.enable_x64(library.startswith("jax"))
 
 
-def run(library: str, record: Encoding, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself; in JAX one operation after another for the first sample of each row, as one program for others.
-
-    JAX compiles hundreds of operations one by one, seconds a record, and a whole program in a fifth of that.
-    """
-    return jax.jit(function) if library == "jax" and record not in FIRST else function
+def run(library: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, in JAX as one program."""
+    return jax.jit(function) if library == "jax" else function
 
 
 def numbers(values: Any) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""XD-RoPE of transformers 5.23: every channel doubled from the list of pairs, cut into sections, then x·cos + rotate_half(x)·sin."""
+"""XD-RoPE of transformers 5.23: every channel doubled from the list of pairs, cut into sections, then x·cos +
+rotate_half(x)·sin."""
 
 import mpmath
 
@@ -34,5 +35,6 @@ def units(record, params):
 
 
 def lost(record, position, params):
-    """What released arithmetic loses: of the angle, a power good to some units of 2^-24 and a product; the waves as well."""
+    """What released arithmetic loses: of the angle, a power good to some units of 2^-24 and a product; the waves as
+    well."""
     return 0.0 if record.numerics == "exact" else 2.0**29 * (2 + 2 * max(abs(place) for place in position))

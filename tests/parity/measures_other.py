@@ -1,4 +1,5 @@
-"""How far additive encodings, biases and conventions of live peers lie from posenc, as numbers: see docs/conventions.md."""
+"""How far additive encodings, biases and conventions of live peers lie from posenc, as numbers: see
+docs/conventions.md."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ def alibi_falcon() -> float:
 
 
 def alibi_without_a_mask() -> float:
-    """BLOOM's slope times key, less its value on the diagonal, where the key is 29 places ahead: ours is its negative."""
+    """BLOOM's slope times key, less its value on the diagonal, where the key is 29 places ahead: ours is its
+    negative."""
     bloom = transformers("bloom").build_alibi_tensor(torch.ones(1, 30), 12, torch.float32)[0, 0]
     return most(bloom[29] - bloom[0], ALiBi(heads=12).matrix(torch.tensor([0]), torch.tensor([29]))[0, 0, 0])
 
@@ -135,7 +137,8 @@ def cope_rows() -> float:
 
 def antialias() -> float:
     """A table of 14×14 places drawn from N(0, 1), resized to 7×7: timm's way less the same without antialias."""
-    draw = "layers.resample_abs_pos_embed(torch.randn(1, 196, 16, generator=torch.Generator().manual_seed(0)), [7, 7], [14, 14], 0{})"
+    drawn = "torch.randn(1, 196, 16, generator=torch.Generator().manual_seed(0))"
+    draw = f"layers.resample_abs_pos_embed({drawn}, [7, 7], [14, 14], 0{{}})"
     told = timm_alone.ask(own=draw.format(""), without=draw.format(", antialias=False"))
     return most(told["own"], told["without"])
 

@@ -170,7 +170,8 @@ def sections() -> float:
 
 
 def sections_over_channels() -> float:
-    """A head of ones on a 16 × 16 image that begins at place 40 of HunYuan-VL: sections over channels, and over pairs."""
+    """A head of ones on a 16 × 16 image that begins at place 40 of HunYuan-VL: sections over channels, and over
+    pairs."""
     rows, columns = torch.meshgrid(torch.arange(16), torch.arange(16), indexing="ij")
     line = 40 + torch.arange(256)
     places = torch.stack([line, columns.reshape(-1), rows.reshape(-1), torch.zeros_like(line)], -1)
@@ -219,7 +220,8 @@ def equinox_cache() -> float:
 
 
 def xpos_cache() -> float:
-    """The logit of a query at 4095 and a key cached at 100 when 101 were there, over the logit of the whole sequence."""
+    """The logit of a query at 4095 and a key cached at 100 when 101 were there, over the logit of the whole
+    sequence."""
     peer = quiet("rotary_embedding_torch").RotaryEmbedding(dim=64, use_xpos=True, cache_if_possible=False)
     ones = torch.ones(1, 1, 4096, 64)
     query, keys = peer.rotate_queries_and_keys(ones, ones)

@@ -1,7 +1,8 @@
-"""Write src/posenc/models/config/classes.json: what the config classes of the installed transformers fill in for themselves.
+"""Write src/posenc/models/config/classes.json: what the config classes of the installed transformers fill in for
+themselves.
 
-Facts alone: names of classes and keys, and their default values. `python tests/parity/model_classes.py` rewrites the file; a test
-regenerates and compares it.
+Facts alone: names of classes and keys, and their default values. `python tests/parity/model_classes.py` rewrites the
+file; a test regenerates and compares it.
 """
 
 from __future__ import annotations

@@ -29,15 +29,17 @@ hide:
 
 # Models that are read
 
-`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This page is
-generated from the reader's tables and from the ledger of the parity tests by `python tests/parity/models_page.py`; a test
-compares it.
+`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This
+page is generated from the reader's tables and from the ledger of the parity tests by
+`python tests/parity/models_page.py`; a test compares it.
 
-A rotary class is **verified** when, for its own defaults and for configs drawn at random over every position key and rope_type
-that it takes, in both spellings, the frequencies and the attention factor are equal bit for bit with `numerics="float32"` under
-PyTorch, the tables of cosines and sines are equal, and vectors turned by the model's own function are ours to the rounding of a product
-and a sum. (Two classes build their tables as complex numbers, and three by fractions in float32: there the bound is a few roundings,
-written beside the test.) One drawn config a class runs in `make test`, 21 in `make nightly`. Learned tables are verified by the rows that a live model looks up, the others by their own tables, buckets and slopes.
+A rotary class is **verified** when, for its own defaults and for configs drawn at random over every position key and
+rope_type that it takes, in both spellings, the frequencies and the attention factor are equal bit for bit with
+`numerics="float32"` under PyTorch, the tables of cosines and sines are equal, and vectors turned by the model's own
+function are ours to the rounding of a product and a sum. (Two classes build their tables as complex numbers, and three
+by fractions in float32: there the bound is a few roundings, written beside the test.) One drawn config a class runs in
+`make test`, 20 more in `make nightly`. Learned tables are verified by the rows that a live model looks up, the others
+by their own tables, buckets and slopes.
 """
 
 
@@ -48,8 +50,8 @@ def written() -> str:
     rows += [plain(name) for name in sorted({*TABLES, *PATCHES, *READERS} - set(families()))]
     lines = [
         INTRODUCTION,
-        f"**{checked} of the {total} classes of transformers 5.23.0 whose names say that they rotate are verified; the other "
-        f"{len(REASONS)} have their reason below. {len(rows)} model types are read.**\n",
+        f"**{checked} of the {total} classes of transformers 5.23.0 whose names say that they rotate are verified; the "
+        f"other {len(REASONS)} have their reason below. {len(rows)} model types are read.**\n",
         "## Model types\n",
         "| model type | uses | verified with |",
         "| --- | --- | --- |",
@@ -78,7 +80,8 @@ def rotary(name: str, family: Family) -> str:
 
 
 def by(name: str) -> str:
-    """The rotary classes that this model type was verified with; what there is in their place where it was with none."""
+    """The rotary classes that this model type was verified with; what there is in their place where it was with
+    none."""
     verified = [key.split(".")[1] for key, kind in sorted((TYPES | TYPES_BY_HAND).items()) if kind == name]
     if verified:
         return ", ".join(f"`{one}`" for one in verified)

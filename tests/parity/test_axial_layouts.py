@@ -1,4 +1,5 @@
-"""Every named layout against the class of transformers that has it: tables bit for bit, and what they make of queries."""
+"""Every named layout against the class of transformers that has it: tables bit for bit, and what they make of
+queries."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def places(axes: int, n: int = 7) -> torch.Tensor:
 
 
 def same_rotation(record: Any, positions: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, apply: Any) -> None:
-    """Tables over all channels as the peer lays them out, and queries turned by the peer's own function, bit for bit."""
+    """Tables over all channels as the peer lays them out, and queries turned by the peer's own function, bit for
+    bit."""
     turn = record.turn(positions)
     channels = torch.arange(record.head_dim)
     first, second = turn.pairing.split(channels)
@@ -93,7 +95,8 @@ def test_text_of_multimodal_models(layout: str, path: str, sections: tuple, list
 @pytest.mark.parametrize(
     ("scaling", "rope"),
     [
-        (YaRN(factor=4.0, original=4096), {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}),
+        (YaRN(factor=4.0, original=4096), {"rope_type": "yarn", "factor": 4.0,
+            "original_max_position_embeddings": 4096}),
         (
             Llama3(factor=8.0, original=4096),
             {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -216,7 +219,8 @@ def test_dinov3() -> None:
 
 @pytest.mark.parametrize("sections", [(8, 28, 28), (16, 24, 24), (22, 21, 21)])
 def test_diffusers_ladders_of_unlike_width(sections: tuple[int, ...]) -> None:
-    """Flux and Wan: frequencies and angles in float64 there, so the exact tables agree to the last bit of float32 but one."""
+    """Flux and Wan: frequencies and angles in float64 there, so the exact tables agree to the last bit of float32 but
+    one."""
     pytest.importorskip("diffusers")
     from diffusers.models.transformers.transformer_flux import FluxPosEmbed
 

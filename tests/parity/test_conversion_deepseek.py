@@ -1,4 +1,5 @@
-"""A whole model of transformers, converted: DeepSeek-V3 reads checkpoints of either pairing, by rope_interleave, and its logits do not change."""
+"""A whole model of transformers, converted: DeepSeek-V3 reads checkpoints of either pairing, by rope_interleave, and
+its logits do not change."""
 
 from __future__ import annotations
 

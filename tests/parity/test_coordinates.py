@@ -33,7 +33,8 @@ def test_perceiver(coordinate: bool, bands: int, resolution: int) -> None:
         points[None, :, None], bands, (resolution,), concat_pos=coordinate
     )
     theirs = theirs[0] if coordinate else theirs  # without the coordinate the peer leaves the batch axis out
-    # The band rounds twice, the product with the point and that with π once each: 4·2^-24 of an angle of π·resolution/2.
+    # The band rounds twice, the product with the point and that with π once each: 4·2^-24 of an angle of
+    # π·resolution/2.
     assert (record.embed(points) - theirs).abs().max() <= 4 * 2.0**-24 * np.pi * resolution / 2 + 2.0**-22
 
 

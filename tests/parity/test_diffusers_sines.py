@@ -1,4 +1,5 @@
-"""Against diffusers 0.42.1, live: its sinusoidal tables and its rotary embedding; frequencies first, then tables, then outputs."""
+"""Against diffusers 0.42.1, live: its sinusoidal tables and its rotary embedding; frequencies first, then tables, then
+outputs."""
 
 from __future__ import annotations
 

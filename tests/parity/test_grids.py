@@ -1,4 +1,5 @@
-"""Sinusoids on grids against their peers, live: transformers 5.23.0, timm 1.0.31, diffusers 0.42.1, positional-encodings 6.0.3."""
+"""Sinusoids on grids against their peers, live: transformers 5.23.0, timm 1.0.31, diffusers 0.42.1,
+positional-encodings 6.0.3."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def test_diffusers_in_two_dimensions() -> None:
 
 
 def test_diffusers_in_three_dimensions() -> None:
-    """Time has a quarter of the channels and comes first, then the column, then the row. spatial_size is (width, height)."""
+    """Time has a quarter of the channels and comes first, then the column, then the row. spatial_size is (width,
+    height)."""
     peer = module("diffusers.models.embeddings", "0.42.1", "diffusers")
     theirs = peer.get_3d_sincos_pos_embed(32, (7, 5), 3)
     ours = GridSinusoidal(dims=(8, 12, 12), order=(0, 2, 1), layout="concatenated").embed(

@@ -1,4 +1,5 @@
-"""Learned tables, sines, ALiBi, T5 and DeBERTa as from_config reads them, against live models of transformers 5.23.0."""
+"""Learned tables, sines, ALiBi, T5 and DeBERTa as from_config reads them, against live models of transformers
+5.23.0."""
 
 from __future__ import annotations
 
@@ -248,7 +249,8 @@ def test_every_type_of_these_families_is_tested():
     """New readers need a test of their own, here or where these four are."""
     elsewhere = {"seamless_m4t", "swin", "swinv2", "wavlm"}  # test_models_by_hand.py, test_models_beside.py
     assert set(READERS) - elsewhere == {
-        "bloom", "codegen", "deberta", "deberta-v2", "gptj", "longt5", "mpnet", "mpt", "mt5", "switch_transformers", "t5", "umt5",
+        "bloom", "codegen", "deberta", "deberta-v2", "gptj", "longt5", "mpnet", "mpt", "mt5", "switch_transformers",
+        "t5", "umt5",
     }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Files with every key of their class, as they are saved, are read; and what stands beside a rotation, against the live classes."""
+"""Files with every key of their class, as they are saved, are read; and what stands beside a rotation, against the live
+classes."""
 
 from __future__ import annotations
 
@@ -172,7 +173,8 @@ def _asked(
     """The logits of the live functions for queries and keys that are given."""
     if hasattr(module, "_apply_relative_position_encoding"):
         holder = SimpleNamespace(
-            linear_pos=attention.linear_pos, head_size=12, pos_bias_u=attention.pos_bias_u, pos_bias_v=attention.pos_bias_v,
+            linear_pos=attention.linear_pos, head_size=12, pos_bias_u=attention.pos_bias_u,
+            pos_bias_v=attention.pos_bias_v,
             scaling=12**-0.5,
         )  # fmt: skip
         with torch.no_grad():

@@ -1,4 +1,5 @@
-"""Which layer is of which type, and which do not rotate, against what the config classes of transformers 5.23.0 work out."""
+"""Which layer is of which type, and which do not rotate, against what the config classes of transformers 5.23.0 work
+out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What from_config reads against the live classes of transformers 5.23.0: frequencies, tables and turned vectors, bit for bit."""
+"""What from_config reads against the live classes of transformers 5.23.0: frequencies, tables and turned vectors, bit
+for bit."""
 
 from __future__ import annotations
 

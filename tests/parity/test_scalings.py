@@ -1,4 +1,5 @@
-"""Scalings against live peers: transformers 5.23.0 bit for bit, x-transformers and rotary-embedding-torch to rounding."""
+"""Scalings against live peers: transformers 5.23.0 bit for bit, x-transformers and rotary-embedding-torch to
+rounding."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def test_dynamic(dim: int, base: float, factor: float, original: int, length: in
 
 
 def test_dynamic_of_a_running_model_rounds_its_base_to_float32() -> None:
-    """In a forward pass the peer's length is a tensor, and the base is then a float32: the frequencies move by 2^-24·ln."""
+    """In a forward pass the peer's length is a tensor, and the base is then a float32: the frequencies move by
+    2^-24·ln."""
     rope = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0}
     module = import_module("transformers.models.llama.modeling_llama").LlamaRotaryEmbedding(config(64, rope, 2048))
     module(LIKE, torch.arange(5000)[None])
@@ -87,7 +89,8 @@ YARNS = [
     (64, 150_000.0, {"factor": 32.0, "original_max_position_embeddings": 4096, "truncate": False}),
     (64, 150_000.0, {"factor": 32.0, "original_max_position_embeddings": 4096, "truncate": True}),
     (128, 1e6, {"factor": 4.0, "original_max_position_embeddings": 32_768, "beta_fast": 16.0, "beta_slow": 2.0}),
-    (64, 10_000.0, {"factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 0.707, "mscale_all_dim": 0.707}),
+    (64, 10_000.0, {"factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 0.707,
+        "mscale_all_dim": 0.707}),
     (64, 10_000.0, {"factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 1.0, "mscale_all_dim": 0.8}),
     (10, 500.0, {"factor": 3.5, "original_max_position_embeddings": 100, "attention_factor": 1.25}),
     (128, 10_000.0, {"factor": 1.0, "original_max_position_embeddings": 4096}),

@@ -41,7 +41,8 @@ def test_bands_are_bit_equal(peer: dict[str, Any]) -> None:
 
 
 def test_pixel_bands(peer: dict[str, Any]) -> None:
-    """Evenly spaced from 1 to half the resolution, times π: three roundings of float32; octaves raise a power, two more."""
+    """Evenly spaced from 1 to half the resolution, times π: three roundings of float32; octaves raise a power, two
+    more."""
     linear = FourierFeatures(6, "linear", 16.0).frequencies.radians()
     assert np.abs(peer["linear"].double().numpy() / linear - 1).max() <= 4 * 2.0**-24
     octaves = FourierFeatures(6, "logarithmic", 2.0**6).frequencies.radians()

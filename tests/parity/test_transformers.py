@@ -114,14 +114,16 @@ def test_speecht5_table_is_bit_equal(models: Models) -> None:
 
 
 def test_roformer_table_is_the_exact_one(models: Models) -> None:
-    """The peer's angles are float64, good to 2^-53 · 512; ours are exact, so both round to one float32 or its neighbour."""
+    """The peer's angles are float64, good to 2^-53 · 512; ours are exact, so both round to one float32 or its
+    neighbour."""
     peer = models.roformer.RoFormerSinusoidalPositionalEmbedding(512, 64).create_weight()
     ours = Sinusoidal(dim=64, layout="concatenated").embed(torch.arange(512))
     assert (ours - peer).abs().max() <= 2.0**-24
 
 
 def test_xlnet_sinusoid_is_the_exact_one_to_float32(models: Models) -> None:
-    """XLNet raises a power where our float32 numerics of a sinusoid take an exponential: compared with the exact table."""
+    """XLNet raises a power where our float32 numerics of a sinusoid take an exponential: compared with the exact
+    table."""
     frequencies = 1 / torch.pow(10000, torch.arange(0, 32, 2.0) / 32)
     peer = models.xlnet.XLNetModel.positional_embedding(torch.arange(-50, 50).float(), frequencies)[:, 0]
     ours = Sinusoidal(dim=32, layout="concatenated").embed(torch.arange(-50, 50))
@@ -207,7 +209,8 @@ def test_transformer_xl_is_the_position_score_of_xlnet(models: Models) -> None:
     places = torch.arange(7)
     logits = TransformerXL(dim=8, heads=3, model_dim=24).score(q, k, places, places, params)
     ours = torch.softmax(logits + q @ k.transpose(-1, -2) / math.sqrt(8), -1)
-    # 8 · 24 products with partial sums below 512, angles of the peer off by 7 · 4 · 2^-24; a weight moves by twice that.
+    # 8 · 24 products with partial sums below 512, angles of the peer off by 7 · 4 · 2^-24; a weight moves by twice
+    # that.
     assert (ours - peer.permute(2, 3, 0, 1)).abs().max() <= 2 * (200 + 28) * 512 * 2.0**-24
     mirrored = TransformerXL(dim=8, heads=3, model_dim=24).score(q, k, -places, -places, params)
     wrong = torch.softmax(mirrored + q @ k.transpose(-1, -2) / math.sqrt(8), -1)

@@ -101,7 +101,8 @@ def test_dynamic_position_bias(xt: Any, depth: int, log_distance: bool) -> None:
     ours = DynamicPositionBias(heads=12, dim=16, depth=depth, log_distance=log_distance)
     with torch.no_grad():
         found, peer = ours.matrix(torch.arange(60, 70), torch.arange(70), params), layer(10, 70)
-    # The peer's layers are sums of 17 float32 products each; every layer here is narrower in size than the distance, 70.
+    # The peer's layers are sums of 17 float32 products each; every layer here is narrower in size than the distance,
+    # 70.
     assert (found - peer).abs().max() <= (depth + 1) * 20 * 2.0**-24 * 70
     # The sign of the distance matters: queries minus keys.
     with torch.no_grad():

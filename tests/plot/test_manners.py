@@ -30,11 +30,13 @@ PICTURES = {
     "pairing": (plot.pairing, (R,), 1, {"s": 9}, lambda a: a.collections[0].get_sizes().tolist() == [9]),
     "score_by_distance": (plot.score_by_distance, (R,), 1, {"label": "me"}, lambda a: a.lines[1].get_label() == "me"),
     "bias": (plot.bias, (A,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
-    "bias_by_distance": (plot.bias_by_distance, (A,), 1, {"linestyle": ":"}, lambda a: a.lines[1].get_linestyle() == ":"),
+    "bias_by_distance": (plot.bias_by_distance, (A,), 1, {"linestyle": ":"},
+        lambda a: a.lines[1].get_linestyle() == ":"),
     "dials": (plot.dials, (S,), 1, {"linewidth": 5.0}, lambda a: 5.0 in [line.get_linewidth() for line in a.lines]),
     "binary": (plot.binary, (), 2, {"alpha": 0.25}, lambda a: a.images[0].get_alpha() in (0.25, None)),
     "differences": (plot.differences, (S,), 2, {"color": "green"}, lambda a: a.lines[0].get_color() == "green"),
-    "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"}, lambda a: a.lines[0].get_marker() == "x"),
+    "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"},
+        lambda a: a.lines[0].get_marker() == "x"),
 }  # fmt: skip
 each = pytest.mark.parametrize("name", PICTURES)
 
@@ -99,8 +101,10 @@ def test_pyplot_is_never_loaded_and_nothing_is_shown():
     program = (
         "import sys, warnings; warnings.simplefilter('error')\n"
         "from posenc import plot, Sinusoidal, RoPE, ALiBi\n"
-        "import matplotlib; style = matplotlib.rcParams; plain = lambda: [dict.__getitem__(style, key) for key in style]; before = plain()\n"  # a plain read of the backend loads pyplot
-        "plot.image(plot.heatmap(Sinusoidal(dim=8))); plot.image(plot.rotated(RoPE(dim=8))); plot.image(plot.bias_by_distance(ALiBi(heads=8)))\n"
+        "import matplotlib; style = matplotlib.rcParams; plain = lambda: [dict.__getitem__(style, key) for key in "
+        "style]; before = plain()\n"  # a plain read of the backend loads pyplot
+        "plot.image(plot.heatmap(Sinusoidal(dim=8))); plot.image(plot.rotated(RoPE(dim=8))); "
+        "plot.image(plot.bias_by_distance(ALiBi(heads=8)))\n"
         "assert plain() == before\n"
         "assert 'matplotlib.pyplot' not in sys.modules, 'pyplot was loaded'\n"
         "print('clean')\n"
@@ -116,7 +120,8 @@ ADDS, ROTATES, BIASES = "a record that adds", "a record that rotates", "a record
     ("draw", "record", "what"),
     [
         (plot.heatmap, R, ADDS), (plot.dimensions, A, ADDS), (plot.similarity, R, ADDS), (plot.rotation, S, ROTATES),
-        (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES), (plot.bias_by_distance, R, BIASES),
+        (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES),
+            (plot.bias_by_distance, R, BIASES),
         (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "a record of an encoding"),
         (plot.waves, 3, "a record of an encoding"), (plot.dials, None, "a record of an encoding"),
     ],
@@ -137,9 +142,11 @@ def test_a_record_without_frequencies_is_named():
     [
         (lambda: plot.heatmap(S, 0), ValueError, r"^positions must be an integer from 1 to 20000; got 0"),
         (lambda: plot.heatmap(S, 10**9), ValueError, r"^positions must be an integer from 1 to 20000"),
-        (lambda: plot.heatmap(S, [[1, 2]]), ValueError, r"^positions must be a count or a row of 1 to 20000 numbers; got shape \(1, 2\)"),
+        (lambda: plot.heatmap(S, [[1, 2]]), ValueError, r"^positions must be a count or a row of 1 to 20000 numbers; "
+        r"got shape \(1, 2\)"),
         (lambda: plot.heatmap(S, []), ValueError, r"^positions must be a count or a row"),
-        (lambda: plot.heatmap(S, [0, 1, 3]), ValueError, r"^positions must be evenly spaced for a heat map; got \[0, 1, 3\]"),
+        (lambda: plot.heatmap(S, [0, 1, 3]), ValueError, r"^positions must be evenly spaced for a heat map; got \[0, "
+        r"1, 3\]"),
         (lambda: plot.heatmap(S, [2, 2]), ValueError, r"^positions must be evenly spaced"),
         (lambda: plot.dimensions(S, positions=[0.0, np.nan]), ValueError, r"^positions must be finite numbers"),
         (lambda: plot.heatmap(S, "all"), TypeError, r"^positions must be a number, a list"),
@@ -155,9 +162,11 @@ def test_a_record_without_frequencies_is_named():
         (lambda: plot.bias(A, 10**6), ValueError, r"^length must be an integer from 1 to 4096"),
         (lambda: plot.bias_by_distance(A, heads=(9,)), ValueError, r"^heads must be an integer from 0 to 7; got 9"),
         (lambda: plot.dials(S, pairs=(16,)), ValueError, r"^pairs must be an integer from 0 to 15; got 16"),
-        (lambda: plot.curves([1, 2], x="x", y="y"), TypeError, r"^named must map names to \(x values, y values\); got \[1, 2\]"),
-        (lambda: plot.curves({"a": ([1], [1, 2])}, x="x", y="y"), ValueError, r"^named\['a'\] must be two rows of one length"),
-        (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of Axes"),
+        (lambda: plot.curves([1, 2], x="x", y="y"), TypeError,
+            r"^named must map names to \(x values, y values\); got \[1, 2\]"),
+        (lambda: plot.curves({"a": ([1], [1, 2])}, x="x", y="y"), ValueError,
+            r"^named\['a'\] must be two rows of one length"),
+        (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of"),
         (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png'; got 'jpeg'"),
         (lambda: plot.image(Figure(), dpi=0), ValueError, r"^dpi must be an integer from 10 to 1200; got 0"),
     ],

@@ -1,31 +1,17 @@
-"""Records by door, inputs of any length for each, and which of them `make test` runs."""
+"""Modules of any record, and inputs of any length for each door."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 
-from posenc import CATALOG
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.one_coordinate import placed
 from posenc.torch import module
 
-#: One row a door in `make test`, and for the door that adds one that learns too; every row in `make nightly`.
-DAILY = ("Sinusoidal", "Learned", "RoPE", "T5Bias", "Shaw")
 BATCH, HEADS, KEY_HEADS = 3, 12, 4
 Tensors = tuple[torch.Tensor, ...]
-
-
-def every_record() -> list[Any]:
-    """One pytest parameter for each sample of each row; the first sample of a daily row runs every time."""
-    listed = []
-    for row in CATALOG:
-        for number, record in enumerate(row.samples):
-            daily = row.name in DAILY and number == 0
-            listed.append(pytest.param(record, marks=() if daily else pytest.mark.nightly))
-    return listed
 
 
 class Whole(torch.nn.Module):

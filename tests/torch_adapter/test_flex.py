@@ -8,18 +8,13 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import flex_attention
 
-from posenc import CATALOG, ALiBi, RoPE, T5Bias
+from posenc import ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
 from posenc.testing.one_coordinate import placed
 from posenc.torch import Bias, score_mod
+from samples import EACH_DOOR, FIRST, SAMPLES, by_night
 
-#: The first sample of each row every time, the others by night: flex_attention traces each anew.
-RECORDS = [
-    pytest.param(record, marks=pytest.mark.nightly if i else ())
-    for row in CATALOG
-    for i, record in enumerate(row.samples)
-    if isinstance(record, Biases)
-]
+RECORDS = [record for record in SAMPLES if isinstance(record, Biases)]
 QUERIES, KEYS, WIDTH = 7, 11, 16
 uncompiled = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 
@@ -46,7 +41,7 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 
 @uncompiled
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", by_night(RECORDS, daily=EACH_DOOR))  # flex_attention traces each anew
 def test_flex_attention_equals_the_dense_bias(record: Biases, rows: int) -> None:
     held, (query, key) = trained(record), places(record, rows)
     groups = 3 if record.heads % 3 == 0 else 1
@@ -76,7 +71,7 @@ def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
         return mapped(scores, *axes)
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", by_night(RECORDS, daily=FIRST))
 def test_gradients_equal_those_of_the_dense_bias(record: Biases) -> None:
     held, (query, key) = trained(record), places(record, 2)
     scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)

@@ -14,9 +14,10 @@ from torch._dynamo.testing import CompileCounter
 
 from posenc.doors import Encoding
 from posenc.torch import module
-from torch_adapter.cases import Whole, call, every_record, fresh, inputs, same
+from samples import DOORS, SAMPLES, by_night, firsts
+from torch_adapter.cases import Whole, call, fresh, inputs, same
 
-every = pytest.mark.parametrize("record", every_record())
+every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("Learned")))
 
 
 @pytest.fixture

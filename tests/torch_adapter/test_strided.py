@@ -36,7 +36,8 @@ def learned(record: Biases, *, grown: float = 5.0) -> dict[str, torch.Tensor] | 
 
 
 def budget(dense: torch.Tensor) -> float:
-    """The same numbers, from other positions at the same distance: two roundings of the largest, and of what it is a sum of."""
+    """The same numbers, from other positions at the same distance: two roundings of the largest, and of what it is a
+    sum of."""
     return 64 * 2.0**-52 * (1 + float(dense.detach().abs().max()))
 
 
@@ -90,7 +91,8 @@ def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
 
 @pytest.mark.parametrize("shape", [(200, 200), (130, 300), (64, 64), (65, 65), (1, 40), (150, 100), (0, 7)])
 def test_pieces_of_a_causal_view(shape: tuple[int, int]) -> None:
-    """The keys that a piece leaves out are those that all of its queries are hidden from, also where queries end before keys."""
+    """The keys that a piece leaves out are those that all of its queries are hidden from, also where queries end before
+    keys."""
     (n, m), record = shape, T5Bias(heads=2)
     draw = torch.Generator().manual_seed(n)
     params = {"table": torch.randn(32, 2, generator=draw, dtype=torch.float64).requires_grad_()}

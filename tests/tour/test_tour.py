@@ -203,16 +203,20 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--text", "/no/such/file"], "text must name a readable file of UTF-8 text; got '/no/such/file': no such file."),
+        (["--text", "/no/such/file"], "text must name a readable file of UTF-8 text; got '/no/such/file': no such "
+        "file."),
         (["--text", "/"], "got '/': a folder."),
         (["--steps", "0"], "steps must be an integer from 1"),
         (["--steps", "many"], "posenc tour: "),
         (["--seed", "-1"], "seed must be an integer from 0"),
         (["--output", "/"], "output must name a file; got the folder '/'."),
-        (["--output", "/no/such/folder/x.html"], "output must lie in a folder that exists; got '/no/such/folder/x.html'."),
+        (["--output", "/no/such/folder/x.html"], "output must lie in a folder that exists; got "
+        "'/no/such/folder/x.html'."),
         (["--sentences", "Dog bites man"], "sentences must come in pairs, the same words in two orders; got 1."),
-        (["--sentences", "Dog bites man", "Cat bites dog"], "sentences must come in pairs of the same words in two orders; got 'Dog bites man' and 'Cat bites dog'."),
-        (["--sentences", "Dog bites man", "dog bites man"], "sentences must come in pairs of the same words in two orders"),
+        (["--sentences", "Dog bites man", "Cat bites dog"], "sentences must come in pairs of the same words in two "
+        "orders; got 'Dog bites man' and 'Cat bites dog'."),
+        (["--sentences", "Dog bites man", "dog bites man"], "sentences must come in pairs of the same words in two "
+        "orders"),
         (["--sentences", "Dog", "Dog"], "sentences must have 2 to 24 words; got 1 in 'Dog' (str)."),
         (["--sentences", *(["a b", "b a"] * 9)], "sentences must come in 1 to 8 pairs; got 9."),
     ],

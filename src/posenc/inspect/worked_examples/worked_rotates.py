@@ -48,21 +48,30 @@ def rotates(record: Rotates, question: Question) -> Steps:
                 (radians, float(y[a]), float(y[b])),
             )
         )
-    still = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
-    notes = (f"Dimensions without a pair pass unchanged: {_some(still)}.",) if still else ()
-    lengths = f"length {_text.number(float(np.linalg.norm(x)))} before, {_text.number(float(np.linalg.norm(y)))} after"
     factor = 1.0 if turn.factor is None else turn.factor
     scaled = "" if factor == 1.0 else f"{_text.number(factor)} · "
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
+    return Steps(formula, tuple(steps), (_length(x, y), *_notes(record, turn), *question.notes()))
+
+
+def _length(x: np.ndarray, y: np.ndarray) -> str:
+    before, after = (_text.number(float(np.linalg.norm(vector))) for vector in (x, y))
+    lengths = f"length {before} before, {after} after"
+    return f"The vector keeps its length: {lengths}." if _kept(x, y) else lengths
+
+
+def _notes(record: Rotates, turn: Turn) -> list[str]:
+    """What else the turn does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
+    notes = []
     if turn.factor is None:
-        notes = ("Each pair is stretched too, by a factor of its own: this is the turn of a query.", *notes)
-    if scaled:
-        notes = (f"{_text.number(factor)} is the attention factor: logits grow by its square.", *notes)
-    return Steps(
-        formula,
-        tuple(steps),
-        (f"The vector keeps its length: {lengths}." if _kept(x, y) else lengths, *notes, *question.notes()),
-    )
+        notes.append("Each pair is stretched too, by a factor of its own: this is the turn of a query.")
+    elif turn.factor != 1.0:
+        notes.append(f"{_text.number(turn.factor)} is the attention factor: logits grow by its square.")
+    first, second = turn.pairing.split(np.arange(record.head_dim))
+    without = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
+    if without:
+        notes.append(f"Dimensions without a pair pass unchanged: {_some(without)}.")
+    return notes
 
 
 def _by_channel(operator: Operator, question: Question) -> Steps:
