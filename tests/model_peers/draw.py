@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 from model_peers.rotary import Peer
-from posenc.models.config.config_classes import classes
-from posenc.models.config.head_dim import LATENT
-from posenc.models.config.model_types import families
-from posenc.models.config.pair_axes import SECTIONS
+from posenc.models.config import head_rules
+from posenc.models.config.config_classes import config_classes
+from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.config.pair_axes import ALTERNATING, EVERY_THIRD, AxisLayout
 
 KINDS = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 #: Types that a class refuses to be built with, or computes with a width that its own code cannot use.
@@ -47,25 +47,25 @@ NEW_SPELLING = {"gpt_neox", "gpt_neox_japanese", "mistral4", "cohere2_moe", "bam
 
 def kinds(peer: Peer) -> tuple[str, ...]:
     """The types of rotation that a class can be built with."""
-    family = families()[peer.model_type]
-    if family.part == "vision" and family.axes and peer.model_type not in ONLY:
+    row = MODEL_TYPES[peer.model_type]
+    if row.part == "vision" and row.axes and peer.model_type not in ONLY:
         return ("axial",)
     return ONLY.get(peer.model_type, KINDS)
 
 
 def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     """A config of one rope_type, in either spelling."""
-    known, family = classes()[peer.model_type], families()[peer.model_type]
+    known, row = config_classes()[peer.model_type], MODEL_TYPES[peer.model_type]
     longest = known.names.get("max_position_embeddings", "max_position_embeddings")
     made: dict[str, Any] = {longest: draw.choice([4096, 8192, 131_072])}
     width = _widths(made, peer, draw)
     labels = LABELS.get(peer.model_type, known.absent)
     if any(isinstance(own, dict) for own in (labels or {}).values()):
         return made | _nested(peer, labels, draw, kind, width)
-    spelled = one(draw, kind, width, family.partial, not family.axes and family.head not in LATENT)
-    if peer.model_type in SECTIONS:
+    spelled = one(draw, kind, width, row.partial, row.axes is None and row.rotated_slice is None)
+    if row.sections:
         part = 1.0 if kind == "proportional" else spelled.get("partial_rotary_factor", 1.0)
-        spelled["mrope_section"] = _sections(draw, family.axes, int(width * part) // 2)
+        spelled["mrope_section"] = _sections(draw, row.axes, int(width * part) // 2)
     if peer.model_type == "phimoe" and kind != "default":
         spelled |= {"short_mscale": 1.25, "long_mscale": 1.5}
         spelled.pop("attention_factor", None)
@@ -83,12 +83,12 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     return made
 
 
-def _sections(draw: random.Random, rule: str, pairs: int) -> list[int]:
+def _sections(draw: random.Random, layout: AxisLayout, pairs: int) -> list[int]:
     """Pairs of time, height and width; of height, width and time where they alternate."""
-    if rule == "alternating":
+    if layout is ALTERNATING:
         each = draw.randrange(1, pairs // 2)
         return [each, each, pairs - 2 * each]
-    if rule == "strided":
+    if layout is EVERY_THIRD:
         each = pairs // 3
         return [pairs - 2 * each, each, each]
     first = draw.randrange(1, pairs - 1)
@@ -98,30 +98,34 @@ def _sections(draw: random.Random, rule: str, pairs: int) -> list[int]:
 
 def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
     """Widths of a model, small and odd ones among them; the width that turns."""
-    known, family = classes()[peer.model_type], families()[peer.model_type]
-    if family.head == "windowed":  # whose two types of layers turn 64 channels by default, and are drawn alike
+    known, row = config_classes()[peer.model_type], MODEL_TYPES[peer.model_type]
+    if (
+        row.rotated_slice is head_rules.latent_windows
+    ):  # whose two types of layers turn 64 channels by default, and are drawn alike
         return 64
     if peer.model_type in OWN_WIDTHS:
         config = peer.configured({})
         own = config.__dict__.get("head_dim") or config.hidden_size // config.num_attention_heads
-        return int(own) * (2 if family.head == "doubled" else 1)
-    if family.head in LATENT:
+        return int(own) * (2 if row.head_dim is head_rules.twice_hidden_over_heads else 1)
+    if row.rotated_slice in (head_rules.latent, head_rules.latent_share):
         made |= {"qk_rope_head_dim": draw.choice([16, 32, 64]), "qk_nope_head_dim": draw.choice([16, 48, 128])}
         if peer.model_type == "longcat_flash":
             made["head_dim"] = made["qk_rope_head_dim"]
         return int(made["qk_rope_head_dim"])
-    dim, heads = draw.choice([32, 64, 128] if family.axes else [16, 32, 64, 80, 128]), draw.choice([2, 4, 8])
-    if family.head == "memory":
+    dim, heads = draw.choice([32, 64, 128] if row.axes else [16, 32, 64, 80, 128]), draw.choice([2, 4, 8])
+    if row.head_dim is head_rules.memory_head_dim:
         made |= {"memory_attention_hidden_size": dim * heads, "memory_attention_num_attention_heads": heads}
         return dim
-    if family.head == "embedded":
+    if row.head_dim is head_rules.embed_over_heads:
         made |= {"embed_dim": dim * heads, "num_heads": heads}
         return dim
     made[known.names.get("num_attention_heads", "num_attention_heads")] = heads
     made[known.names.get("hidden_size", "hidden_size")] = dim * heads
     # A class that declares head_dim and leaves it null divides by it when it scales.
-    if family.head == "head" and ("head_dim" in peer.config.__dataclass_fields__ or "head_dim" in known.names):
-        dim = made["head_dim"] = draw.choice([32, 64, 128] if family.axes else [16, 32, 64, 80, 128])
+    if row.head_dim is head_rules.stated_head_dim and (
+        "head_dim" in peer.config.__dataclass_fields__ or "head_dim" in known.names
+    ):
+        dim = made["head_dim"] = draw.choice([32, 64, 128] if row.axes else [16, 32, 64, 80, 128])
     return dim
 
 
@@ -169,13 +173,12 @@ def _yarn(draw: random.Random) -> dict[str, Any]:
 
 
 def _nested(peer: Peer, labels: Any, draw: random.Random, kind: str, width: int) -> dict[str, Any]:
-    """A dict for each type of layer. YaRN leaves truncate out: transformers reads it from the wrong place in nested
-    dicts."""
-    family, ropes = families()[peer.model_type], {}
+    """A dict for each type of layer, without YaRN's truncate: transformers reads it from the wrong place there."""
+    row, ropes = MODEL_TYPES[peer.model_type], {}
     for label, own in labels.items():
-        ropes[label] = None if own is None else one(draw, kind, width, family.partial)
+        ropes[label] = None if own is None else one(draw, kind, width, row.partial)
         if own is not None:
             ropes[label].pop("truncate", None)
-            if peer.model_type in SECTIONS:
-                ropes[label]["mrope_section"] = _sections(draw, family.axes, width // 2)
+            if row.sections:
+                ropes[label]["mrope_section"] = _sections(draw, row.axes, width // 2)
     return {"rope_parameters": ropes}

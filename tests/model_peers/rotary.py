@@ -4,6 +4,7 @@ vectors."""
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 import warnings
@@ -15,34 +16,12 @@ from typing import Any
 
 import torch
 
+from model_peers.ledger import TYPES
+
+#: The models of transformers.
+ROOT = Path(importlib.util.find_spec("transformers").origin).parent / "models"
 #: Classes that make the tables of a rotation, by name.
 NAMES = re.compile(r"^class (\w*(?:Rotary|Rope|RoPE)\w*)", re.MULTILINE)
-#: The config that builds a class whose own annotation is missing or names the config around it.
-CONFIGS = {
-    "blt.BltRotaryEmbedding": "BltLocalDecoderConfig",
-    "clvp.ClvpRotaryPositionalEmbedding": "ClvpEncoderConfig",
-    "cohere_compass.CohereCompassRotaryEmbedding": "CohereCompassTextConfig",
-    "deepseek_ocr2.DeepseekOcr2VisionRotaryEmbedding": "DeepseekOcr2VisionEncoderConfig",
-    "dia.DiaRotaryEmbedding": "DiaEncoderConfig",
-    "emu3.Emu3RotaryEmbedding": "Emu3TextConfig",
-    "hunyuan_vl.HunYuanVLRotaryEmbedding": "HunYuanVLTextConfig",
-    "glmasr.GlmAsrRotaryEmbedding": "GlmAsrEncoderConfig",
-    "minimax_m3_vl.MiniMaxM3VLRotaryEmbedding": "MiniMaxM3VLTextConfig",
-    "muse_glimmer.MuseGlimmerTextRotaryEmbedding": "MuseGlimmerTextConfig",
-    "muse_spark.MuseSparkTextRotaryEmbedding": "MuseSparkTextConfig",
-    "nemotron3_diarization.Nemotron3DiarizationRotaryEmbedding": "Nemotron3DiarizationAudioConfig",
-    "paddleocr_vl.PaddleOCRRotaryEmbedding": "PaddleOCRTextConfig",
-    "qwen2_5_omni.Qwen2_5OmniRotaryEmbedding": "Qwen2_5OmniTextConfig",
-    "qwen2_5_vl.Qwen2_5_VLRotaryEmbedding": "Qwen2_5_VLTextConfig",
-    "qwen2_vl.Qwen2VLRotaryEmbedding": "Qwen2VLTextConfig",
-    "qwen3_omni_moe.Qwen3OmniMoeRotaryEmbedding": "Qwen3OmniMoeTalkerCodePredictorConfig",
-    "seamless_m4t.SeamlessM4TConformerRotaryPositionalEmbedding": "SeamlessM4TConfig",
-    "step3p7.Step3p7RotaryEmbedding": "Step3p7TextConfig",
-    "t5gemma.T5GemmaRotaryEmbedding": "T5GemmaModuleConfig",
-    "voxtral_realtime.VoxtralRealtimeRotaryEmbedding": "VoxtralRealtimeTextConfig",
-    "wav2vec2_bert.Wav2Vec2BertRotaryPositionalEmbedding": "Wav2Vec2BertConfig",
-    "wav2vec2_conformer.Wav2Vec2ConformerRotaryPositionalEmbedding": "Wav2Vec2ConformerConfig",
-}
 
 
 @dataclass(frozen=True)
@@ -69,40 +48,40 @@ class Peer:
             return self.rotary(config)
 
 
-@lru_cache(maxsize=1)
-def found() -> tuple[tuple[str, str], ...]:
-    """(folder, class) for every class that turns by its name, read from the sources without importing them."""
-    import transformers
-
-    root = Path(transformers.__file__).parent / "models"
-    return tuple(
-        (file.parent.name, name)
-        for file in sorted(root.glob("*/modeling_*.py"))
-        for name in NAMES.findall(file.read_text(encoding="utf-8"))
-    )
-
-
 @lru_cache(maxsize=512)
-def peer(name: str) -> Peer:
-    """The class "folder.Class", imported."""
+def peer(case: str) -> Peer:
+    """The class "folder.Class", imported, as the config of a model type builds it.
+
+    case: "folder.Class model_type", a line of the ledger; the type may be left out of a class that the ledger has once.
+    """
     import transformers
 
     transformers.logging.set_verbosity_error()
+    name, *model_type = case.split()
     folder, kind = name.split(".")
-    place = next((Path(transformers.__file__).parent / "models" / folder).glob("modeling_*.py"))
-    candidates = [p.stem for p in sorted(place.parent.glob("modeling_*.py")) if f"class {kind}" in p.read_text("utf-8")]
-    module = importlib.import_module(f"transformers.models.{folder}.{candidates[0]}")
-    rotary = getattr(module, kind)
-    if name in CONFIGS:
-        settings = importlib.import_module(f"transformers.models.{folder}.configuration_{folder}")
-        return Peer(name, module, rotary, getattr(settings, CONFIGS[name]))
-    annotation = next(
-        parameter.annotation
-        for parameter in inspect.signature(rotary.__init__).parameters.values()
-        if "config" in parameter.name
+    file = next(p for p in sorted((ROOT / folder).glob("modeling_*.py")) if f"class {kind}" in p.read_text("utf-8"))
+    module = importlib.import_module(f"transformers.models.{folder}.{file.stem}")
+    return Peer(name, module, getattr(module, kind), config_class(*(model_type or TYPES[name])))
+
+
+@lru_cache(maxsize=512)
+def config_class(model_type: str) -> type:
+    """The config class of a model type, or of that name where it has none; only its own file is imported."""
+    stated = re.compile(rf'^    model_type = "{re.escape(model_type)}"$|^class {re.escape(model_type)}\(', re.MULTILINE)
+    file = next(file for file in sorted(ROOT.glob("*/configuration_*.py")) if stated.search(file.read_text("utf-8")))
+    module = importlib.import_module(f"transformers.models.{file.parent.name}.{file.stem}")
+    return next(
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and model_type in (getattr(value, "model_type", ""), value.__name__)
     )
-    return Peer(name, module, rotary, annotation)
 
 
+@lru_cache(maxsize=1)
 def names() -> tuple[str, ...]:
-    return tuple(f"{folder}.{kind}" for folder, kind in found())
+    """Every "folder.Class" that rotates by its name, read from the sources without importing them."""
+    return tuple(
+        f"{file.parent.name}.{name}"
+        for file in sorted(ROOT.glob("*/modeling_*.py"))
+        for name in NAMES.findall(file.read_text(encoding="utf-8"))
+    )

@@ -12,8 +12,12 @@ import pytest
 from posenc import Partial, RoPE
 from posenc.frequencies import Linear, Llama3, LongRoPE, YaRN
 from posenc.models import LayerGroup, ModelPositions, from_gguf, to_gguf
-from posenc.models.formats.gguf_architectures import ADJACENT, HALVES, NONE, VARYING
+from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
+
+
+def set_of_rows():
+    return {id(row): row for row in ARCHITECTURES.values()}.values()
 
 
 def written(path, keys, tensors=None):
@@ -82,7 +86,7 @@ SCALINGS = (
 @pytest.mark.parametrize("scaling", SCALINGS)
 @pytest.mark.parametrize(("arch", "dim"), [("llama", 32), ("qwen3", 32), ("phi2", 80), ("deepseek2", 96)])
 def test_written_and_read_back(tmp_path, scaling, arch, dim):
-    pairing = "adjacent" if arch in ADJACENT else "halves"
+    pairing = ARCHITECTURES[arch].pairing
     record = RoPE(dim=32, base=1e6, pairing=pairing, scaling=scaling)
     if dim > 32:
         record = Partial(record, dim, dim - 32 if arch == "deepseek2" else 0)
@@ -146,10 +150,9 @@ def test_divisors_of_llama_3_as_its_converter_forms_them():
 def test_every_architecture_of_the_package_is_known_or_named():
     names = set(gguf.MODEL_ARCH_NAMES.values())
     several_axes = {"qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "paddleocr", "hunyuan_vl"}
-    assert names - ADJACENT - HALVES - NONE - several_axes == {"clip"}
-    assert not ADJACENT & HALVES
-    assert not (ADJACENT | HALVES) & NONE
-    assert VARYING <= ADJACENT | HALVES
+    assert names - set(ARCHITECTURES) - several_axes == {"clip"}
+    assert len(ARCHITECTURES) == sum(len(row.names) for row in set_of_rows()), "an architecture is in two rows"
+    assert all(row.pairing for row in set_of_rows() if row.varying or row.last)
     with pytest.raises(ValueError, match="must be one whose pairing is known here; got 'qwen2vl'"):
         from_gguf(GGUFHead({"general.architecture": "qwen2vl"}, (), {}))
 

@@ -135,7 +135,7 @@ def test_nothing_is_too_deep():
     deep: Any = 1
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(ValueError, match="config must not lie more than 64 levels deep"):
+    with pytest.raises(ValueError, match="config must be nested at most 64 levels deep"):
         from_config({"model_type": "llama", "rope_scaling": deep})
 
 
@@ -144,7 +144,7 @@ def test_nothing_is_too_deep():
     [
         (b"", ValueError, "config must be JSON"),
         (b"{", ValueError, "config must be JSON"),
-        (b"[" * 200_000, ValueError, "config must be JSON; got config.json, where objects lie too deep"),
+        (b"[" * 200_000, ValueError, "config must be JSON; got config.json, where objects are nested too deep"),
         (b"[1, 2]", TypeError, "config must hold a JSON object; got list"),
         (b'"llama"', TypeError, "config must hold a JSON object; got str"),
         (
@@ -157,7 +157,7 @@ def test_nothing_is_too_deep():
         (
             b'{"model_type": "llama", "model_type": "gpt2"}',
             ValueError,
-            "config must be JSON; got config.json, where the key 'model_type' stands there twice",
+            "config must be JSON; got config.json, where the key 'model_type' occurs twice",
         ),
         (b'{"model_type": "llama", "rope_theta": NaN}', ValueError, "rope_theta must be a finite number"),
     ],

@@ -14,17 +14,21 @@ pytest.importorskip("transformers")
 
 from posenc import ALiBi, DeBERTa, Learned, Partial, Sinusoidal, T5Bias
 from posenc.models import LayerGroup, from_config
-from posenc.models.config.absolute_models import PATCHES, TABLES
-from posenc.models.config.biased_models import READERS
-from posenc.models.config.config_classes import classes
+from posenc.models.config.added_tables import TextTable, embeddings_only
+from posenc.models.config.config_classes import config_classes
+from posenc.models.config.model_types import MODEL_TYPES
 
 pytestmark = pytest.mark.parity
 TOKENS = 6
+#: What types add before layers that know no position: text tables, and vectors for patches.
+ADDED = {name: row.tables for name, row in MODEL_TYPES.items() if row.reader is embeddings_only}
+TEXT = {name: tables for name, tables in ADDED.items() if isinstance(tables[0], TextTable)}
+PATCHES = sorted(set(ADDED) - set(TEXT))
 
 
 def small(model_type: str, **more: Any) -> dict[str, Any]:
     """Settings of a small model, by the names of its class."""
-    known = classes()[model_type]
+    known = config_classes()[model_type]
     names = known.names
     wanted = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
     made = {names.get(key, key): value for key, value in wanted.items()}
@@ -74,7 +78,7 @@ def inputs(model_type: str) -> dict[str, torch.Tensor]:
     return {"input_ids": ids}
 
 
-LEARNED = [name for name, made in TABLES.items() if any(table.kind == "learned" for table in made)]
+LEARNED = [name for name, tables in TEXT.items() if any(table.kind == "learned" for table in tables)]
 DIMS = {"embedding_size": 24, "input_embedding_size": 24}
 #: What some classes need before a small model can be built or run.
 NEEDS: dict[str, dict[str, Any]] = {
@@ -89,9 +93,9 @@ NEEDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("model_type", LEARNED)
 def test_learned_tables(model_type: str, monkeypatch: pytest.MonkeyPatch):
-    known = classes()[model_type]
+    known = config_classes()[model_type]
     settings = small(model_type)
-    for table in TABLES[model_type]:
+    for table in TEXT[model_type]:
         if table.kind == "learned":
             settings[known.names.get(table.rows, table.rows)] = 40
         if table.dim in DIMS:
@@ -112,7 +116,7 @@ def test_learned_tables(model_type: str, monkeypatch: pytest.MonkeyPatch):
             )
 
 
-@pytest.mark.parametrize("model_type", [name for name in TABLES if name not in LEARNED] + ["whisper"])
+@pytest.mark.parametrize("model_type", [name for name in TEXT if name not in LEARNED] + ["whisper"])
 def test_sines(model_type: str):
     settings = small(model_type) | ({"pad_token_id": 0} if model_type == "marian" else {})
     group = from_config({"model_type": model_type, **settings}, numerics="float32").groups[0]
@@ -135,7 +139,7 @@ def test_sines(model_type: str):
         assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("model_type", sorted(PATCHES))
+@pytest.mark.parametrize("model_type", PATCHES)
 def test_a_row_for_every_patch(model_type: str):
     settings = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 1, "image_size": 48, "patch_size": 16}
     (group,) = from_config({"model_type": model_type, **settings}).groups
@@ -248,9 +252,10 @@ def test_deberta(model_type: str, kinds: Any):
 def test_every_type_of_these_families_is_tested():
     """New readers need a test of their own, here or where these four are."""
     elsewhere = {"seamless_m4t", "swin", "swinv2", "wavlm"}  # test_models_by_hand.py, test_models_beside.py
-    assert set(READERS) - elsewhere == {
-        "bloom", "codegen", "deberta", "deberta-v2", "gptj", "longt5", "mpnet", "mpt", "mt5", "switch_transformers",
-        "t5", "umt5",
+    readers = {name for name, row in MODEL_TYPES.items() if row.reader not in (None, embeddings_only)}
+    assert readers - elsewhere == {
+        "bloom", "deberta", "deberta-v2", "falcon", "longt5", "mpnet", "mpt", "mt5", "switch_transformers", "t5",
+        "umt5",
     }  # fmt: skip
 
 

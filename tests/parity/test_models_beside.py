@@ -18,10 +18,7 @@ pytest.importorskip("transformers")
 from parity.model_classes import config_classes
 from posenc import FactorisedLearned, GridLearned, Learned
 from posenc.models import from_config
-from posenc.models.config.absolute_models import PATCHES, TABLES
-from posenc.models.config.biased_models import READERS
-from posenc.models.config.model_types import families
-from posenc.models.config.vision_tables import TABLES as BESIDE
+from posenc.models.config.model_types import MODEL_TYPES
 
 pytestmark = pytest.mark.parity
 #: Types whose defaults cannot be read, and what the error says.
@@ -61,7 +58,7 @@ def whole(kind: Any, model_type: str) -> dict[str, Any]:
 
 def test_every_key_of_every_type_is_understood():
     classes, failed = config_classes(), {}
-    for model_type in sorted({*families(), *TABLES, *PATCHES, *READERS} & set(classes)):
+    for model_type in sorted(name for name, row in MODEL_TYPES.items() if name in classes and not row.unsupported):
         try:
             from_config(whole(classes[model_type], model_type))
         except (ValueError, TypeError) as problem:
@@ -95,7 +92,10 @@ def table_of(model_type: str) -> tuple[int, ...]:
     raise AssertionError(f"no table in {module.__name__}")
 
 
-@pytest.mark.parametrize("model_type", sorted(BESIDE))
+@pytest.mark.parametrize(
+    "model_type",
+    [name for name, row in MODEL_TYPES.items() if row.tables and row.axes],
+)
 def test_the_table_beside_a_rotation(model_type: str):
     before, *rest = from_config({"model_type": model_type}).groups
     (record,), live = before.encodings, table_of(model_type)

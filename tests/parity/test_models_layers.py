@@ -10,23 +10,23 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from model_peers.ledger import SETTINGS, TYPES
+from model_peers.ledger import CASES, SETTINGS
 from model_peers.rotary import peer
 from posenc.models import from_config
 
 pytestmark = pytest.mark.parity
-#: A class a model type; types that name no layers of their own are left out where the test runs.
-NAMES = sorted({kind: name for name, kind in TYPES.items()}.values())
+#: A class for each model type; types that name no layers of their own are left out where the test runs.
+ONE_CLASS = sorted({case.split()[1]: case for case in CASES}.values())
 
 
 def kinds(config: dict[str, Any]) -> dict[int, str]:
     return {layer: group.attention for group in from_config(config).groups for layer in group.layers}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_types_of_layers(name: str):
-    one = peer(name)
-    settings = SETTINGS.get(name, {})
+@pytest.mark.parametrize("case", ONE_CLASS)
+def test_types_of_layers(case: str):
+    one = peer(case)
+    settings = SETTINGS.get(one.model_type, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         config = one.config(**settings)

@@ -9,7 +9,7 @@ from typing import Any
 from posenc import _check
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import MOST_HEADS
-from posenc.models.config.json_file import loaded
+from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
@@ -31,7 +31,7 @@ def head_shapes(
     """
     positions = from_config(config)
     _check.choice("part", part, positions.parts)
-    data, _ = loaded(config)
+    data = load_config(config)
     own = data.get(f"{part}_config", data)
     layers: dict[int, HeadShape | None] = {}
     for group in positions.of(part):

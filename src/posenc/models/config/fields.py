@@ -1,34 +1,48 @@
-"""Reading a part of a config key by key, and remembering where every value came from."""
+"""One part of a config, read key by key; every value remembers where it came from."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from posenc import _check
+from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value
+from posenc.phase import Numerics
 
-#: Keys that concern positions, by name: one of them that nobody read is an error.
-CONCERNS = re.compile(
+#: Keys that concern positions, by name: an error names each of them that no reader has read.
+POSITION_KEYS = re.compile(
     r"rope|rotary|theta|alibi|position|_pos_|pos_emb|relative|rel_pos|rel_bins|_bucket|sinusoid|nope_|temperature_tuning"
     r"|^n_ctx$|^max_seq_len$|^max_source|^max_target|^floor_scale$|^attn_scale$|partial_rot|^yarn|^ntk|^xpos|llama_4_scaling"
 )
-#: Of these, keys that state nothing of how positions are encoded.
-HARMLESS = frozenset(
+#: Of these, keys that state nothing about how positions are encoded.
+HARMLESS_KEYS = frozenset(
     {
         "position_dropout", "dropout_positions", "positional_dropout", "positional_dropout_rate", "position_id_per_seconds",
         "encoder_positional_dropout_rate", "decoder_positional_dropout_rate", "positionwise_conv_kernel_size",
         "reset_position_index_per_cell", "memory_attention_rope_dropout", "num_hash_buckets", "out_point_positions2D",
-        # Those of DINOv3 count in training alone, those of SAM 2 are sizes of the grid that positions are made of, XLM's says how its
-        # table was first filled.
-        "pos_embed_rescale", "pos_embed_shift", "pos_embed_jitter", "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
-        "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",
         "position_bins", "ignore_keys_at_rope_validation", "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
+        # DINOv3's count in training alone; SAM 2's are sizes of its grid; XLM's says how its table was first filled.
+        "pos_embed_rescale", "pos_embed_shift", "pos_embed_jitter", "memory_attention_rope_feat_sizes",
+        "memory_attention_rope_k_sizes", "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",
     }
 )  # fmt: skip
 #: The longest list that a value may be.
 LONGEST_LIST = 1 << 16
+#: How many keys an error names, and how many characters of each.
+MOST_NAMED, LONGEST_NAME = 5, 80
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asks for besides the file; see `from_config`."""
+
+    stated: Mapping[str, Any] = field(default_factory=dict)
+    waive: frozenset[str] = frozenset()
+    length: int | None = None
+    numerics: Numerics = "exact"
 
 
 class Fields:
@@ -37,35 +51,39 @@ class Fields:
     def __init__(
         self,
         data: Mapping[str, Any],
-        defaults: Mapping[str, Any],
-        names: Mapping[str, str],
-        stated: Mapping[str, Any],
+        config_class: ConfigClass = UNKNOWN_CLASS,
+        options: Options | None = None,
         where: str = "",
     ) -> None:
-        self.data, self.defaults, self.names, self.stated, self.where = data, defaults, names, stated, where
+        self.data, self.config_class, self.where = data, config_class, where
+        self.options = options or Options()
         self.used: set[str] = set()
         self.values: list[Value] = []
 
-    def get(self, name: str, *, keep: bool = True) -> Value | None:
-        """The value of a key in the first source that has one which is not null; None where none has."""
-        spellings = tuple(dict.fromkeys((self.names.get(name, name), name)))
+    def get(self, name: str, *, listed: bool = True) -> Value | None:
+        """The value of a key in the first source that has one which is not null; None where none has.
+
+        listed: whether `values` lists it from now on.
+        """
+        spellings = tuple(dict.fromkeys((self.config_class.names.get(name, name), name)))
         self.used.update(spellings)
-        for source, place, path in self._sources():
+        for source, keys, path in self._sources():
             for spelling in spellings:
-                if place.get(spelling) is not None:
-                    return self._made(name, place[spelling], source, path + spelling, keep)
+                if keys.get(spelling) is not None:
+                    value = Value(name, plain(path + spelling, keys[spelling]), source, path + spelling)
+                    if listed and value not in self.values:
+                        self.values.append(value)
+                    return value
         return None
 
     def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
-        return ("caller", self.stated, ""), ("file", self.data, self.where), ("class default", self.defaults, "")
+        return (
+            ("caller", self.options.stated, ""),
+            ("file", self.data, self.where),
+            ("class default", self.config_class.defaults, ""),
+        )
 
-    def _made(self, name: str, value: Any, source: Source, key: str, keep: bool) -> Value:
-        made = Value(name, plain(key, value), source, key)
-        if keep and made not in self.values:
-            self.values.append(made)
-        return made
-
-    def need(self, name: str) -> Value:
+    def require(self, name: str) -> Value:
         """The value of a key; an error that says what to state where there is none."""
         value = self.get(name)
         if value is None:
@@ -75,43 +93,56 @@ class Fields:
         return value
 
     def integer(self, name: str, least: int = 1, most: int = _check.LARGEST_WIDTH) -> int:
-        value = self.need(name)
+        value = self.require(name)
         return _check.integer(value.key, value.value, least, most)
 
-    def truth(self, name: str) -> bool:
+    def real(self, name: str) -> float:
+        value = self.require(name)
+        return _check.real(value.key, value.value, 0.0, 1e30)
+
+    def flag(self, name: str) -> bool:
         """True or False; False where no source has the key."""
         value = self.get(name)
         return value is not None and _check.truth(value.key, value.value)
 
-    def given(self, name: str) -> bool:
-        """Whether the caller or the file has the key, null or not read yet."""
-        key = self.names.get(name, name)
-        return any(place.get(one) is not None for one in (key, name) for place in (self.stated, self.data))
+    def states(self, name: str) -> bool:
+        """Whether the caller or the file has a value for the key."""
+        spellings = (self.config_class.names.get(name, name), name)
+        return any(keys.get(key) is not None for key in spellings for keys in (self.options.stated, self.data))
 
-    def table(self, name: str) -> tuple[dict[str, Any], Source] | None:
+    def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
         """A key that holds an object; None where it is absent, null or empty."""
         self.used.add(name)
-        for source, place, path in self._sources()[:2]:
-            if place.get(name):
-                return dict(_check.instance(path + name, place[name], dict, "a JSON object")), source
+        for source, keys, path in self._sources()[:2]:
+            if keys.get(name):
+                return dict(_check.instance(path + name, keys[name], dict, "a JSON object")), source
         return None
 
-    def use(self, names: Iterable[str]) -> None:
+    def values_of(self, *names: str) -> tuple[Value, ...]:
+        """The values that were read of these keys, in the order of reading."""
+        return tuple(value for value in self.values if value.name in names)
+
+    def mark_used(self, *names: str) -> None:
         """Take keys as understood."""
         self.used.update(names)
 
-    def unread(self) -> list[str]:
-        """Keys of the file that concern positions and that nobody read."""
+    def unknown_keys(self) -> list[str]:
+        """Keys of the file that concern positions and that no reader has read."""
+        known = self.used | HARMLESS_KEYS
         return [
             key
             for key, value in self.data.items()
             if isinstance(key, str)
-            and CONCERNS.search(key)
-            and key not in self.used
-            and key not in HARMLESS
+            and POSITION_KEYS.search(key)
+            and key not in known
             and value is not None
             and not isinstance(value, dict)
         ]
+
+    def set_unknown_keys(self, harmless: Iterable[str]) -> list[str]:
+        """As `unknown_keys` for files without objects of their own: every key that is set, to neither null nor false."""
+        known = {*self.used, *harmless}
+        return [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
 
 
 def plain(key: str, value: Any) -> Plain:
@@ -123,3 +154,32 @@ def plain(key: str, value: Any) -> Plain:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"{key} must be a plain value; got {type(value).__name__}. Look at the file.")
+
+
+def refuse_unknown_keys(
+    keys: Iterable[str], waive: Iterable[str], where: str = "", problems: Mapping[str, str] | None = None
+) -> None:
+    """Raise the error that names keys on positions which no reader understands and the caller has not waived.
+
+    where: the path of the keys in the file.   problems: what is known of some keys.
+    """
+    waived = frozenset(waive)
+    unknown = [key for key in keys if not {key, where + key} & waived]
+    if not unknown:
+        return
+    first, *more = [where + key for key in unknown]
+    problem = (problems or {}).get(unknown[0], "got a key that is not known here")
+    others = f" (nor {_named(more)})" if more else ""
+    raise ValueError(
+        f"{first[:LONGEST_NAME]} must be understood, since it concerns positions; {problem}{others}. "
+        f"If it is harmless, give waive=({_named([first, *more])},)."
+    )
+
+
+def _named(keys: list[str]) -> str:
+    """The keys, or the first of many."""
+    more = f", and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
+    return (
+        ", ".join(repr(key) if len(key) < LONGEST_NAME else f"{key[:LONGEST_NAME]!r}..." for key in keys[:MOST_NAMED])
+        + more
+    )

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from posenc import _check
-from posenc.models.config.absolute_models import PATCHES, TABLES, tables
-from posenc.models.config.biased_models import READERS, falcon_alibi
-from posenc.models.config.config_classes import NONE, ModelClass, classes
-from posenc.models.config.fields import CONCERNS, Fields
-from posenc.models.config.json_file import loaded
-from posenc.models.config.model_types import Family, families
-from posenc.models.config.rotary_models import Options, groups, refusal
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
+from posenc.models.config.fields import POSITION_KEYS, Fields, Options, refuse_unknown_keys
+from posenc.models.config.json_file import load_config
+from posenc.models.config.model_type import Groups, ModelType
+from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.model_positions import ModelPositions
 from posenc.phase import Numerics
 
-STRANGER = ModelClass(config="a class that is not known")
+#: The groups of a part of a config, and notes on what was left out.
+Positions = tuple[Groups, tuple[str, ...]]
 
 
 def from_config(
@@ -39,159 +39,129 @@ def from_config(
 
     Nothing is imported, fetched or executed. Raises ValueError or TypeError naming the key.
 
-    >>> found = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64, "num_attention_heads": 4,
-    ...                      "num_hidden_layers": 2, "max_position_embeddings": 8192})
-    >>> found.groups[0].encodings
+    >>> positions = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64,
+    ...                          "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 8192})
+    >>> positions.groups[0].encodings
     (RoPE(dim=16, base=500000.0, pairing='halves', numerics='exact'),)
-    >>> str(found.groups[0].value("rope_theta"))
+    >>> str(positions.groups[0].value("rope_theta"))
     'rope_theta = 500000.0 (file: rope_theta)'
     """
-    data, _ = loaded(config)
-    given = dict(_check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values"))
+    data = load_config(config)
+    own = dict(_check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values"))
     if isinstance(waive, str):
         raise TypeError(f"waive must be a tuple of keys; got {waive!r}. Write waive=({waive!r},).")
     _check.choice("numerics", numerics, ("exact", "float32"))
     if length is not None:
         length = _check.integer("length", length, 1, 2**53)
-    options = Options(length, numerics, frozenset(waive))
-    model_type = _model_type(data, given)
-    found, notes = part(data, model_type, given, options)
-    return ModelPositions(model_type, found, notes)
-
-
-def part(
-    data: Mapping[str, Any], model_type: str, stated: Mapping[str, Any], options: Options, where: str = ""
-) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
-    """The groups of one config, and of the configs inside it."""
-    known = classes().get(model_type, STRANGER)
-    fields = Fields(data, known.defaults, known.names, stated, where)
-    found: tuple[LayerGroup, ...] | None = None
-    if model_type in TABLES or model_type in PATCHES:
-        found = tables(fields, model_type, options.numerics)
-    elif model_type in READERS:
-        found = READERS[model_type](fields, model_type, options.numerics)
-    elif model_type == "falcon" and fields.truth("alibi"):
-        found = falcon_alibi(fields)
-    inside = [
-        key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
-    ]
-    if found is None and model_type not in families() and known.parts:
-        return _whole(data, model_type, known, inside, stated, options, where)
-    if found is None:
-        family = families().get(model_type) or _stated_family(model_type, known, stated)
-        found = groups(fields, model_type, known, family, options)
-    strangers = [key for key in fields.unread() if key not in options.waive]
-    if strangers:
-        raise ValueError(refusal([where + key for key in strangers]))
-    more, notes = _inside(data, known, inside, stated, options, where)
-    return (*found, *more), notes
-
-
-def _whole(
-    data: Mapping[str, Any],
-    model_type: str,
-    known: ModelClass,
-    inside: list[str],
-    stated: Mapping[str, Any],
-    options: Options,
-    where: str,
-) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
-    """A model made of parts, each with a config of its own."""
-    if "text_config" in known.parts and "text_config" not in inside and "text_config" not in options.waive:
-        # Older files have the keys of the text model beside the other configs.
-        inside = ["text_config", *inside]
-        text = {key: value for key, value in data.items() if key not in (*known.parts, "model_type")}
-        data = {**{key: data[key] for key in known.parts if key in data}, "text_config": text}
-    strangers = [key for key in _beside(data, inside) if key not in options.waive]
-    if strangers:
-        raise ValueError(refusal([where + key for key in strangers]))
-    found, notes = _inside(data, known, inside, stated, options, where)
-    if not found:
-        raise ValueError(
-            f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
-        )
-    return found, notes
-
-
-def _beside(data: Mapping[str, Any], inside: list[str]) -> list[str]:
-    """Keys on positions beside the configs inside, except those that merely repeat one of these."""
-    fields = Fields(data, NONE, {}, NONE)
-    return [key for key in fields.unread() if all(data[part].get(key) != data[key] for part in inside)]
-
-
-def _inside(
-    data: Mapping[str, Any],
-    known: ModelClass,
-    inside: list[str],
-    stated: Mapping[str, Any],
-    options: Options,
-    where: str,
-) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:
-    """The groups of the configs inside a config, each read as the class around it reads it."""
-    found: list[LayerGroup] = []
-    notes: list[str] = []
-    for key in inside:
-        own = data[key]
-        kind = known.parts[key] or own.get("model_type")
-        if not isinstance(kind, str):
-            raise ValueError(
-                f"{where}{key}.model_type must be known; got {_check.shown(kind)}. State it in the config, or give waive=({key!r},)."
-            )
-        if not _readable(kind, stated) and _silent(kind, own):
-            notes.append(f"{where}{key}, of the type {kind}, has no key that concerns positions")
-            continue
-        if not _readable(kind, stated):
-            raise ValueError(
-                f"{where}{key} must be of a type that is read here; got {_check.shown(kind)}. Give waive=({key!r},) to read the rest."
-            )
-        more, said = part(own, kind, stated, options, f"{where}{key}.")
-        found.extend(more)
-        notes.extend(said)
-    return tuple(found), tuple(notes)
-
-
-def _silent(kind: str, own: Mapping[str, Any]) -> bool:
-    """Whether neither a config nor the class that it is of has a key that concerns positions."""
-    known = classes().get(kind)
-    if (
-        known is None or known.parts or known.theta is not None or kind.startswith("timm")
-    ):  # which have models of all kinds
-        return False
-    return not any(CONCERNS.search(key) for key in (*own, *known.defaults))
-
-
-def _readable(kind: str, stated: Mapping[str, Any]) -> bool:
-    known = kind in families() or kind in TABLES or kind in PATCHES or kind in READERS
-    return known or bool(classes().get(kind, STRANGER).parts) or "pairing" in stated
+    model_type = _model_type(data, own)
+    groups, notes = _read_part(data, model_type, Options(own, frozenset(waive), length, numerics))
+    return ModelPositions(model_type, groups, notes)
 
 
 def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     value = stated.get("model_type", data.get("model_type"))
     if value is None:
         raise ValueError(
-            "model_type must be in the config; got none. Give the config.json of a model, or stated={'model_type': 'llama'}, say."
+            "model_type must be in the config; got none. Give the config.json of a model, or "
+            "stated={'model_type': 'llama'}, say."
         )
     if not isinstance(value, str):
         raise TypeError(f"model_type must be a word; got {_check.shown(value)}. Look at the file.")
     return value
 
 
-#: What types do that no pairing describes: a statement of one would be read, fluently and wrong.
-UNPAIRED = {
-    "vjepa2": "repeats its angles over channels in another order than it pairs them, which no record does",
-}
+def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where: str = "") -> Positions:
+    """The groups of one config, and of the configs inside it."""
+    known = config_classes().get(model_type, UNKNOWN_CLASS)
+    inside = [
+        key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
+    ]
+    if model_type not in MODEL_TYPES and known.parts:
+        return _read_parts(data, model_type, known, inside, options, where)
+    row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated)
+    if row.unsupported:
+        raise ValueError(f"model_type must be one whose rotation is read; got {model_type!r}, which {row.unsupported}.")
+    fields = Fields(data, known, options, where)
+    groups = _groups(fields, row)
+    refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
+    more, notes = _read_inside(data, known, inside, options, where)
+    return (*groups, *more), notes
 
 
-def _stated_family(model_type: str, known: ModelClass, stated: Mapping[str, Any]) -> Family:
-    """The habits of a model type that is not in the table: its pairing must be stated."""
-    if model_type in UNPAIRED:
-        raise ValueError(
-            f"model_type must be one whose rotation is read; got {model_type!r}, which {UNPAIRED[model_type]}."
-        )
+def _groups(fields: Fields, row: ModelType) -> Groups:
+    fields.mark_used(*row.harmless_keys)
+    tables = tuple(group for table in row.tables for group in table(fields))
+    layers = row.reader(fields) if row.reader else None
+    return (*tables, *(rotary_groups(fields, row) if layers is None else layers))
+
+
+def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
+    """The row of a model type that is not in the table: its pairing must be stated."""
     if "pairing" not in stated:
         raise ValueError(
             f"model_type must be one that is known here, or its pairing must be stated; got {_check.shown(model_type)}. "
             "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
         )
     pairing = _check.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
-    return Family(pairing=pairing, partial=True)  # type: ignore[arg-type]
+    return ModelType((model_type,), pairing=pairing, partial=True)  # type: ignore[arg-type]
+
+
+def _read_parts(
+    data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], options: Options, where: str
+) -> Positions:
+    """A model made of parts, each with a config of its own."""
+    if "text_config" in known.parts and "text_config" not in (*inside, *options.waive):
+        # Older files have the keys of the text model beside the other configs.
+        inside = ["text_config", *inside]
+        text = {key: value for key, value in data.items() if key not in (*known.parts, "model_type")}
+        data = {**{key: data[key] for key in known.parts if key in data}, "text_config": text}
+    # A key that merely repeats one of a config inside says nothing more.
+    unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
+    refuse_unknown_keys(unknown, options.waive, where)
+    groups, notes = _read_inside(data, known, inside, options, where)
+    if not groups:
+        raise ValueError(
+            f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
+        )
+    return groups, notes
+
+
+def _read_inside(
+    data: Mapping[str, Any], known: ConfigClass, inside: list[str], options: Options, where: str
+) -> Positions:
+    """The groups of the configs inside a config, each read as the class around it reads it."""
+    groups: list[Groups] = []
+    notes: list[str] = []
+    for key in inside:
+        model_type = known.parts[key] or data[key].get("model_type")
+        if not isinstance(model_type, str):
+            raise ValueError(
+                f"{where}{key}.model_type must be known; got {_check.shown(model_type)}. State it in the config, or give "
+                f"waive=({key!r},)."
+            )
+        if _is_read(model_type, options.stated):
+            own, more = _read_part(data[key], model_type, options, f"{where}{key}.")
+            groups.append(own)
+            notes.extend(more)
+        elif _has_no_position_keys(model_type, data[key]):
+            notes.append(f"{where}{key}, of the type {model_type}, has no key that concerns positions")
+        else:
+            raise ValueError(
+                f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}. "
+                f"Give waive=({key!r},) to read the rest."
+            )
+    return tuple(group for own in groups for group in own), tuple(notes)
+
+
+def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:
+    row = MODEL_TYPES.get(model_type)
+    has_parts = bool(config_classes().get(model_type, UNKNOWN_CLASS).parts)
+    return (row is not None and not row.unsupported) or has_parts or "pairing" in stated
+
+
+def _has_no_position_keys(model_type: str, data: Mapping[str, Any]) -> bool:
+    """Whether neither a config nor the class that it is of has a key that concerns positions."""
+    known = config_classes().get(model_type)
+    if model_type in MODEL_TYPES or known is None or known.parts or known.theta is not None:
+        return False
+    return not any(POSITION_KEYS.search(key) for key in (*data, *known.defaults))

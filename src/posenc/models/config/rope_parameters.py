@@ -2,176 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from posenc import _check
-from posenc.compose import Partial
-from posenc.doors import Rotates
-from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.xd_rope import XDRoPE
-from posenc.models.config.config_classes import ModelClass
+from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, plain
-from posenc.models.config.pair_axes import Allotment
-from posenc.models.config.rope_scaling import KNOWN, READS, TYPES, has, real, scaling_of
+from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
 from posenc.models.model_positions import Source, Value
-from posenc.phase import Numerics
 
-Pairing = Literal["adjacent", "halves"]
-#: Names of a rope_type in older files.
-OLDER = {"su": "longrope", "mrope": "default", "xdrope": "dynamic"}
-#: Keys that stood beside the others before rope_parameters took them in.
-BESIDE = {"rope_theta": "rope_theta", "partial_rotary_factor": "partial_rotary_factor"}
+#: Keys beside rope_parameters that older files have in place of keys inside, by their names inside.
+KEYS_BESIDE = {"rope_theta": "rope_theta", "partial_rotary_factor": "partial_rotary_factor"}
 TRAINED = "original_max_position_embeddings"
-#: For each type of layer, the older key of its base, and whether rope_scaling concerns it.
-Older = Mapping[str, tuple[str | None, bool]]
 
 
 @dataclass(frozen=True)
-class Head:
-    """Which channels of a head turn: `width` of `dim`, from `start` on."""
+class OlderBase:
+    """How older files state the base of one type of layer: its key, and whether rope_scaling concerns these layers."""
 
-    dim: int
-    width: int
-    start: int = 0
-
-
-def flat(fields: Fields, known: ModelClass, beside: Mapping[str, str] = BESIDE) -> dict[str, Value]:
-    """The values of a model with one rotation: what the caller states, rope_scaling or rope_parameters, keys beside them,
-    and what the class fills in, in this order. beside: how the class spells the keys that stand beside."""
-    given = fields.table("rope_scaling") or fields.table("rope_parameters")
-    name = "rope_scaling" if fields.table("rope_scaling") else "rope_parameters"
-    if given is None:
-        absent = _defaults(known.absent) or _defaults(known.filled)
-        if not known.heeds and "rope_theta" in beside.values() and not fields.stated.keys() & beside.values():
-            return absent
-        return _besides(fields, {}, absent, beside, known.theta)
-    rope = values(given[0], given[1], f"{fields.where}{name}.")
-    return _besides(fields, rope, _defaults(known.filled), beside, known.theta)
+    key: str | None
+    scaled: bool = False
 
 
-def values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Value]:
+@dataclass(frozen=True)
+class RopeParameters:
+    """The values that make one rotation, under the names that rope_parameters gives them; some may be null."""
+
+    values: tuple[Value, ...]
+
+    def get(self, name: str) -> Value | None:
+        """A value that is there and not null."""
+        return next((value for value in self.values if value.name == name and value.value is not None), None)
+
+    def key(self, name: str) -> str:
+        """Where a value stands in the file; its name where it has none."""
+        value = self.get(name)
+        return name if value is None else value.key
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """A number; where it is absent `default`, or an error that names it where there is none."""
+        value = self.get(name)
+        if value is not None:
+            return _check.real(value.key, value.value, 0.0, 1e30)
+        if default is not None:
+            return default
+        raise ValueError(f"{name} must be in rope_parameters for this rope_type; got none. Add it, or state it.")
+
+    @property
+    def rope_type(self) -> str:
+        """The rope_type by its present name."""
+        value = self.get("rope_type")
+        if value is None:
+            return "default"
+        return _check.choice(value.key, OLDER_TYPES.get(str(value.value), value.value), tuple(ROPE_TYPES))
+
+    def updated(self, *values: Value) -> RopeParameters:
+        """With these values in place of those of the same names."""
+        return _frozen({value.name: value for value in (*self.values, *values)})
+
+    def without(self, names: Iterable[str]) -> RopeParameters:
+        left_out = frozenset(names)
+        return RopeParameters(tuple(value for value in self.values if value.name not in left_out))
+
+    def unknown_keys(self, also_known: frozenset[str]) -> list[str]:
+        """Keys that no reader understands, by their place in the file."""
+        known = KNOWN_KEYS | also_known
+        return [value.key for value in self.values if value.name not in known and value.value is not None]
+
+    def unread_notes(self, also_read: frozenset[str]) -> tuple[str, ...]:
+        """Notes on keys of the file that this rope_type does not read."""
+        rope_type = self.rope_type
+        reads = ROPE_TYPES[rope_type].reads | {"rope_type", "type", "rope_theta"} | also_read
+        return tuple(
+            f"{value.key} = {value.value!r} is not read by rope_type {rope_type!r}"
+            for value in self.values
+            if value.name in KNOWN_KEYS - reads and value.value is not None and value.source != "class default"
+        )
+
+
+def _frozen(values: Mapping[str, Value]) -> RopeParameters:
+    return RopeParameters(tuple(values.values()))
+
+
+def one_rotation(
+    fields: Fields, keys: Mapping[str, str] = KEYS_BESIDE, known: ConfigClass | None = None
+) -> RopeParameters:
+    """The values of a model with one rotation.
+
+    In this order: what the caller states, rope_scaling or rope_parameters, keys beside them, what the class fills in.
+    keys: how the class spells the keys beside.   known: another class than that of the config, to be filled in from.
+    """
+    known = known or fields.config_class
+    name = "rope_scaling" if fields.json_object("rope_scaling") else "rope_parameters"
+    stated = fields.json_object(name)
+    if stated is not None:
+        rope = rope_values(*stated, f"{fields.where}{name}.")
+        return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known.theta))
+    absent = _defaults(known.absent) or _defaults(known.filled)
+    ignores_beside = not known.heeds and "rope_theta" in keys.values()
+    if not ignores_beside or fields.options.stated.keys() & keys.values():
+        absent = _completed(fields, {}, absent, keys, known.theta)
+    return _frozen(absent)
+
+
+def rope_values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Value]:
     """A dict as values; the older "type" as "rope_type"."""
-    found = {key: Value(key, plain(path + key, value), source, path + key) for key, value in rope.items()}
-    if not has(found, "rope_type") and has(found, "type"):
-        found["rope_type"] = Value("rope_type", found["type"].value, source, path + "type")
-    return found
+    values = {key: Value(key, plain(path + key, value), source, path + key) for key, value in rope.items()}
+    if rope.get("rope_type") is None and rope.get("type") is not None:
+        values["rope_type"] = replace(values["type"], name="rope_type")
+    return values
 
 
-def _besides(
-    fields: Fields, rope: dict[str, Value], filled: Mapping[str, Value], beside: Mapping[str, str], theta: Any
+def _completed(
+    fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], theta: Any
 ) -> dict[str, Value]:
     """Values completed from the keys beside them and from the class; a null that the file states stays one."""
-    made = dict(rope)
-    for name, key in beside.items():
-        if key in fields.stated or (name not in made and fields.given(key)):
-            made[name] = replace(fields.need(key), name=name)
-        fields.use((key,))
-    for name, value in filled.items():
-        made.setdefault(name, value)
-    if "rope_theta" not in made and (own := fields.get("rope_theta", keep=False)) is not None:
-        made["rope_theta"] = own
-    if "rope_theta" not in made and isinstance(theta, int | float):
-        made["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
+    values = dict(rope)
+    for name, key in keys.items():
+        if key in fields.options.stated or (name not in values and fields.states(key)):
+            values[name] = replace(fields.require(key), name=name)
+        fields.mark_used(key)
+    values |= {name: value for name, value in filled.items() if name not in values}
+    if "rope_theta" not in values and (beside := fields.get("rope_theta", listed=False)) is not None:
+        values["rope_theta"] = beside
+    if "rope_theta" not in values and isinstance(theta, int | float):
+        values["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
     # A class or file that keeps the trained length beside the dict means that one, whatever the dict says.
-    trained = fields.get(TRAINED, keep=False)
-    if trained is not None and type_of(made) in ("llama3", "yarn", "longrope"):
-        made[TRAINED] = trained
-    return made
+    trained = fields.get(TRAINED, listed=False)
+    if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
+        values[TRAINED] = trained
+    return values
 
 
-def nested(given: Mapping[str, Any] | None) -> bool:
-    """Whether rope_parameters holds a dict for each type of layer."""
-    return bool(given) and any(isinstance(value, Mapping) for value in (given or {}).values())
+def nested(rope: Mapping[str, Any] | None) -> bool:
+    """Whether rope_parameters holds an object for each type of layer."""
+    return any(isinstance(value, Mapping) for value in (rope or {}).values())
 
 
-def by_label(fields: Fields, known: ModelClass, older: Older) -> dict[str, dict[str, Value] | None]:
+def rotation_by_layer_type(
+    fields: Fields, older: Mapping[str, OlderBase] | None = None
+) -> dict[str, RopeParameters | None]:
     """The values of every type of layer of a model with a rotation for each; None for a type without one."""
-    given = fields.table("rope_parameters")
-    if given is not None and not nested(given[0]):
+    known, older = fields.config_class, older or {}
+    stated, source = fields.json_object("rope_parameters") or ({}, "file")
+    absent = known.absent or {}
+    if stated and not nested(stated):
         raise ValueError(
-            f"{fields.where}rope_parameters must hold an object for each type of layer, {sorted(known.absent or {})}, since its "
-            f"class reads no other; got {_check.shown(given[0])}. Write one for each."
+            f"{fields.where}rope_parameters must hold an object for each type of layer, {sorted(absent)}, since its "
+            f"class reads no other; got {_check.shown(stated)}. Write one for each."
         )
-    stated = given[0] if given else {}
-    source = given[1] if given else "file"
-    found: dict[str, dict[str, Value] | None] = {}
-    for label in dict.fromkeys([*(known.absent or {}), *stated]):
-        if (label in stated and stated[label] is None) or (
-            label not in stated and (known.absent or {}).get(label) is None
-        ):
-            found[label] = None
+    ropes: dict[str, RopeParameters | None] = {}
+    for layer_type in dict.fromkeys([*absent, *stated]):
+        own = stated[layer_type] if layer_type in stated else absent.get(layer_type)
+        if own is None:
+            ropes[layer_type] = None
             continue
-        path = f"{fields.where}rope_parameters.{label}"
-        own = values(_check.instance(path, stated.get(label) or {}, Mapping, "a JSON object"), source, f"{path}.")
-        theta, scaled = older.get(label, ("rope_theta", False))
-        scaling = fields.table("rope_scaling") if scaled else None
-        if scaling is not None:
-            own |= values(scaling[0], scaling[1], f"{fields.where}rope_scaling.")
-        if "rope_theta" not in own and theta and fields.given(theta):
-            own["rope_theta"] = replace(fields.need(theta), name="rope_theta")
-        filled = (known.absent if label not in stated and scaling is None else known.filled) or {}
-        for name, value in _defaults(filled.get(label) or (known.filled.get(label)), label).items():
-            if not has(own, name):
-                own[name] = value
-        found[label] = own
-    fields.use(theta for theta, _ in older.values() if theta)
-    return found
-
-
-def _defaults(rope: Mapping[str, Any] | None, label: str = "") -> dict[str, Value]:
-    path = f"rope_parameters.{label}." if label else "rope_parameters."
-    return {key: Value(key, plain(key, value), "class default", path + key) for key, value in (rope or {}).items()}
-
-
-def type_of(rope: Mapping[str, Value]) -> str:
-    """The rope_type by its present name."""
-    if not has(rope, "rope_type"):
-        return "default"
-    value = rope["rope_type"]
-    name = OLDER.get(str(value.value), value.value)
-    return _check.choice(value.key, name, TYPES)
-
-
-def unknown(rope: Mapping[str, Value], extra: frozenset[str] = frozenset()) -> list[str]:
-    """Keys that nobody understands, by their place in the file."""
-    return [value.key for name, value in rope.items() if name not in KNOWN | extra and value.value is not None]
-
-
-def ignored(kind: str, rope: Mapping[str, Value], extra: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Notes on keys of the file that this rope_type does not read."""
-    reads = READS[kind] | {"rope_type", "type", "rope_theta"} | extra
-    return tuple(
-        f"{value.key} = {value.value!r} is not read by rope_type {kind!r}"
-        for name, value in rope.items()
-        if name not in reads and value.value is not None and value.source != "class default" and name in KNOWN
-    )
-
-
-def rotation(
-    rope: Mapping[str, Value],
-    head: Head,
-    pairing: Pairing,
-    longest: Value | None,
-    length: int | None,
-    numerics: Numerics,
-    allotment: Allotment | None = None,
-) -> Rotates:
-    """The record of a rotation, inside its head."""
-    kind = type_of(rope)
-    if not has(rope, "rope_theta"):
-        raise ValueError(
-            "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
+        path = f"{fields.where}rope_parameters.{layer_type}"
+        _check.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
+        ropes[layer_type] = _of_layer_type(
+            fields,
+            layer_type,
+            rope_values(stated.get(layer_type) or {}, source, f"{path}."),
+            layer_type in stated,
+            older,
         )
-    base, scaling = real(rope, "rope_theta"), scaling_of(kind, rope, longest, length)
-    record: Rotates
-    if allotment is None:
-        record = RoPE(head.width, base, pairing, numerics, scaling)
-    elif allotment.sections:
-        record = XDRoPE(allotment.sections, base, numerics, scaling)
-    else:
-        own = allotment
-        record = AxialRoPE(own.axis, own.rung, own.ladder, base, pairing, own.blocks, numerics, scaling)
-    return record if head.width == head.dim else Partial(record, head.dim, head.start)
+    fields.mark_used(*(base.key for base in older.values() if base.key))
+    return ropes
+
+
+def _of_layer_type(
+    fields: Fields, layer_type: str, values: dict[str, Value], stated: bool, older: Mapping[str, OlderBase]
+) -> RopeParameters:
+    known, base = fields.config_class, older.get(layer_type, OlderBase("rope_theta"))
+    scaling = fields.json_object("rope_scaling") if base.scaled else None
+    if scaling is not None:
+        values |= rope_values(*scaling, f"{fields.where}rope_scaling.")
+    if "rope_theta" not in values and base.key and fields.states(base.key):
+        values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
+    filled = (known.filled if stated or scaling is not None else known.absent) or {}
+    for name, value in _defaults(filled.get(layer_type) or known.filled.get(layer_type), layer_type).items():
+        if name not in values or values[name].value is None:
+            values[name] = value
+    return _frozen(values)
+
+
+def _defaults(rope: Mapping[str, Any] | None, layer_type: str = "") -> dict[str, Value]:
+    path = f"rope_parameters.{layer_type}." if layer_type else "rope_parameters."
+    return {key: Value(key, plain(key, value), "class default", path + key) for key, value in (rope or {}).items()}

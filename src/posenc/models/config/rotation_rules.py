@@ -1,63 +1,269 @@
-"""Models that rotate where a key says so, or by rules that no other shares."""
+"""Which layers rotate, and by which rope_parameters: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from posenc import _check
-from posenc.models.config import rope_parameters
-from posenc.models.config.config_classes import ModelClass
+from posenc.models.config.config_classes import UNKNOWN_CLASS
 from posenc.models.config.fields import Fields
+from posenc.models.config.layer_type_rules import rope_flags
+from posenc.models.config.rope_parameters import (
+    KEYS_BESIDE,
+    TRAINED,
+    OlderBase,
+    RopeParameters,
+    nested,
+    one_rotation,
+    rope_values,
+    rotation_by_layer_type,
+)
 from posenc.models.model_positions import Value
 
-Rope = Mapping[str, Value]
-Labels = tuple[str | None, ...]
-Special = Callable[[Fields, ModelClass, tuple[str, ...]], tuple[Mapping[str, Rope | None], Labels]]
+#: For every layer the rotation that it uses; None where it does not rotate.
+LayerRotations = tuple[RopeParameters | None, ...]
+#: The rotations of the layers, by the type of each.
+RotationRule = Callable[[Fields, tuple[str, ...]], LayerRotations]
+#: Layer types without attention.
+NO_ATTENTION = frozenset({"linear_attention", "conv", "mamba", "mamba2", "recurrent", "moe", "mlp"})
 
 
-def if_rotary(key: str, word: str, *others: str) -> Special:
-    """Models that rotate where a key says so, and then by the class's own base. others: what else it may say."""
-    others = (word, *others)
+@dataclass(frozen=True)
+class ByLayerType:
+    """Every layer with attention rotates: by one rotation for all, or by one for its type, as the class reads the file.
 
-    def special(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-        chosen, base = (
-            fields.get(key),
-            "rotary_embedding_base" if "rotary_embedding_base" in known.defaults else "rope_theta",
-        )
-        if chosen is not None and chosen.value not in others:
+    only: the types that rotate, where not all do.   keys: the class's spelling of keys beside rope_parameters.
+    older: how older files state the bases of the types.
+    """
+
+    only: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    older: Mapping[str, OlderBase] = field(default_factory=dict)
+
+    def __call__(self, fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+        ropes: Mapping[str, RopeParameters | None]
+        if nested(fields.config_class.absent):
+            ropes = rotation_by_layer_type(fields, self.older)
+        else:
+            rope = _with_rotary_dim(fields, one_rotation(fields, {**KEYS_BESIDE, **self.keys}))
+            ropes = dict.fromkeys(types, rope)
+        return tuple(ropes.get(layer_type) if self._rotates(fields, layer_type) else None for layer_type in types)
+
+    def _rotates(self, fields: Fields, layer_type: str) -> bool:
+        if layer_type in NO_ATTENTION:
+            return False
+        if not self.only or layer_type in self.only:
+            return True
+        # A model whose window is null has no layer that slides, and then all of them rotate.
+        return fields.get("sliding_window", listed=False) is None
+
+
+def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
+    """MiniMax-M2: a count of channels in place of a fraction."""
+    fields.mark_used("rotary_dim")
+    share = rope.get("partial_rotary_factor") or rope.get("rope_type")
+    if not fields.states("rotary_dim") or (share and share.source == "file"):
+        return rope
+    count = fields.require("rotary_dim")
+    fraction = fields.integer("rotary_dim") / fields.integer("head_dim")
+    return rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
+
+
+def constant_base(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """GPT-J: all layers rotate by a base of 10000 that no key states."""
+    return (RopeParameters((Value("rope_theta", 10_000.0, "class default", "a constant of the class"),)),) * len(types)
+
+
+def where_rotary_embedding(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """CLVP: all layers rotate by a base of 10000 that no key states, where use_rotary_embedding says so."""
+    return constant_base(fields, types) if fields.flag("use_rotary_embedding") else (None,) * len(types)
+
+
+def where_rotary(key: str, theta: str, other: str) -> RotationRule:
+    """Layers rotate where a key says "rotary", by the base of the key `theta`. other: what else the key may say."""
+
+    def rotations(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+        choice, base = fields.get(key), fields.require(theta)
+        if choice is not None and choice.value not in ("rotary", other):
             raise ValueError(
-                f"{chosen.key} must be one of {', '.join(map(repr, others))} to be read; got {_check.shown(chosen.value)}, which no "
+                f"{choice.key} must be one of 'rotary', {other!r} to be read; got {_check.shown(choice.value)}, which no "
                 "record holds yet. Compare its scores by hand."
             )
-        turns = chosen is not None and chosen.value == word
-        values: dict[str, Rope | None] = {"all": {"rope_theta": replace(fields.need(base), name="rope_theta")}}
-        return values, ("all" if turns else None,) * len(kinds)
+        rotates = choice is not None and choice.value == "rotary"
+        return (RopeParameters((replace(base, name="rope_theta"),)) if rotates else None,) * len(types)
 
-    return special
+    rotations.__doc__ = f"all layers rotate where {key} is 'rotary'"
+    return rotations
 
 
-def by_width(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-    """Dots 3 Note: a rotation for each type of layer; the share of a head follows from their widths, whatever a file says."""
-    given = fields.table("rope_parameters")
-    if (given is not None and not rope_parameters.nested(given[0])) or fields.table("rope_scaling"):
+def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Cohere 2 with experts: layers with a window rotate, and so do the dense ones at the start."""
+    slides = fields.get("prefix_dense_sliding_window_pattern", listed=False)
+    dense = fields.get("first_k_dense_replace", listed=False)
+    first, rope = 0, one_rotation(fields)
+    if slides is not None and slides.value == 1 and dense is not None and isinstance(dense.value, int):
+        first = dense.value
+    return tuple(rope if layer_type == "sliding_attention" or i < first else None for i, layer_type in enumerate(types))
+
+
+def by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Dots 3 Note: a rotation for each type of layer; the share of a head follows from its widths, whatever a file says."""
+    stated = fields.json_object("rope_parameters")
+    if (stated is not None and not nested(stated[0])) or fields.json_object("rope_scaling"):
         raise ValueError(
-            f"{fields.where}rope_parameters must hold an object for each type of layer; got one for all. Write one for each."
+            f"{fields.where}rope_parameters must hold an object for each type of layer; got one for all. "
+            "Write one for each."
         )
-    older = {kind: ("swa_rope_theta" if kind == "sliding_attention" else "rope_theta", False) for kind in kinds}
-    made = rope_parameters.by_label(fields, known, older)
-    for values in made.values():
-        if values is not None:
-            values.pop("partial_rotary_factor", None)
-            if rope_parameters.type_of(values) == "proportional":
-                raise ValueError(
-                    f"{values['rope_type'].key} must not be 'proportional', which the class makes of another width than turns. "
-                    "Choose another."
-                )
-    return made, tuple(kind if made.get(kind) is not None else None for kind in kinds)
+    older = {name: OlderBase("swa_rope_theta" if name == "sliding_attention" else "rope_theta") for name in types}
+    ropes = rotation_by_layer_type(fields, older)
+    for rope in ropes.values():
+        if rope is not None and rope.rope_type == "proportional":
+            raise ValueError(
+                f"{rope.key('rope_type')} must not be 'proportional', which the class makes of another width than the one "
+                "that rotates. Choose another."
+            )
+    slices = {name: rope and rope.without(["partial_rotary_factor"]) for name, rope in ropes.items()}
+    return tuple(slices.get(layer_type) for layer_type in types)
 
 
-def by_constant(fields: Fields, known: ModelClass, kinds: tuple[str, ...]) -> tuple[Mapping[str, Rope | None], Labels]:
-    """CLVP: a base of 10000 that no key states, where use_rotary_embedding says so."""
-    base = Value("rope_theta", 10_000.0, "class default", "a constant of the class")
-    return {"all": {"rope_theta": base}}, ("all" if fields.truth("use_rotary_embedding") else None,) * len(kinds)
+def phimoe(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """PhiMoE states itself what cos and sin are multiplied by, for short and for long contexts."""
+    rope = one_rotation(fields)
+    if rope.rope_type != "default":
+        longest = fields.get("max_position_embeddings")
+        served = fields.options.length or (RopeParameters((longest,)).real(longest.name) if longest else 0)
+        chosen = "long_mscale" if served > rope.real(TRAINED) else "short_mscale"
+        factor = rope.real(chosen)
+        rope = rope.updated(Value("attention_factor", factor, "file", rope.key(chosen)))
+    return (rope,) * len(types)
+
+
+def labelled(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Cohere Compass: an object for each type of layer, or null for one without rotation; its class knows no other."""
+    ropes = rotation_by_layer_type(fields)
+    missing = sorted(set(types) - set(ropes))
+    if missing:
+        raise ValueError(f"{fields.where}rope_parameters must hold an object or null for {missing}; got none. Add it.")
+    return tuple(ropes[layer_type] for layer_type in types)
+
+
+def flagged(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Llama 4, SmolLM3: no_rope_layers holds 1 for a layer that does rotate."""
+    flags, rope = rope_flags(fields, len(types)), one_rotation(fields)
+    return tuple(rope if rotates else None for rotates in flags)
+
+
+def theta_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Granite with windows: layer_rope_theta is the base of every layer, 0 for none."""
+    rope, thetas = one_rotation(fields), _listed(fields, "layer_rope_theta", len(types))
+    if thetas is None:
+        return (rope,) * len(types)
+    return tuple(
+        rope.updated(Value("rope_theta", theta, "file", "layer_rope_theta")) if theta else None for theta in thetas
+    )
+
+
+def flagged_by_theta(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Muse: layer_rope_theta says which layers rotate; the base is that of rope_parameters for all."""
+    thetas, count, rope = _listed(fields, "layer_rope_theta", len(types)), len(types), one_rotation(fields)
+    flags = thetas if thetas is not None else [(count - 1 - i) % 4 != 0 for i in range(count)]
+    return tuple(rope if rotates else None for rotates in flags)
+
+
+def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
+    listed = fields.get(name)
+    if listed is None:
+        return None
+    if not isinstance(listed.value, tuple) or len(listed.value) != count:
+        raise ValueError(
+            f"{listed.key} must hold a number for each of {count} layers; got {_check.shown(listed.value)}. "
+            "Look at the file."
+        )
+    return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
+
+
+def where_chosen(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """GraniteMoeHybrid: attention rotates where position_embedding_type is "rope"."""
+    choice, rope = fields.get("position_embedding_type"), one_rotation(fields)
+    rotates = choice is not None and choice.value == "rope"
+    return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
+
+
+def unless_null(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """OLMo hybrid: attention rotates unless rope_theta is null, as it is in its checkpoints."""
+    rope = one_rotation(fields)
+    return tuple(rope if rope.get("rope_theta") and layer_type == "full_attention" else None for layer_type in types)
+
+
+def where_flagged(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Zamba 2: its shared attention rotates where use_mem_rope says so."""
+    rotates, rope = fields.flag("use_mem_rope"), one_rotation(fields)
+    return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
+
+
+def scaled_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Molmo 2: layers outside rope_scaling_layers rotate without the scaling."""
+    rope, listed = one_rotation(fields), fields.get("rope_scaling_layers")
+    scaled = range(len(types)) if listed is None else listed.value if isinstance(listed.value, tuple) else ()
+    plain = RopeParameters(tuple(value for value in rope.values if value.name in KEYS_BESIDE))
+    return tuple(rope if i in scaled else plain for i in range(len(types)))
+
+
+def compressed(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """DeepSeek-V4: layers with a window have one rotation; those on compressed keys another, which alone is scaled."""
+    stated = fields.json_object("rope_parameters")
+    by_label = nested(stated[0]) if stated else not fields.states("rope_theta")
+    if fields.json_object("rope_scaling") is None and by_label:
+        fields.mark_used("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim")
+        ropes = rotation_by_layer_type(fields)
+        main, compress = ropes.get("main"), ropes.get("compress")
+    else:
+        main, compress = _compressed_from_older_keys(fields)
+    return tuple(main if layer_type == "sliding_attention" else compress for layer_type in types)
+
+
+def _compressed_from_older_keys(fields: Fields) -> tuple[RopeParameters, RopeParameters]:
+    rope = one_rotation(fields, {"rope_theta": "rope_theta"}, UNKNOWN_CLASS)
+    share = fields.get("partial_rotary_factor")
+    if share is None or share.source == "class default":
+        stated = fields.states("qk_rope_head_dim")
+        fraction = fields.integer("qk_rope_head_dim") / fields.integer("head_dim") if stated else 0.125
+        share = Value("partial_rotary_factor", fraction, "file" if stated else "class default", "qk_rope_head_dim")
+    theta = replace(fields.require("compress_rope_theta"), name="rope_theta")
+    scaled = rope.updated(theta, share)
+    if scaled.rope_type == "yarn" and not any(value.name == "attention_factor" for value in scaled.values):
+        scaled = scaled.updated(Value("attention_factor", 1.0, "class default", "attention_factor"))
+    return RopeParameters((fields.require("rope_theta"), share)), scaled
+
+
+def first_of_each_type(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Step 3.5: bases and fractions listed for every layer, of which the class takes the first of each type."""
+    stated = fields.json_object("rope_parameters")
+    if stated is not None and all(isinstance(stated[0].get(layer_type), Mapping) for layer_type in types):
+        by_type = rotation_by_layer_type(fields)
+        return tuple(by_type[layer_type] for layer_type in types)
+    thetas, shares = fields.get("rope_theta"), fields.get("partial_rotary_factors")
+    scaling = fields.json_object("rope_scaling")
+    ropes = {}
+    for layer_type in dict.fromkeys(types):
+        values = [_entry(fields, "rope_theta", thetas, types.index(layer_type))]
+        if shares is not None:
+            values.append(_entry(fields, "partial_rotary_factor", shares, types.index(layer_type)))
+        ropes[layer_type] = RopeParameters(tuple(values))
+        if scaling is not None and layer_type == "full_attention":
+            ropes[layer_type] = ropes[layer_type].updated(
+                *rope_values(*scaling, f"{fields.where}rope_scaling.").values()
+            )
+    return tuple(ropes[layer_type] for layer_type in types)
+
+
+def _entry(fields: Fields, name: str, value: Value | None, index: int) -> Value:
+    """The value of one layer, from a list for all layers or one number."""
+    if value is None:
+        return Value(name, fields.config_class.theta, "class default", name)
+    if not isinstance(value.value, tuple):
+        return replace(value, name=name)
+    if index >= len(value.value):
+        raise ValueError(f"{value.key} must have a number for every layer; got {len(value.value)}. Look at the file.")
+    return replace(value, name=name, value=value.value[index])

@@ -10,7 +10,7 @@ from typing import Any
 from posenc import _check
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
-from posenc.models.config.json_file import loaded
+from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.context_extension.candidates import Way, ways
 from posenc.models.context_extension.metrics import LONGEST, Figures, base_bound, figures
@@ -69,7 +69,7 @@ def plan_context(
     ['Llama 3', 'YaRN', 'linear', 'dynamic', 'larger base', 'as it is']
     """
     length = _check.integer("length", length, 2, LONGEST)
-    data, _ = loaded(config)
+    data = load_config(config)
     positions = from_config(data)
     group, left = _planned_group(positions)
     if trained is None:

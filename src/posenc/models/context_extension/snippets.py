@@ -12,8 +12,15 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, YaRN
 from posenc.models.config.reader import from_config
-from posenc.models.formats.rope_keys import OLDER, SCALING_KEYS, of_group, rope_parameters
+from posenc.models.config.rope_scaling import rope_parameters_of
+from posenc.models.config.rope_types import ROPE_TYPES
+from posenc.models.formats.hugging_face import OLDER_KEYS, rope_parameters_of_group
 from posenc.models.model_positions import LayerGroup, ModelPositions
+
+#: Keys of rope_parameters that belong to a scaling, and are replaced with it.
+SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rope_type in ROPE_TYPES.values())) - {
+    "partial_rotary_factor", "mscale", "mscale_all_dim",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[st
     old = data.get("rope_parameters")
     if nested:
         own = [group for group in target.replaced() if group.part == target.group.part]
-        made: dict[str, Any] = {group.attention: of_group(group) for group in own}
+        made: dict[str, Any] = {group.attention: rope_parameters_of_group(group) for group in own}
     else:
         merged = old if isinstance(old, Mapping) else data.get("rope_scaling") or {}
         if any(isinstance(value, Mapping) for value in merged.values()):
@@ -72,10 +79,10 @@ def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[st
             )
         made = {
             **{name: value for name, value in merged.items() if name not in SCALING_KEYS},
-            **rope_parameters(target.new),
+            **rope_parameters_of(target.new.base, target.new.scaling),
         }
     # An older key would win over the new ones: it is set to null where the file has it.
-    kept = {name: None if name in OLDER else value for name, value in data.items()}
+    kept = {name: None if name in OLDER_KEYS else value for name, value in data.items()}
     return {**kept, "max_position_embeddings": longest, "rope_parameters": made}
 
 
@@ -103,7 +110,7 @@ def _texts(made: Mapping[str, Any], target: Target) -> dict[str, str]:
     wanted = (
         "max_position_embeddings",
         "rope_parameters",
-        *(name for name in OLDER if name in own and own[name] is None),
+        *(name for name in OLDER_KEYS if name in own and own[name] is None),
     )
     keys = {name: own[name] for name in wanted if name in own}
     shown = json.dumps({"text_config": keys} if "text_config" in made else keys, ensure_ascii=False)

@@ -1,167 +1,68 @@
-"""What llama.cpp knows of an architecture and no GGUF key says. Read in its sources: `llama_model_rope_type`, `load_hparams`."""
+"""What llama.cpp knows of an architecture and no GGUF key says: a row for those that rotate alike.
+
+Read in the sources of llama.cpp, `llama_model_rope_type` and `load_hparams`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
 
-#: Architectures whose rotation pairs adjacent channels, halves, or that do not rotate: `llama_model_rope_type` of llama.cpp.
-ADJACENT = frozenset(
-    [
-        "llama",
-        "llada",
-        "llama4",
-        "deci",
-        "baichuan",
-        "starcoder",
-        "internlm2",
-        "minicpm",
-        "xverse",
-        "command-r",
-        "cohere2",
-        "cohere2moe",
-        "olmo",
-        "arctic",
-        "deepseek",
-        "deepseek2",
-        "deepseek2-ocr",
-        "plm",
-        "chatglm",
-        "glm4",
-        "granite",
-        "granitemoe",
-        "granitehybrid",
-        "chameleon",
-        "bailingmoe",
-        "neo-bert",
-        "smollm3",
-        "arcee",
-        "ernie4_5",
-        "ernie4_5-moe",
-        "mistral3",
-        "mistral4",
-        "llama-embed",
-        "maincoder",
-        "glm-dsa",
-    ]
-)
-HALVES = frozenset(
-    [
-        "falcon",
-        "falcon-h1",
-        "grok",
-        "dbrx",
-        "bert",
-        "jina-bert-v3",
-        "modern-bert",
-        "nomic-bert",
-        "nomic-bert-moe",
-        "eurobert",
-        "stablelm",
-        "bitnet",
-        "qwen",
-        "qwen2",
-        "dream",
-        "qwen2moe",
-        "qwen3",
-        "qwen3moe",
-        "llada-moe",
-        "rnd1",
-        "olmo2",
-        "olmoe",
-        "phi2",
-        "phi3",
-        "phimoe",
-        "plamo",
-        "plamo2",
-        "plamo3",
-        "gemma",
-        "gemma2",
-        "gemma3",
-        "gemma3n",
-        "gemma4",
-        "gemma-embedding",
-        "starcoder2",
-        "openelm",
-        "gptneox",
-        "codeshell",
-        "orion",
-        "nemotron",
-        "exaone",
-        "exaone4",
-        "exaone-moe",
-        "minicpm3",
-        "bailingmoe2",
-        "dots1",
-        "hunyuan-moe",
-        "jais2",
-        "gpt-oss",
-        "hunyuan-dense",
-        "lfm2",
-        "lfm2moe",
-        "smallthinker",
-        "seed_oss",
-        "grovemoe",
-        "apertus",
-        "minimax-m2",
-        "cogvlm",
-        "pangu-embedded",
-        "afmoe",
-        "qwen3next",
-        "mimo2",
-        "step35",
-        "glm4moe",
-    ]
-)
-NONE = frozenset(
-    [
-        "gpt2",
-        "gptj",
-        "mpt",
-        "refact",
-        "bloom",
-        "mamba",
-        "mamba2",
-        "jamba",
-        "jina-bert-v2",
-        "t5",
-        "t5encoder",
-        "jais",
-        "rwkv6",
-        "rwkv6qwen2",
-        "rwkv7",
-        "arwkv7",
-        "wavtokenizer-dec",
-        "nemotron_h",
-        "nemotron_h_moe",
-        "kimi-linear",
-    ]
-)
-#: Those with multi-head latent attention: the slice that turns lies last in a head.
-LATENT = frozenset(["deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "minicpm3", "plm"])
-#: Architectures whose layers differ in ways that no key states: some do not rotate, or rotate otherwise.
-VARYING = frozenset(
-    [
-        "llama4",
-        "cohere2",
-        "cohere2moe",
-        "smollm3",
-        "exaone4",
-        "exaone-moe",
-        "smallthinker",
-        "afmoe",
-        "olmo2",
-        "mimo2",
-        "step35",
-        "gemma3n",
-        "gemma4",
-        "gemma-embedding",
-        "modern-bert",
-        "plamo3",
-        "qwen3next",
-        "lfm2",
-        "lfm2moe",
-    ]
-)
+
+@dataclass(frozen=True)
+class Architecture:
+    """Architectures that rotate alike.
+
+    names: as files state them under general.architecture.   pairing: which channels rotate together; None where none do.
+    last: whether the rotated channels lie last in a head, as in multi-head latent attention.
+    varying: whether layers differ in ways that no key states: some do not rotate, or rotate otherwise.
+    windows: what layers with a window take where a file that has one lacks these keys; such layers are never scaled.
+    """
+
+    names: tuple[str, ...]
+    pairing: Literal["adjacent", "halves"] | None
+    last: bool = False
+    varying: bool = False
+    windows: Mapping[str, Any] = field(default_factory=dict)
+
+
+_ROWS = (
+    Architecture(
+        ("llama", "llada", "deci", "baichuan", "starcoder", "internlm2", "minicpm", "xverse", "command-r", "olmo", "arctic",
+         "deepseek", "chatglm", "glm4", "granite", "granitemoe", "granitehybrid", "chameleon", "bailingmoe", "neo-bert",
+         "arcee", "ernie4_5", "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
+        "adjacent",
+    ),
+    Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
+    Architecture(("llama4", "cohere2", "cohere2moe", "smollm3"), "adjacent", varying=True),
+    Architecture(
+        ("falcon", "falcon-h1", "grok", "dbrx", "bert", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
+         "stablelm", "bitnet", "qwen", "qwen2", "dream", "qwen2moe", "qwen3", "qwen3moe", "llada-moe", "rnd1", "olmoe",
+         "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "gemma2", "starcoder2", "openelm", "gptneox", "codeshell",
+         "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss", "hunyuan-dense",
+         "seed_oss", "grovemoe", "apertus", "minimax-m2", "cogvlm", "pangu-embedded", "glm4moe"),
+        "halves",
+    ),
+    Architecture(("minicpm3",), "halves", last=True),
+    Architecture(
+        ("gemma3",), "halves", windows={"rope.freq_base_swa": 10_000.0, "attention.sliding_window_pattern": 6}
+    ),
+    Architecture(
+        ("afmoe", "exaone4", "exaone-moe", "gemma-embedding", "gemma3n", "gemma4", "lfm2", "lfm2moe", "mimo2",
+         "modern-bert", "olmo2", "plamo3", "qwen3next", "smallthinker", "step35"),
+        "halves",
+        varying=True,
+    ),
+    Architecture(
+        ("gpt2", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder", "jais",
+         "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h", "nemotron_h_moe", "kimi-linear"),
+        None,
+    ),
+)  # fmt: skip
+#: The row of every architecture.
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({name: row for row in _ROWS for name in row.names})
 #: What llama.cpp takes where a file has no key.
 DEFAULTS: dict[str, Any] = {
     "rope.freq_base": 10_000.0,
@@ -173,7 +74,10 @@ DEFAULTS: dict[str, Any] = {
     "rope.scaling.yarn_attn_factor": 1.0,
     "rope.scaling.yarn_ext_factor": 1.0,
 }
-#: The same for the sliding layers of Gemma 3.
-GEMMA3 = {"rope.freq_base_swa": 10_000.0, "attention.sliding_window_pattern": 6}  # fmt: skip
 #: Keys that say nothing of the numbers of a rotation.
-HARMLESS = frozenset({"rope.scaling.finetuned"})
+HARMLESS_KEYS = frozenset({"rope.scaling.finetuned"})
+#: Keys that are known and cannot be read.
+AMBIGUOUS_KEYS = {
+    "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of it, "
+    "and nothing says which"
+}

@@ -1,4 +1,4 @@
-"""GGUF metadata as records, and records as GGUF metadata."""
+"""GGUF metadata as records, as llama.cpp understands it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
-from posenc.models.config.fields import plain
-from posenc.models.formats.gguf_architectures import ADJACENT, DEFAULTS, GEMMA3, HALVES, HARMLESS, LATENT, NONE, VARYING
+from posenc.models.config.fields import plain, refuse_unknown_keys
+from posenc.models.formats.gguf_architectures import (
+    AMBIGUOUS_KEYS,
+    ARCHITECTURES,
+    DEFAULTS,
+    HARMLESS_KEYS,
+    Architecture,
+)
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value
 from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
-CLOSE = 1e-4
-#: Keys that are known and cannot be read.
-UNSAID = {
-    "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of it, and nothing says which"
-}
+TOLERANCE = 1e-4
 
 
 def from_gguf(
@@ -32,36 +34,25 @@ def from_gguf(
 ) -> ModelPositions:
     """Read what a GGUF file says of positions, as llama.cpp understands it.
 
-    file: a path, or a head that was read.      stated: values by their keys without the name of the architecture, which win.
+    file: a path, or a head that was read.   stated: values by their keys without the name of the architecture, which win.
     waive: keys that concern positions and may go unread.
-    The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors are the
-    tensor rope_freqs.weight, from which the record is recovered; divisors of another origin become a LongRoPE with one list.
-    Raises ValueError or TypeError naming the key.
+    The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
+    are the tensor rope_freqs.weight, from which the record is recovered; divisors of another origin become a LongRoPE with
+    one list. Raises ValueError or TypeError naming the key.
     """
-    head = file if isinstance(file, GGUFHead) else read_gguf(file)
+    head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
     keys = _Keys(head, dict(stated or {}))
     pairing = _pairing(keys)
-    if pairing is None:
-        raise ValueError(
-            f"general.architecture must rotate queries and keys; {keys.arch!r} does not in llama.cpp. Nothing of it is a rotation."
-        )
-    if keys.arch in VARYING and "layers" not in set(waive):
+    if keys.row.varying and "layers" not in waive:
         raise ValueError(
             f"general.architecture must treat all layers alike, or say in its keys how not; {keys.arch!r} does not. Give "
             "waive=('layers',) to read what its full layers do."
         )
     layers, full = tuple(range(keys.whole("block_count"))), _rotation(keys, pairing, "")
-    swa = keys.gemma3 or any(
-        keys.has(name) for name in ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
-    )
-    groups = _groups(keys, layers, full, _rotation(keys, pairing, "_swa") if swa else full)
-    strangers = [key for key in keys.unread() if key not in set(waive)]
-    if strangers:
-        raise ValueError(
-            f"{keys.arch}.{strangers[0]} must be understood, since it concerns positions; {UNSAID.get(strangers[0], 'it is not known here')}. "
-            f"If it is harmless, give "
-            f"waive={tuple(strangers)!r}."
-        )
+    own_windows = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
+    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, own_windows)) else full
+    groups = _groups(keys, layers, full, sliding)
+    refuse_unknown_keys(keys.unread(), waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     return ModelPositions(keys.arch, groups)
 
 
@@ -71,10 +62,11 @@ class _Keys:
     def __init__(self, head: GGUFHead, stated: Mapping[str, Any]) -> None:
         self.head, self.stated = head, stated
         self.arch = _check.instance("general.architecture", head.keys.get("general.architecture"), str, "a word")
+        self.row = ARCHITECTURES.get(self.arch, Architecture((self.arch,), None))
         self.values: dict[str, Value] = {}
-        self.gemma3 = self.arch == "gemma3" and f"{self.arch}.attention.sliding_window" in head.keys
-        self.defaults = DEFAULTS | (GEMMA3 if self.gemma3 else {})
-        self.used = set(HARMLESS)
+        self.windows = self.row.windows if f"{self.arch}.attention.sliding_window" in head.keys else {}
+        self.defaults = {**DEFAULTS, **self.windows}
+        self.used = set(HARMLESS_KEYS)
 
     def has(self, name: str) -> bool:
         return name in self.stated or self.head.keys.get(f"{self.arch}.{name}") is not None
@@ -82,6 +74,7 @@ class _Keys:
     def get(self, name: str) -> Any:
         """A value; what llama.cpp takes where there is none; ValueError where it takes none."""
         self.used.add(name)
+        source: Source
         if name in self.stated:
             value, source = self.stated[name], "caller"
         elif self.has(name):
@@ -92,9 +85,9 @@ class _Keys:
             raise ValueError(
                 f"{self.arch}.{name} must be known; the file has no such key. State it: stated={{{name!r}: …}}."
             )
-        kind: Source = source  # type: ignore[assignment]
-        key = name if kind == "caller" else f"{self.arch}.{name}"
-        self.values[name] = Value(name, plain(name, value), kind, key)
+        self.values[name] = Value(
+            name, plain(name, value), source, name if source == "caller" else f"{self.arch}.{name}"
+        )
         return value
 
     def whole(self, name: str, least: int = 1) -> int:
@@ -106,29 +99,33 @@ class _Keys:
         return float(str(np.float32(value))) if self.values[name].source == "file" else value
 
     def unread(self) -> list[str]:
-        """Keys of rotations, relative positions and temperatures that nobody read."""
+        """Keys of rotations, relative positions and temperatures that no reader has read."""
         own = [key.removeprefix(f"{self.arch}.") for key in self.head.keys if key.startswith(f"{self.arch}.")]
         concerns = ("rope.", "attention.max_alibi_bias", "attention.relative_", "attention.temperature_")
         return [key for key in own if key.startswith(concerns) and key not in self.used]
 
 
-def _pairing(keys: _Keys) -> Literal["adjacent", "halves"] | None:
+def _pairing(keys: _Keys) -> Literal["adjacent", "halves"]:
     if "pairing" in keys.stated:
         return _check.choice("stated['pairing']", keys.stated["pairing"], ("adjacent", "halves"))  # type: ignore[return-value]
-    if keys.arch in NONE:
-        return None
-    if keys.arch not in ADJACENT | HALVES:
+    if keys.arch not in ARCHITECTURES:
         raise ValueError(
-            f"general.architecture must be one whose pairing is known here; got {keys.arch!r}. State it: stated={{'pairing': 'halves'}}."
+            f"general.architecture must be one whose pairing is known here; got {keys.arch!r}. "
+            "State it: stated={'pairing': 'halves'}."
         )
-    return "adjacent" if keys.arch in ADJACENT else "halves"
+    if keys.row.pairing is None:
+        raise ValueError(
+            f"general.architecture must rotate queries and keys; {keys.arch!r} does not in llama.cpp. "
+            "Nothing of it is a rotation."
+        )
+    return keys.row.pairing
 
 
-def _rotation(keys: _Keys, pairing: Literal["adjacent", "halves"], which: str) -> Rotates:
-    """The rotation of full layers, or with "_swa" of sliding ones, which take from the full ones what has no key of its own."""
+def _rotation(keys: _Keys, pairing: Literal["adjacent", "halves"], suffix: str) -> Rotates:
+    """The rotation of full layers; with "_swa" that of sliding ones, which share every key that has none with the suffix."""
 
     def own(name: str) -> str:
-        named = f"{name}{which}"
+        named = f"{name}{suffix}"
         return named if keys.has(named) or named in keys.defaults else name
 
     key_length = own("attention.key_length")
@@ -140,9 +137,9 @@ def _rotation(keys: _Keys, pairing: Literal["adjacent", "halves"], which: str) -
     base = keys.real(own("rope.freq_base"))
     if keys.has("attention.key_length_mla"):  # key_length is then that of the compressed keys
         dim = keys.whole("attention.key_length_mla")
-    scaling = None if which and keys.gemma3 else _scaling(keys, base)
+    scaling = None if suffix and keys.windows else _scaling(keys, base)
     record = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
-    return record if width == dim else Partial(record, dim, dim - width if keys.arch in LATENT else 0)
+    return record if width == dim else Partial(record, dim, dim - width if keys.row.last else 0)
 
 
 def _scaling(keys: _Keys, base: float) -> Scaling | None:
@@ -156,20 +153,9 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
             raise ValueError(
                 "rope_freqs.weight must come without another scaling; this file has both. State one of them."
             )
-        return recovered(keys.head.divisors["rope_freqs.weight"], base, _context(keys))
+        return recovered_scaling(keys.head.divisors["rope_freqs.weight"], base, _trained_length(keys))
     if kind == "yarn" and factor not in (0.0, 1.0):
-        if keys.real("rope.scaling.yarn_ext_factor") != 1.0:
-            raise ValueError(
-                f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc knows no mixture. Look at the file."
-            )
-        ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
-        times = attention * keys.real("rope.scaling.yarn_attn_factor")
-        plain_yarn = YaRN(factor, _context(keys), *ends)
-        return (
-            plain_yarn
-            if times == 1.0
-            else YaRN(factor, _context(keys), *ends, attention=times * plain_yarn.attention_factor)
-        )
+        return _yarn(keys, factor, attention)
     if attention != 1.0:
         raise ValueError(
             f"{keys.arch}.rope.scaling.attn_factor must be 1 without YaRN or LongRoPE; got {attention}. Look at the file."
@@ -177,59 +163,71 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
     return None if kind == "none" or factor in (0.0, 1.0) else Linear(factor)
 
 
-def _context(keys: _Keys) -> int:
-    """The trained length."""
+def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
+    if keys.real("rope.scaling.yarn_ext_factor") != 1.0:
+        raise ValueError(
+            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc knows no mixture. Look at the file."
+        )
+    ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
+    times = attention * keys.real("rope.scaling.yarn_attn_factor")
+    scaling = YaRN(factor, _trained_length(keys), *ends)
+    if times == 1.0:
+        return scaling
+    return YaRN(factor, _trained_length(keys), *ends, attention=times * scaling.attention_factor)
+
+
+def _trained_length(keys: _Keys) -> int:
     name = "rope.scaling.original_context_length"
     return keys.whole(name if keys.has(name) else "context_length")
 
 
 def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
-    lists = {name: keys.head.divisors.get(f"rope_factors_{name}.weight") for name in ("short", "long")}
-    if lists["short"] is None or lists["long"] is None:
+    short, long = (keys.head.divisors.get(f"rope_factors_{name}.weight") for name in ("short", "long"))
+    if short is None or long is None:
         raise ValueError(
-            "rope_factors_long.weight and rope_factors_short.weight must both be in the file; one is missing. Make it anew."
+            "rope_factors_long.weight and rope_factors_short.weight must both be in the file; one is missing. "
+            "Convert the model again."
         )
     length = keys.whole("context_length")
-    return LongRoPE(lists["short"], lists["long"], _context(keys), length, 1.0, attention if attention != 1.0 else None)
+    return LongRoPE(short, long, _trained_length(keys), length, 1.0, attention if attention != 1.0 else None)
 
 
-def recovered(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
+def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
     """The scaling that has these divisors of frequencies: that of Llama 3 with its published numbers, else a plain list."""
     for high in (4.0, 1.0):
         scaling = Llama3(factor=max(divisors), original=8192, low=1.0, high=high) if max(divisors) >= 1.0 else None
-        if scaling and _near(divisors, divisors_of(scaling, 2 * len(divisors), base)):
+        if scaling and _close(divisors, divisors_of(scaling, 2 * len(divisors), base)):
             return scaling
     return LongRoPE(divisors, divisors, max(length, 2), max(length, 2), 1.0)
 
 
 def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
-    """What each frequency of a ladder is divided by."""
-    ladder = Geometric(dim, base)
-    pairs = zip(ladder.exact(), Rescaled(ladder, scaling).exact(), strict=True)
+    """What each frequency is divided by."""
+    plain_frequencies = Geometric(dim, base)
+    pairs = zip(plain_frequencies.exact(), Rescaled(plain_frequencies, scaling).exact(), strict=True)
     return tuple(float(EXACT.divide(before, after)) for before, after in pairs)
 
 
-def _near(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    return len(a) == len(b) and all(abs(x - y) <= CLOSE * y for x, y in zip(a, b, strict=True))
+def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return len(a) == len(b) and all(abs(x - y) <= TOLERANCE * y for x, y in zip(a, b, strict=True))
 
 
 def _groups(keys: _Keys, layers: tuple[int, ...], full: Rotates, sliding: Rotates) -> tuple[LayerGroup, ...]:
-    """One group, or one for each kind of layer where sliding layers turn otherwise."""
-    if full == sliding:
-        return (LayerGroup("text", "full_attention", layers, (full,), values=tuple(keys.values.values())),)
-    pattern = keys.get("attention.sliding_window_pattern")
-    slides = _slides(keys, pattern, len(layers))
-    made = []
-    for name, record, wanted in (("full_attention", full, False), ("sliding_attention", sliding, True)):
-        own = tuple(layer for layer in layers if slides[layer] is wanted)
-        if own:
-            made.append(LayerGroup("text", name, own, (record,), values=tuple(keys.values.values())))
-    return tuple(made)
+    """One group, or one for each kind of layer where sliding layers rotate otherwise."""
+    slides = (False,) * len(layers)
+    if full != sliding:
+        slides = _slides(keys, keys.get("attention.sliding_window_pattern"), len(layers))
+    values = tuple(keys.values.values())
+    groups = (
+        LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), (full,), values=values),
+        LayerGroup("text", "sliding_attention", tuple(i for i in layers if slides[i]), (sliding,), values=values),
+    )
+    return tuple(group for group in groups if group.layers)
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
-    """Which layers slide: by a list, or every n-th layer is full."""
+    """Which layers slide: by a list, or all but every n-th."""
     if isinstance(pattern, tuple) and len(pattern) == count:
-        return tuple(bool(one) for one in pattern)
+        return tuple(map(bool, pattern))
     period = _check.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, 1 << 13)
     return tuple((layer + 1) % period != 0 for layer in range(count))

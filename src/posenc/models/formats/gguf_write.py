@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc.frequencies import Linear, LongRoPE, Scaling, YaRN
-from posenc.models.formats.gguf_architectures import ADJACENT, HALVES, LATENT, VARYING
+from posenc.frequencies import Linear, LongRoPE, YaRN
+from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_read import divisors_of
-from posenc.models.formats.single_rope import SingleRotation, layers_of, single_rotation
+from posenc.models.formats.single_rotation import SingleRotation, layer_count, single_rotation
 from posenc.models.model_positions import ModelPositions
 
 
 def to_gguf(
     positions: ModelPositions, arch: str, *, context_length: int
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The keys and the small float32 tensors that make llama.cpp turn as the record does.
+    """The keys and the small float32 tensors that make llama.cpp rotate as the record does.
 
     arch: the architecture, whose pairing must be the record's: GGUF has no key for it (see `convert_checkpoint`).
-    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types of the
-    format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors of the
-    frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
+    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types of
+    the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors
+    of the frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
 
     >>> from posenc.models import from_gguf, GGUFHead
     >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
@@ -33,8 +33,8 @@ def to_gguf(
     _check.integer("context_length", context_length, 1, 2**31)
     rotations = _rotations(positions, arch)
     full, sliding = rotations[0], rotations[-1]
-    keys, tensors = _scaling_keys(full.scaling, full)
-    keys |= {"block_count": layers_of(positions), "context_length": context_length, **_widths(full, "")}
+    keys, tensors = _scaling_keys(full)
+    keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
     if len(rotations) == 2:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
@@ -42,43 +42,50 @@ def to_gguf(
             )
         keys |= _widths(sliding, "_swa")
         slides = frozenset(sliding.group.layers)
-        keys["attention.sliding_window_pattern"] = [layer in slides for layer in range(layers_of(positions))]
+        keys["attention.sliding_window_pattern"] = [layer in slides for layer in range(layer_count(positions))]
     named = {"general.architecture": arch, **{f"{arch}.{name}": value for name, value in keys.items()}}
     return named, {name: np.array(values, np.float32) for name, values in tensors.items()}
 
 
 def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
-    """The rotations of one or two kinds of layers, as this architecture turns them."""
+    """The rotations of one or two kinds of layers, as this architecture makes them."""
     groups = [single_rotation(group, "GGUF") for group in positions.groups]
-    if arch not in ADJACENT | HALVES or arch in VARYING | {"gemma3"}:
+    row = ARCHITECTURES.get(arch)
+    if row is None or row.pairing is None or row.varying or row.windows:
         raise ValueError(
             f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
         )
-    rotations = [one for one in groups if one is not None]
+    rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != len(groups) or len(groups) > 2:
-        raise ValueError(f"positions must be rotations of one or two kinds of layers for GGUF; got {len(groups)} groups. It has no keys for that.")  # fmt: skip
-    for one in rotations:
-        if (one.pairing == "adjacent") != (arch in ADJACENT):
+        raise ValueError(
+            f"positions must be rotations of one or two kinds of layers for GGUF; got {len(groups)} groups. "
+            "It has no keys for that."
+        )
+    for rotation in rotations:
+        if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the record does, {one.pairing!r}; {arch!r} does not. Choose another one, or convert the "
-                "checkpoint and its record first."
+                f"arch must pair channels as the record does, {rotation.pairing!r}; {arch!r} does not. Choose another one, "
+                "or convert the checkpoint and its record first."
             )
-        if one.start != (one.dim - one.width if arch in LATENT else 0):
+        if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(
-                f"start must be where {arch} turns, which no key says: the first channels, or the last with latent attention; got {one.start}. "
-                "Choose the architecture of the model."
+                f"start must be where {arch} rotates, which no key says: the first channels, or the last with latent "
+                f"attention; got {rotation.start}. Choose the architecture of the model."
             )
     return rotations
 
 
-def _widths(one: SingleRotation, which: str) -> dict[str, Any]:
-    found: dict[str, Any] = {f"rope.freq_base{which}": one.base, f"attention.key_length{which}": one.dim}
-    found[f"rope.dimension_count{which}"] = one.width
-    return found
+def _widths(rotation: SingleRotation, suffix: str) -> dict[str, Any]:
+    return {
+        f"rope.freq_base{suffix}": rotation.base,
+        f"attention.key_length{suffix}": rotation.dim,
+        f"rope.dimension_count{suffix}": rotation.width,
+    }
 
 
-def _scaling_keys(scaling: Scaling | None, one: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
     """Keys under rope.scaling, and divisors."""
+    scaling = rotation.scaling
     if scaling is None:
         return {"rope.scaling.type": "none"}, {}
     if isinstance(scaling, Linear):
@@ -94,7 +101,7 @@ def _scaling_keys(scaling: Scaling | None, one: SingleRotation) -> tuple[dict[st
         raise ValueError(
             f"scaling must have no attention factor to be written as divisors; got {scaling!r:.100}. GGUF has no key for it."
         )
-    return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors_of(scaling, one.width, one.base)}
+    return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors_of(scaling, rotation.width, rotation.base)}
 
 
 def _yarn(scaling: YaRN) -> dict[str, Any]:

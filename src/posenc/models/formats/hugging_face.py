@@ -1,4 +1,4 @@
-"""Records written into a Hugging Face config."""
+"""Records written into a Hugging Face config: rope_parameters, for all layers or for each type of them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.models.config.json_file import loaded
+from posenc.encodings.rotates.rope import RoPE
+from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
-from posenc.models.formats.rope_keys import OLDER, of_group
+from posenc.models.config.rope_scaling import rope_parameters_of
 from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.pair_rotation import unwrapped
 
-#: The key of the share of a head that turns.
+#: Keys of older files, which would win over rope_parameters or contradict it.
+OLDER_KEYS = ("rope_scaling", "rope_theta", "original_max_position_embeddings")
+#: The key of the share of a head that rotates.
 SHARE = "partial_rotary_factor"
 #: Keys of a rotation beside rope_parameters, in older files of several model types.
-BESIDE = (
-    *OLDER,
+KEYS_BESIDE = (
+    *OLDER_KEYS,
     SHARE,
     "rotary_pct",
     "rotary_emb_base",
@@ -30,54 +34,72 @@ def to_config(
 ) -> dict[str, Any]:
     """A config whose rotations are those of `positions`, with everything else as it was.
 
-    positions: from any reader: a GGUF file, params.json, Megatron's arguments.      config: of the same architecture; it says what
-    no rotation does: the model type, sizes, which layers are of which type.      length: as in `from_config`.
-    The result is in the present spelling, and is read back before it is returned: ValueError where its class cannot say what the
-    records say, such as another pairing (see `convert_checkpoint`).
+    positions: from any reader: a GGUF file, params.json, Megatron's arguments.   config: of the same architecture; it says
+    what no rotation does: the model type, sizes, which layers are of which type.   length: as in `from_config`.
+    The result is in the present spelling, and is read back before it is returned: ValueError where its class cannot say
+    what the records say, such as another pairing (see `convert_checkpoint`).
 
     >>> from posenc.models import from_megatron
-    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12, "num_hidden_layers": 2,
-    ...           "max_position_embeddings": 4096}
+    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
+    ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
     >>> arguments = {"num_layers": 2, "kv_channels": 8, "position_embedding_type": "rope", "rotary_base": 500000}
     >>> to_config(from_megatron(arguments), config)["rope_parameters"]
     {'rope_type': 'default', 'rope_theta': 500000.0}
     """
-    data, _ = loaded(config)
+    data = load_config(config)
     part = "text" if "text" in positions.parts else positions.parts[0]
     groups = positions.of(part)
-    wanted, said = _by_layer(groups), ""
-    for keys in _forms(groups):
-        made = _with(data, keys)
+    wanted, problem = _by_layer(groups), ""
+    for rope_parameters in _candidates(groups):
+        written = _with_rope_parameters(data, rope_parameters)
         try:
-            read = from_config(made, length=length)
+            read = from_config(written, length=length)
         except (ValueError, TypeError) as error:
-            said = said or str(error)
+            problem = problem or str(error)
             continue
-        found = _by_layer(read.of(part) if part in read.parts else ())
-        if found == wanted:
-            return made
-        said = said or f"read back, it says {_first_difference(found, wanted)}"
+        read_back = _by_layer(read.of(part) if part in read.parts else ())
+        if read_back == wanted:
+            return written
+        problem = problem or f"read back, it says {_first_difference(read_back, wanted)}"
     raise ValueError(
-        f"positions must be what a config of this model type can say; {said[:300]}. Choose the config of that model."
+        f"positions must be what a config of this model type can say; {problem[:300]}. Choose the config of that model."
     )
 
 
-def _forms(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
-    """One rotation for all layers that turn, if they have one, and one for each type of layer; both without the share of a head
-    that turns as well, for classes that state a width in its place."""
-    made = [of_group(group) for group in groups]
-    found: list[dict[str, Any]] = []
-    for kept in (made, [keys and {name: keys[name] for name in keys if name != SHARE} for keys in made]):
-        turning = [keys for keys in kept if keys is not None]
-        found += [turning[0]] if turning and all(keys == turning[0] for keys in turning) else []
-        found.append({group.attention: keys for group, keys in zip(groups, kept, strict=True)})
-    return found
+def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
+    """The keys of one group of layers, with the share of a head that rotates; None for layers without a rotation."""
+    record = group.rotation
+    if record is None:
+        return None
+    inner = unwrapped(record)
+    if not isinstance(inner, RoPE):
+        raise ValueError(f"scaling must be one that a config can state; got {record!r:.80}. Write it by hand.")
+    share = {SHARE: inner.dim / record.head_dim} if inner.dim != record.head_dim else {}
+    temperature = group.query_temperature
+    beta = {} if temperature is None else {"llama_4_scaling_beta": temperature.scale}
+    return {**share, **beta, **rope_parameters_of(inner.base, inner.scaling)}
 
 
-def _with(data: Mapping[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
+    """One rotation for all layers that rotate, if they have one, and one for each type of layer.
+
+    Both also without the share of a head that rotates, for classes that state a width in its place.
+    """
+    stated = [rope_parameters_of_group(group) for group in groups]
+    candidates: list[dict[str, Any]] = []
+    for ropes in (stated, [rope and {key: rope[key] for key in rope if key != SHARE} for rope in stated]):
+        rotating = [rope for rope in ropes if rope is not None]
+        if rotating and all(rope == rotating[0] for rope in rotating):
+            candidates.append(rotating[0])
+        candidates.append({group.attention: rope for group, rope in zip(groups, ropes, strict=True)})
+    return candidates
+
+
+def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("text_config"), Mapping):
-        return {**data, "text_config": _with(data["text_config"], keys)}
-    return {**{name: value for name, value in data.items() if name not in BESIDE}, "rope_parameters": keys}
+        return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters)}
+    kept = {key: value for key, value in data.items() if key not in KEYS_BESIDE}
+    return {**kept, "rope_parameters": rope_parameters}
 
 
 def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
@@ -89,6 +111,6 @@ def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _first_difference(found: Mapping[int, Any], wanted: Mapping[int, Any]) -> str:
-    layer = next(one for one in sorted({*found, *wanted}) if found.get(one) != wanted.get(one))
-    return f"{found.get(layer)!r:.110} in layer {layer}, and not {wanted.get(layer)!r:.110}"
+def _first_difference(read_back: Mapping[int, Any], wanted: Mapping[int, Any]) -> str:
+    layer = next(layer for layer in sorted({*read_back, *wanted}) if read_back.get(layer) != wanted.get(layer))
+    return f"{read_back.get(layer)!r:.110} in layer {layer}, and not {wanted.get(layer)!r:.110}"

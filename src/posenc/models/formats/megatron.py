@@ -7,20 +7,37 @@ from typing import Any
 
 from posenc import _check
 from posenc.compose import Partial
+from posenc.doors import Rotates
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
-from posenc.models.config.fields import CONCERNS, Fields
-from posenc.models.formats.single_rope import layers_of, single_rotation
+from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
+from posenc.models.config.layer_type_rules import count_of
+from posenc.models.formats.single_rotation import (
+    every_nth,
+    groups_by_rotation,
+    layer_count,
+    single_rotation,
+    unrotated_layers,
+)
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 #: What the arguments are where a command line leaves them out.
-DEFAULTS: dict[str, Any] = {
-    "position_embedding_type": "learned_absolute", "rotary_base": 10_000, "rotary_percent": 1.0, "rotary_interleaved": False,
-    "use_rope_scaling": False, "rope_scaling_factor": 8.0, "add_position_embedding": True, "multi_latent_attention": False,
-}  # fmt: skip
+DEFAULTS = ConfigClass(
+    defaults={
+        "position_embedding_type": "learned_absolute",
+        "rotary_base": 10_000,
+        "rotary_percent": 1.0,
+        "rotary_interleaved": False,
+        "use_rope_scaling": False,
+        "rope_scaling_factor": 8.0,
+        "add_position_embedding": True,
+        "multi_latent_attention": False,
+    }
+)
 #: Arguments that say nothing of the numbers where the ones above are as they are.
-HARMLESS = frozenset({"apply_rope_fusion", "use_rotary_position_embeddings", "rope_type", "max_position_embeddings"})
+HARMLESS_KEYS = ("apply_rope_fusion", "use_rotary_position_embeddings", "rope_type", "max_position_embeddings")
 TYPES = ("rope", "learned_absolute", "none")
 
 
@@ -29,41 +46,31 @@ def from_megatron(
 ) -> ModelPositions:
     """Read the arguments that Megatron-LM was started with, or that its checkpoint holds.
 
-    arguments: a dict or a namespace, by the names with underscores.      stated: values that win.      waive: arguments that concern
-    positions and may go unread. What is left out is as on its command line: learned_absolute positions, rotary_base 10000. The scaling of
-    Llama 3 has constants there: low 1, high 4, original 8192. Raises ValueError or TypeError naming the argument.
+    arguments: a dict or a namespace, by the names with underscores.   stated: values that win.   waive: arguments that
+    concern positions and may go unread. What is left out is as on its command line: learned_absolute positions,
+    rotary_base 10000. The scaling of Llama 3 has constants there: low 1, high 4, original 8192.
+    Raises ValueError or TypeError naming the argument.
 
-    >>> arguments = {"num_layers": 2, "hidden_size": 96, "num_attention_heads": 12, "position_embedding_type": "rope", "rotary_base": 500000}
+    >>> arguments = {"num_layers": 2, "hidden_size": 96, "num_attention_heads": 12, "position_embedding_type": "rope",
+    ...              "rotary_base": 500000}
     >>> from_megatron(arguments).groups[0].encodings
     (RoPE(dim=8, base=500000.0, pairing='halves', numerics='exact'),)
     """
-    data = dict(arguments) if isinstance(arguments, Mapping) else dict(_namespace(arguments))
-    fields = Fields(data, DEFAULTS, {}, dict(stated or {}))
-    kind = _check.choice("position_embedding_type", fields.need("position_embedding_type").value, TYPES)
-    layers = tuple(range(fields.integer("num_layers", 1, 1 << 13)))
-    if fields.truth("multi_latent_attention"):
+    data = dict(arguments) if isinstance(arguments, Mapping) else _namespace(arguments)
+    fields = Fields(data, DEFAULTS, Options(dict(stated or {})))
+    kind = _check.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
+    layers = tuple(range(count_of("num_layers")(fields)))
+    if fields.flag("multi_latent_attention"):
         raise ValueError(
             "multi_latent_attention must be False; its rotation is not read here. Read the Hugging Face config instead."
         )
+    harmless = list(HARMLESS_KEYS)
     if kind == "rope":
-        groups = _turning(fields, layers)
-    elif kind == "none" or not fields.truth("add_position_embedding"):
-        groups = (LayerGroup("text", "full_attention", layers, (), values=tuple(fields.values)),)
+        groups = _rotary_groups(fields, layers)
     else:
-        table = Learned(dim=fields.integer("hidden_size"), length=fields.integer("max_position_embeddings", 1, 1 << 30))
-        groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
-    known = (
-        fields.used
-        | HARMLESS
-        | set(waive)
-        | (set() if kind == "rope" else {key for key in data if "rot" in key or "rope" in key})
-    )
-    strangers = [key for key, value in data.items() if CONCERNS.search(key) and value and key not in known]
-    if strangers:
-        raise ValueError(
-            f"{strangers[0]} must be understood, since it concerns positions; it is not known here. If it is harmless, give "
-            f"waive={tuple(strangers)!r}."
-        )
+        harmless += [key for key in data if "rot" in key or "rope" in key]
+        groups = (_unrotated_group(fields, layers, kind),)
+    refuse_unknown_keys(fields.set_unknown_keys(harmless), waive)
     return ModelPositions("megatron", groups)
 
 
@@ -77,66 +84,58 @@ def _namespace(arguments: Any) -> dict[str, Any]:
         ) from None
 
 
-def _turning(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup, ...]:
-    """The layers that rotate, and those that do not."""
-    if fields.given("kv_channels"):
+def _unrotated_group(fields: Fields, layers: tuple[int, ...], kind: str) -> LayerGroup:
+    if kind == "none" or not fields.flag("add_position_embedding"):
+        return LayerGroup("text", "full_attention", layers, (), values=tuple(fields.values))
+    table = Learned(dim=fields.integer("hidden_size"), length=fields.integer("max_position_embeddings", 1, 1 << 30))
+    return LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values))
+
+
+def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup, ...]:
+    if fields.states("kv_channels"):
         dim = fields.integer("kv_channels", 2)
     else:
         dim = fields.integer("hidden_size") // fields.integer("num_attention_heads")
-    share = _check.real("rotary_percent", fields.need("rotary_percent").value, 0.0, 1.0, above=True)
+    share = _check.real("rotary_percent", fields.require("rotary_percent").value, 0.0, 1.0, above=True)
     width = int(dim * share)
-    inner = RoPE(
+    rope = RoPE(
         dim=width,
-        base=_check.real("rotary_base", fields.need("rotary_base").value, 0.0, 1e30, above=True),
-        pairing="adjacent" if fields.truth("rotary_interleaved") else "halves",
+        base=_check.real("rotary_base", fields.require("rotary_base").value, 0.0, 1e30, above=True),
+        pairing="adjacent" if fields.flag("rotary_interleaved") else "halves",
         scaling=_scaling(fields),
     )
-    record = inner if width == dim else Partial(inner, dim)
-    still = _still(fields, layers)
-    values = tuple(fields.values)
-    groups = (
-        LayerGroup(
-            "text", "full_attention", tuple(one for one in layers if one not in still), (record,), values=values
-        ),
-        LayerGroup("text", "no rotation", tuple(sorted(still)), (), values=values),
-    )
-    return tuple(group for group in groups if group.layers)
+    record: Rotates = rope if width == dim else Partial(rope, dim)
+    unrotated = _unrotated(fields, layers)
+    return groups_by_rotation(layers, unrotated, record, tuple(fields.values))
 
 
 def _scaling(fields: Fields) -> Scaling | None:
-    stretched = fields.given("rotary_seq_len_interpolation_factor")
-    scaled = fields.truth("use_rope_scaling")
-    factor = fields.need("rope_scaling_factor").value
-    if stretched and scaled:
+    interpolation = "rotary_seq_len_interpolation_factor"
+    interpolated, scaled = fields.states(interpolation), fields.flag("use_rope_scaling")
+    factor = fields.require("rope_scaling_factor").value
+    if interpolated and scaled:
         raise ValueError(
-            "use_rope_scaling must come without rotary_seq_len_interpolation_factor; this has both. posenc has no such mixture."
+            f"use_rope_scaling must come without {interpolation}; this has both. posenc has no such mixture."
         )
-    if stretched:
-        return Linear(
-            _check.real(
-                "rotary_seq_len_interpolation_factor",
-                fields.need("rotary_seq_len_interpolation_factor").value,
-                1.0,
-                1e6,
-            )
-        )
+    if interpolated:
+        return Linear(_check.real(interpolation, fields.require(interpolation).value, 1.0, 1e6))
     return Llama3(_check.real("rope_scaling_factor", factor, 1.0, 1e6), 8192, 1.0, 4.0) if scaled else None
 
 
-def _still(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
-    """The layers without a rotation: every N-th, or those with a 1 in a list."""
+def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
+    """The layers without a rotation: every n-th, or those with a 1 in a list."""
     value = fields.get("no_rope_freq")
     if value is None:
         return frozenset()
     pattern = value.value
-    if isinstance(pattern, tuple):
-        if len(pattern) != len(layers) or any(one not in (0, 1) for one in pattern):
-            raise ValueError(
-                f"no_rope_freq must have a 0 or 1 for each of {len(layers)} layers; got {_check.shown(pattern)}. Look again."
-            )
-        return frozenset(layer for layer in layers if pattern[layer])
-    period = _check.integer("no_rope_freq", pattern, 1, 1 << 13)
-    return frozenset(layer for layer in layers if (layer + 1) % period == 0)
+    if not isinstance(pattern, tuple):
+        return every_nth(_check.integer("no_rope_freq", pattern, 1, 1 << 13), layers)
+    if len(pattern) != len(layers) or any(flag not in (0, 1) for flag in pattern):
+        raise ValueError(
+            f"no_rope_freq must have a 0 or 1 for each of {len(layers)} layers; got {_check.shown(pattern)}. "
+            "Check the list."
+        )
+    return frozenset(layer for layer in layers if pattern[layer])
 
 
 def to_megatron(positions: ModelPositions) -> dict[str, Any]:
@@ -146,29 +145,36 @@ def to_megatron(positions: ModelPositions) -> dict[str, Any]:
         table = first.encodings[0]
         if first.offset or table.outside != "error":
             raise ValueError(
-                f"positions must be read from a table's first row on for Megatron; got {table!r}. It has no argument for that."
+                f"positions must be read from a table's first row on for Megatron; got {table!r}. "
+                "It has no argument for that."
             )
         sizes = {"hidden_size": table.dim, "max_position_embeddings": table.length}
         return {"position_embedding_type": "learned_absolute", **sizes}
-    found = [single_rotation(group, "Megatron arguments") for group in positions.groups]
-    turning = [one for one in found if one is not None]
-    count = layers_of(positions)
-    if not turning:
+    groups = [single_rotation(group, "Megatron arguments") for group in positions.groups]
+    rotations = [rotation for rotation in groups if rotation is not None]
+    count = layer_count(positions)
+    if not rotations:
         return {"position_embedding_type": "none", "num_layers": count}
-    one = turning[0]
-    if len(turning) > 1 or one.start or int(one.dim * (one.width / one.dim)) != one.width:
+    rotation = rotations[0]
+    dim, width = rotation.dim, rotation.width
+    if len(rotations) > 1 or rotation.start or int(dim * (width / dim)) != width:
         raise ValueError(
             "positions must be one rotation of the first channels of a head for Megatron. It has no arguments for more."
         )
-    keys: dict[str, Any] = {
-        "position_embedding_type": "rope", "num_layers": count, "kv_channels": one.dim, "rotary_base": one.base,
-        "rotary_percent": one.width / one.dim, "rotary_interleaved": one.pairing == "adjacent", **_scaled(one.scaling),
-    }  # fmt: skip
-    still = set(range(count)) - set(one.group.layers)
-    return keys | ({"no_rope_freq": [int(layer in still) for layer in range(count)]} if still else {})
+    unrotated = unrotated_layers(positions, rotation)
+    return {
+        "position_embedding_type": "rope",
+        "num_layers": count,
+        "kv_channels": dim,
+        "rotary_base": rotation.base,
+        "rotary_percent": width / dim,
+        "rotary_interleaved": rotation.pairing == "adjacent",
+        **_scaling_keys(rotation.scaling),
+        **({"no_rope_freq": [int(layer in unrotated) for layer in range(count)]} if unrotated else {}),
+    }
 
 
-def _scaled(scaling: Scaling | None) -> dict[str, Any]:
+def _scaling_keys(scaling: Scaling | None) -> dict[str, Any]:
     if scaling is None:
         return {"use_rope_scaling": False}
     if isinstance(scaling, Linear):
@@ -176,5 +182,6 @@ def _scaled(scaling: Scaling | None) -> dict[str, Any]:
     if isinstance(scaling, Llama3) and (scaling.original, scaling.low, scaling.high) == (8192, 1.0, 4.0):
         return {"use_rope_scaling": True, "rope_scaling_factor": scaling.factor}
     raise ValueError(
-        f"scaling must be linear, or Llama 3's with original=8192, low=1, high=4 for Megatron; got {scaling!r:.100}. It has no arguments for others."
+        "scaling must be linear, or Llama 3's with original=8192, low=1, high=4 for Megatron; "
+        f"got {scaling!r:.100}. It has no arguments for others."
     )

@@ -15,7 +15,7 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.formats.safetensors_header import plain_size
-from posenc.models.formats.single_rope import only
+from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value
 
 if TYPE_CHECKING:
@@ -43,23 +43,23 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     """
     from onnx import TensorProto, helper, numpy_helper
 
-    one = only(positions, "ONNX")
+    rotation = only_rotation(positions, "ONNX", of_all_layers=True)
     length, heads = _check.integer("length", length, 1, 1 << 24), _check.integer("heads", heads, 1, 1 << 16)
-    _check.size("length", length * one.width)
-    if one.start:
+    _check.size("length", length * rotation.width)
+    if rotation.start:
         raise ValueError(
-            f"start must be 0 for ONNX, whose operator turns the first channels; got {one.start}. Move the channels first."
+            f"start must be 0 for ONNX, whose operator turns the first channels; got {rotation.start}. Move the channels first."
         )
-    turn = one.group.encodings[0].turn(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    turn = rotation.group.encodings[0].turn(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
     node = helper.make_node(
         "RotaryEmbedding",
         ["x", "cos_cache", "sin_cache", "position_ids"],
         ["y"],
-        interleaved=int(one.pairing == "adjacent"),
-        rotary_embedding_dim=0 if one.width == one.dim else one.width,
+        interleaved=int(rotation.pairing == "adjacent"),
+        rotary_embedding_dim=0 if rotation.width == rotation.dim else rotation.width,
         num_heads=heads,
     )
-    shape: list[str | int | None] = ["batch", heads, "n", one.dim]
+    shape: list[str | int | None] = ["batch", heads, "n", rotation.dim]
     graph = helper.make_graph(
         [node],
         "rotation",

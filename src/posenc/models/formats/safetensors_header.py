@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from posenc.models.config.json_file import unique_keys
+
 #: Bits of one number of each dtype of the format.
 BITS = {
     "F64": 64, "I64": 64, "U64": 64, "C64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
@@ -88,16 +90,10 @@ def _no_pickle(path: Path, first: bytes) -> None:
 def _parsed(path: Path, text: bytes) -> dict[str, Any]:
     """The header as a dict whose names are all different."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            raise ValueError("a name occurs twice")
-        return result
-
     try:
         if not text.startswith(b"{"):
             raise ValueError("no object")
-        return json.loads(text.decode("utf-8"), object_pairs_hook=once)  # type: ignore[no-any-return]
+        return json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)  # type: ignore[no-any-return]
     except (ValueError, RecursionError) as error:
         said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
         raise _bad(path, f"its header is no JSON object ({said})", "The file is damaged, or no safetensors") from None

@@ -1,0 +1,227 @@
+"""Models that bias or score by distance: ALiBi, T5, DeBERTa, MPNet, and windows of pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.encodings.adds.grid_learned import GridLearned
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.log_cpb import LogCPB
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.biases.window_bias import WindowBias
+from posenc.encodings.scores.deberta import DeBERTa
+from posenc.models.config.added_tables import MOST_ROWS, patches_a_side, side_length
+from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.fields import Fields
+from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
+from posenc.models.config.model_type import Groups, Reader
+from posenc.models.model_positions import LayerGroup, Value
+
+#: The most stages of a tower.
+MOST_STAGES = 64
+SHIFTED_WINDOWS = "positions are rows and columns within a window; every second layer shifts its windows by half of one"
+COSINE_LOGITS = "logits are cosines times a learned factor, in place of products times 1/√d"
+
+
+def bloom(fields: Fields) -> Groups:
+    """BLOOM: always ALiBi; no key says so."""
+    record = ALiBi(fields.integer("num_attention_heads"))
+    return (_attention(fields, record, fields.values_of("num_attention_heads")),)
+
+
+def mpt(fields: Fields) -> Groups:
+    """MPT: ALiBi, or a learned table where attn_config.alibi is false."""
+    attention, _ = fields.json_object("attn_config") or ({}, "file")
+    defaults = ConfigClass(defaults={"alibi": True, "alibi_bias_max": 8})
+    own = Fields(attention, defaults, fields.options, f"{fields.where}attn_config.")
+    fields.mark_used("learned_pos_emb")
+    if own.flag("alibi"):
+        steepest = own.require("alibi_bias_max")
+        largest = _check.real(steepest.key, steepest.value, 0.0, 64.0)
+        group = _attention(fields, ALiBi(fields.integer("num_attention_heads"), largest))
+        return (replace(group, values=(*fields.values_of("num_attention_heads"), *own.values)),)
+    if not fields.flag("learned_pos_emb"):
+        return (_attention(fields, None),)
+    record = Learned(fields.integer("hidden_size"), fields.integer("max_position_embeddings", 1, MOST_ROWS))
+    return (LayerGroup("text", "embedding", (), (record,), values=tuple(fields.values)),)
+
+
+def falcon_alibi(fields: Fields) -> Groups | None:
+    """Falcon with alibi: the bias is added before logits are divided by √d."""
+    if not fields.flag("alibi"):
+        return None
+    heads = fields.integer("num_attention_heads")
+    width = fields.integer("hidden_size") // heads
+    fields.mark_used("rope_theta", "rope_scaling", "rope_parameters")
+    group = _attention(fields, ALiBi(heads), fields.values_of("alibi", "num_attention_heads"))
+    note = "slope times place is rounded to bfloat16 in released code, and rope_parameters are not used"
+    return (replace(group, bias_factor=1 / math.sqrt(width), notes=(note,)),)
+
+
+def _attention(fields: Fields, record: Encoding | None, values: tuple[Value, ...] = ()) -> LayerGroup:
+    layers = tuple(range(num_hidden_layers(fields)))
+    return LayerGroup("text", "full_attention", layers, () if record is None else (record,), values=values)
+
+
+def t5(note: str) -> Reader:
+    """T5 and its kin: buckets of both directions in the encoder alone; logits are not scaled."""
+
+    def reader(fields: Fields) -> Groups:
+        heads, width = fields.integer("num_attention_heads"), fields.integer("d_kv")
+        buckets = fields.integer("relative_attention_num_buckets")
+        furthest = fields.integer("relative_attention_max_distance")
+        groups = []
+        for part in ("encoder", "decoder"):
+            count = num_hidden_layers(fields)
+            if part == "decoder" and fields.get("num_decoder_layers") is not None:
+                count = fields.integer("num_decoder_layers", 1, MOST_LAYERS)
+            record = T5Bias(heads, buckets, furthest, bidirectional=part == "encoder")
+            group = LayerGroup(part, "self_attention", tuple(range(count)), (record,), logit_factor=math.sqrt(width))
+            groups.append(replace(group, notes=(note,)))
+        values = fields.values_of(
+            "num_attention_heads", "d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"
+        )
+        return tuple(replace(group, values=values) for group in groups)
+
+    return reader
+
+
+def mpnet(fields: Fields) -> Groups:
+    """MPNet: T5's buckets up to a distance of 128, beside a learned table that starts after the padding token."""
+    heads, buckets = fields.integer("num_attention_heads"), fields.integer("relative_attention_num_buckets")
+    rows, padding = fields.integer("max_position_embeddings", 1, MOST_ROWS), fields.integer("pad_token_id", 0)
+    table = Learned(fields.integer("hidden_size"), rows)
+    values = tuple(fields.values)
+    bias = T5Bias(heads, buckets, 128, bidirectional=True)
+    layers = tuple(range(num_hidden_layers(fields)))
+    return (
+        LayerGroup("text", "embedding", (), (table,), offset=padding + 1, values=values),
+        LayerGroup("text", "self_attention", layers, (bias,), values=values),
+    )
+
+
+def deberta(log_buckets: bool) -> Reader:
+    """DeBERTa: scores between content and distance, and a learned table where position_biased_input says so.
+
+    log_buckets: whether position_buckets makes buckets that widen with distance, as in DeBERTa-v2.
+    """
+
+    def reader(fields: Fields) -> Groups:
+        groups: Groups = ()
+        rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
+        fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
+        if fields.flag("position_biased_input"):
+            table = Learned(fields.integer("hidden_size"), rows)
+            groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
+        if not fields.flag("relative_attention"):
+            return groups
+        record = _deberta(fields, rows, log_buckets)
+        layers = tuple(range(num_hidden_layers(fields)))
+        return (*groups, LayerGroup("text", "self_attention", layers, (record,), values=tuple(fields.values)))
+
+    return reader
+
+
+def _deberta(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
+    heads = fields.integer("num_attention_heads")
+    reach = _distance(fields, "max_relative_positions")
+    reach = reach if reach > 0 else rows
+    buckets = _distance(fields, "position_buckets", log_buckets)
+    return DeBERTa(
+        dim=fields.integer("hidden_size") // heads,
+        heads=heads,
+        buckets=buckets if buckets > 0 else reach,
+        max_distance=reach if buckets > 0 else None,
+        terms=_terms(fields),
+    )
+
+
+def _distance(fields: Fields, key: str, counts: bool = True) -> int:
+    """A distance; -1 where the file states none or the class ignores it."""
+    value = fields.get(key)
+    return -1 if value is None or not counts else _check.integer(value.key, value.value, -1, 1 << 20)
+
+
+def _terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
+    value = fields.get("pos_att_type")
+    stated = value.value if value else ()
+    words = stated.lower().split("|") if isinstance(stated, str) else stated if isinstance(stated, tuple) else ()
+    known: dict[frozenset[object], Literal["both", "c2p", "p2c"]] = {
+        frozenset({"c2p", "p2c"}): "both",
+        frozenset({"c2p"}): "c2p",
+        frozenset({"p2c"}): "p2c",
+    }
+    terms = known.get(frozenset(words))
+    if terms is None:
+        raise ValueError(f"pos_att_type must name c2p, p2c or both; got {_check.shown(stated)}. Look at the file.")
+    return terms
+
+
+def swin(fields: Fields) -> Groups:
+    """Swin: a table of distances within a window, for each stage its own heads."""
+
+    def record(stage: int, heads: int) -> tuple[Encoding, tuple[str, ...]]:
+        window = side_length(fields, "window_size")
+        return WindowBias(heads, (window, window)), (SHIFTED_WINDOWS,)
+
+    return _stages(fields, record)
+
+
+def swinv2(fields: Fields) -> Groups:
+    """Swin v2: in place of the table, a network of the logarithms of distances."""
+
+    def record(stage: int, heads: int) -> tuple[Encoding, tuple[str, ...]]:
+        window = min(side_length(fields, "window_size"), patches_a_side(fields) >> stage)
+        trained = _trained_window(fields, stage)
+        return LogCPB(heads, (trained or window,) * 2), (SHIFTED_WINDOWS, COSINE_LOGITS)
+
+    return _stages(fields, record)
+
+
+def _trained_window(fields: Fields, stage: int) -> int:
+    """The window that a stage was first trained with; 0 where the file does not say."""
+    trained = fields.get("pretrained_window_sizes")
+    if trained is None:
+        return 0
+    sizes = trained.value if isinstance(trained.value, tuple) else ()
+    if stage >= len(sizes):
+        raise ValueError(
+            f"{trained.key} must have a number for each stage; got {_check.shown(trained.value)}. Look at the file."
+        )
+    return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
+
+
+def _stages(fields: Fields, record_of: Callable[[int, int], tuple[Encoding, tuple[str, ...]]]) -> Groups:
+    """A group for each stage of a tower, and a learned vector for every patch where the file says so."""
+    heads, depths = _numbers(fields, "num_attention_heads"), _numbers(fields, "depths")
+    if len(heads) != len(depths) or sum(depths) > MOST_LAYERS:
+        raise ValueError(f"depths must have a number for each of {len(heads)} stages; got {depths}. Look at the file.")
+    fields.mark_used("pretrained_window_sizes")
+    groups: list[LayerGroup] = []
+    if fields.flag("use_absolute_embeddings"):
+        side = patches_a_side(fields)
+        table = GridLearned(fields.integer("embed_dim"), (side, side))
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=tuple(fields.values)))
+    first = 0
+    for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):
+        record, notes = record_of(stage, count)
+        layers, values = tuple(range(first, first + depth)), tuple(v for v in fields.values if v.name != "embed_dim")
+        groups.append(LayerGroup("vision", "window_attention", layers, (record,), values=values, notes=notes))
+        first += depth
+    return tuple(groups)
+
+
+def _numbers(fields: Fields, name: str) -> tuple[int, ...]:
+    """A number for each stage."""
+    value = fields.require(name)
+    if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
+        raise TypeError(
+            f"{value.key} must list a number for each stage; got {_check.shown(value.value)}. Look at the file."
+        )
+    return tuple(_check.integer(value.key, number, 1, 1 << 20) for number in value.value)

@@ -1,0 +1,149 @@
+"""How many channels the heads of a model have, and which of them rotate: a rule for each habit of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from posenc import _check
+from posenc.models.config.fields import Fields
+from posenc.models.config.rope_parameters import RopeParameters
+
+#: Keys beside rope_parameters that a rotation follows from.
+HEAD_KEYS = (
+    "head_dim", "hidden_size", "num_attention_heads", "qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim",
+    "max_position_embeddings", "rope_interleave",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Head:
+    """Which channels of a head rotate: `width` of `dim`, from `start` on."""
+
+    dim: int
+    width: int
+    start: int = 0
+
+
+#: The channels of a head, by the type of its layer.
+HeadDim = Callable[[Fields, str], int]
+#: The rotated slice of a head, by its rotation, the type of its layer and the layer.
+RotatedSlice = Callable[[Fields, RopeParameters, str, int], Head]
+
+
+def stated_head_dim(fields: Fields, layer_type: str) -> int:
+    """head_dim, else hidden_size over heads."""
+    if fields.get("head_dim") is not None:
+        return fields.integer("head_dim")
+    return hidden_over_heads(fields, layer_type)
+
+
+def hidden_over_heads(fields: Fields, layer_type: str) -> int:
+    """hidden_size over heads, whatever head_dim says."""
+    return fields.integer("hidden_size") // fields.integer("num_attention_heads")
+
+
+def twice_hidden_over_heads(fields: Fields, layer_type: str) -> int:
+    """Zamba 2: the input of its attention is two hidden vectors side by side."""
+    return 2 * fields.integer("hidden_size") // fields.integer("num_attention_heads")
+
+
+def embed_over_heads(fields: Fields, layer_type: str) -> int:
+    """Qwen2-VL's tower: hidden_size is the width of the text model."""
+    return fields.integer("embed_dim") // fields.integer("num_attention_heads")
+
+
+def global_head_dim(fields: Fields, layer_type: str) -> int:
+    """Gemma 4: full layers have heads of a width of their own."""
+    if layer_type != "full_attention":
+        return stated_head_dim(fields, layer_type)
+    return fields.integer("global_head_dim") if fields.states("global_head_dim") else 512
+
+
+def memory_head_dim(fields: Fields, layer_type: str) -> int:
+    """SAM 2: the attention over its memory."""
+    return fields.integer("memory_attention_hidden_size") // (
+        fields.integer("memory_attention_downsample_rate") * fields.integer("memory_attention_num_attention_heads")
+    )
+
+
+def all_heads(fields: Fields, layer_type: str) -> int:
+    """EfficientLoFTR: all heads together, half of whose channels the frequencies must be made for."""
+    width, share = fields.integer("hidden_size"), 4.0
+    if fields.states("partial_rotary_factor"):
+        share = fields.real("partial_rotary_factor")
+    rope = fields.json_object("rope_parameters")
+    if rope and rope[0].get("partial_rotary_factor") is not None:
+        share = _check.real("partial_rotary_factor", rope[0]["partial_rotary_factor"], 0.0, 1e30)
+    if 2 * int(width // fields.integer("num_attention_heads") * share) != width:
+        raise ValueError(
+            f"partial_rotary_factor must be half of num_attention_heads; got {share}. The class can do no other."
+        )
+    return width
+
+
+def rotary_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """GPT-J: the first rotary_dim channels rotate."""
+    dim = hidden_over_heads(fields, layer_type)
+    return Head(dim, fields.integer("rotary_dim") if fields.get("rotary_dim") else fields.integer("hidden_size"))
+
+
+def projected(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """CLVP: as many channels rotate as projection_dim says."""
+    dim = head_dim(fields, stated_head_dim, layer_type, layer)
+    width = fields.integer("projection_dim") if fields.states("projection_dim") else 768
+    return Head(dim, min(max(width // (2 * fields.integer("num_attention_heads")), 32), dim))
+
+
+def latent(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """Multi-head latent attention: qk_rope_head_dim channels rotate, behind qk_nope_head_dim others."""
+    width, start = (_of_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim"))
+    width = width or fields.integer("qk_rope_head_dim")
+    return _latent(rope, width, start or fields.integer("qk_nope_head_dim", 0))
+
+
+def latent_share(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """Mistral 4: qk_rope_head_dim channels rotate; partial_rotary_factor says once more which share of the head these are."""
+    head, share = latent(fields, rope.without(["partial_rotary_factor"]), layer_type, layer), "partial_rotary_factor"
+    stated = rope.get(share)
+    if stated:
+        rope = rope.updated(replace(stated, value=rope.real(share) * head.dim / head.width))
+    return _latent(rope, head.width, head.start)
+
+
+def latent_windows(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """Dots 3 Note: qk_rope_head_dim channels rotate; older files have keys of their own for layers with a window."""
+    if layer_type != "sliding_attention" or fields.states("per_layer_config"):
+        return latent(fields, rope, layer_type, layer)
+    dim, start = (
+        fields.integer(name) if fields.states(name) else usual
+        for name, usual in (("swa_head_dim", 256), ("swa_qk_nope_head_dim", 192))
+    )
+    name = "swa_qk_rope_head_dim"
+    return _latent(rope, fields.integer(name) if fields.states(name) else dim - start, start)
+
+
+def _latent(rope: RopeParameters, width: int, start: int) -> Head:
+    share, ignored = rope.get("partial_rotary_factor"), rope.rope_type in ("default", "proportional")
+    if share and share.source != "class default" and share.value != 1 and not ignored:
+        raise ValueError(
+            f"{share.key} must be left out where qk_rope_head_dim says which channels rotate; "
+            f"got {_check.shown(share.value)}. The class would make frequencies for a part of these alone."
+        )
+    return Head(start + width, width, start)
+
+
+def head_dim(fields: Fields, rule: HeadDim, layer_type: str, layer: int) -> int:
+    """The channels of a head in one layer."""
+    return _of_layer(fields, layer, "head_dim") or rule(fields, layer_type)
+
+
+def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
+    """A width that per_layer_config states for one layer."""
+    table = fields.json_object("per_layer_config")
+    entries: dict[Any, Any] = table[0] if table else {}
+    own = entries.get(str(layer), entries.get(layer))
+    if not isinstance(own, Mapping) or own.get(name) is None:
+        return None
+    return Fields(own, where=f"{fields.where}per_layer_config.{layer}.").integer(name)

@@ -1,0 +1,173 @@
+"""How many layers a model has, and of which type each is where its file does not list them: a rule for each habit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from posenc import _check
+from posenc.models.config.fields import Fields
+
+#: The most layers that are accepted; the deepest released models have a few hundred.
+MOST_LAYERS = 1 << 13
+LayerCount = Callable[[Fields], int]
+LayerTypeRule = Callable[[Fields, int], tuple[str, ...]]
+
+
+def count_of(key: str) -> LayerCount:
+    """As many layers as a key says."""
+    return lambda fields: fields.integer(key, 1, MOST_LAYERS)
+
+
+num_hidden_layers = count_of("num_hidden_layers")
+
+
+def two_in_each_layer(fields: Fields) -> int:
+    """LongCat Flash: num_layers counts layers with two attentions each."""
+    return num_hidden_layers(fields) if fields.states("num_hidden_layers") else 2 * count_of("num_layers")(fields)
+
+
+def cycles_of_stacks(fields: Fields) -> int:
+    """HRM: the same stacks again and again, in two kinds of cycles."""
+    count = num_hidden_layers(fields)
+    if not fields.states("num_layers_per_stack"):
+        high, low = (
+            fields.integer(key, 1, 64) if fields.states(key) else usual
+            for key, usual in (("H_cycles", 2), ("L_cycles", 3))
+        )
+        count *= high * (low + 1)
+    return _check.integer("num_hidden_layers", count, 1, MOST_LAYERS)
+
+
+@dataclass(frozen=True)
+class EveryNth:
+    """Every n-th layer is of one type, the others of another.
+
+    n: the period; `key` may state another.   nth, other: the two types.   at: which layer of each period is the n-th,
+    counted from 0; the last if it is -1.   first: how many layers at the start are of the type `nth` as well.
+    last: whether the last layer is.   from_end: whether periods are counted from the last layer.
+    """
+
+    n: int
+    key: str = ""
+    nth: str = "full_attention"
+    other: str = "sliding_attention"
+    at: int = -1
+    first: int = 0
+    last: bool = False
+    from_end: bool = False
+
+    def __call__(self, fields: Fields, count: int) -> tuple[str, ...]:
+        n = fields.integer(self.key) if self.key and fields.get(self.key) else self.n
+        shift = count if self.from_end else 0
+        return tuple(
+            self.nth
+            if (i - shift - self.at) % n == 0 or i < self.first or (self.last and i == count - 1)
+            else self.other
+            for i in range(count)
+        )
+
+
+def uniform(layer_type: str) -> LayerTypeRule:
+    """All layers of one type."""
+    return lambda fields, count: (layer_type,) * count
+
+
+def where_windowed(rule: LayerTypeRule) -> LayerTypeRule:
+    """The rule where the file or class has a window; else all layers are full."""
+
+    def types(fields: Fields, count: int) -> tuple[str, ...]:
+        windowed = fields.get("sliding_window", listed=False) is not None
+        return (rule if windowed else uniform("full_attention"))(fields, count)
+
+    return types
+
+
+def sliding_from_layer(fields: Fields, count: int) -> tuple[str, ...]:
+    """Qwen: sliding from max_window_layers on, where use_sliding_window says so."""
+    if not fields.flag("use_sliding_window") or fields.get("sliding_window") is None:
+        return ("full_attention",) * count
+    first = fields.integer("max_window_layers", 0)
+    return tuple("sliding_attention" if i >= first else "full_attention" for i in range(count))
+
+
+def listed_full(fields: Fields, count: int) -> tuple[str, ...]:
+    """LFM2: the layers of full_attn_idxs attend, the others are convolutions."""
+    listed = fields.get("full_attn_idxs")
+    full = listed.value if listed is not None and isinstance(listed.value, tuple) else range(count)
+    return tuple("full_attention" if i in full else "conv" for i in range(count))
+
+
+def full_sliding_conv(fields: Fields, count: int) -> tuple[str, ...]:
+    """LFM3: of four layers one attends to all, one to a window, and two are convolutions."""
+    cycle = ("sliding_attention", "conv", "full_attention", "conv")
+    return tuple(cycle[i % 4] if i else "conv" for i in range(count))
+
+
+def repeated_blocks(fields: Fields, count: int) -> tuple[str, ...]:
+    """RecurrentGemma: block_types over and over."""
+    blocks = fields.require("block_types").value
+    if not isinstance(blocks, tuple) or not blocks:
+        raise TypeError(f"block_types must list the types of blocks; got {_check.shown(blocks)}. Look at the file.")
+    types = ["full_attention" if word("block_types", block) == "attention" else "recurrent" for block in blocks]
+    return tuple(types[i % len(types)] for i in range(count))
+
+
+def hybrid_blocks(fields: Fields, count: int) -> tuple[str, ...]:
+    """Zamba 2: layers_block_type, in its own words; the class's own list has 54."""
+    listed = fields.get("layers_block_type", listed=False)
+    if listed is None:
+        hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
+        return tuple("hybrid" if i in hybrid else "linear_attention" for i in range(count))
+    if not isinstance(listed.value, tuple) or len(listed.value) != count:
+        raise ValueError(f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}.")
+    return tuple("hybrid" if block == "hybrid" else "linear_attention" for block in listed.value)
+
+
+def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:
+    """Whether each layer rotates: no_rope_layers, in spite of its name 1 for a layer that does rotate.
+
+    Where a file has no list: all layers but every no_rope_layer_interval-th.
+    """
+    flags = fields.get("no_rope_layers")
+    fields.mark_used("no_rope_layer_interval")
+    if flags is None or flags.value == ():
+        n = fields.integer("no_rope_layer_interval") if fields.get("no_rope_layer_interval") else 4
+        return tuple((i + 1) % n != 0 for i in range(count))
+    if not isinstance(flags.value, tuple) or len(flags.value) != count or not set(flags.value) <= {0, 1}:
+        raise ValueError(
+            f"{flags.key} must hold 1, for a layer that rotates, or 0 for each of {count} layers; "
+            f"got {_check.shown(flags.value)}. Look at the file."
+        )
+    return tuple(bool(flag) for flag in flags.value)
+
+
+def chunked_where_rotating(fields: Fields, count: int) -> tuple[str, ...]:
+    """Llama 4: layers that rotate attend in chunks, the others to everything."""
+    return tuple("chunked_attention" if rotates else "full_attention" for rotates in rope_flags(fields, count))
+
+
+def sliding_where_not_rotating(fields: Fields, count: int) -> tuple[str, ...]:
+    """SmolLM3: layers without rotation slide where use_sliding_window says so."""
+    slides = fields.flag("use_sliding_window") and fields.get("sliding_window", listed=False) is not None
+    flags = rope_flags(fields, count)
+    return tuple("full_attention" if rotates or not slides else "sliding_attention" for rotates in flags)
+
+
+def layer_types(fields: Fields, count: int, rule: LayerTypeRule) -> tuple[str, ...]:
+    """The type of every layer, from the file, else by the rule of its class."""
+    listed = fields.get("layer_types", listed=False)
+    if listed is None:
+        return rule(fields, count)
+    if not isinstance(listed.value, tuple) or len(listed.value) != count:
+        raise ValueError(
+            f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}. "
+            "Look at the file."
+        )
+    return tuple(word(listed.key, layer_type) for layer_type in listed.value)
+
+
+def word(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{key} must hold words; got {_check.shown(value)}. Look at the file.")
+    return value

@@ -1,0 +1,65 @@
+"""One row of the table of model types: what their classes do with positions and no config says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc.models.config.fields import Fields
+from posenc.models.config.head_rules import HeadDim, RotatedSlice, stated_head_dim
+from posenc.models.config.layer_type_rules import LayerCount, LayerTypeRule, num_hidden_layers, uniform
+from posenc.models.config.pair_axes import AxisLayout, Sections
+from posenc.models.config.rotation_rules import ByLayerType, RotationRule
+from posenc.models.model_positions import LayerGroup
+
+Groups = tuple[LayerGroup, ...]
+#: What reads a part of a config.
+Reader = Callable[[Fields], Groups]
+
+ALL_FULL = uniform("full_attention")
+ALL_ROTATE = ByLayerType()
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """Model types that treat positions alike.
+
+    names: as configs state them under model_type.   part: of the model.   tables: what is added before the first layer.
+    reader: what reads the layers that do not rotate; it returns None where the layers of this file do after all.
+    harmless_keys: keys on positions that these types ignore.   unsupported: why no record says what they do.
+
+    Of layers that rotate queries and keys:
+
+    layer_count, layer_types: how many layers there are, and of which type each is where the file does not list them.
+    rotations: which of them rotate, and by which values.   rope_keys: keys inside rope_parameters that the class reads besides.
+    pairing: which channels rotate together; "rope_interleave" where the key of that name says it.
+    head_dim: the channels of a head.   partial: whether partial_rotary_factor counts at rope_type "default".
+    last: whether the last channels of a head rotate, not the first.   rotated_slice: what says which channels rotate, where
+    neither head_dim nor partial_rotary_factor does.   axes: how pairs are shared among several axes.
+    sections: the pairs of each axis where a file states no mrope_section.   backward: whether all angles are negative.
+    scales_logits: whether logits are multiplied by m(mscale_all_dim)².   notes: traps of these classes.
+    unrotated: what layers that do not rotate do in its place.
+    """
+
+    names: tuple[str, ...]
+    part: str = "text"
+    tables: tuple[Reader, ...] = ()
+    reader: Callable[[Fields], Groups | None] | None = None
+    harmless_keys: tuple[str, ...] = ()
+    unsupported: str = ""
+    layer_count: LayerCount = num_hidden_layers
+    layer_types: LayerTypeRule = ALL_FULL
+    rotations: RotationRule = ALL_ROTATE
+    rope_keys: tuple[str, ...] = ()
+    pairing: Literal["adjacent", "halves", "rope_interleave"] = "halves"
+    head_dim: HeadDim = stated_head_dim
+    partial: bool = False
+    last: bool = False
+    rotated_slice: RotatedSlice | None = None
+    axes: AxisLayout | None = None
+    sections: Sections = ()
+    backward: bool = False
+    scales_logits: bool = False
+    notes: tuple[str, ...] = ()
+    unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None

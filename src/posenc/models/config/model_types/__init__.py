@@ -1,0 +1,20 @@
+"""Every model type that is read: a row for those that treat positions alike. A new model type is one row.
+
+Read in the modeling files of transformers 5.23.0, and proved by tests/parity/test_models_*.py against the live classes.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from posenc.models.config.model_type import ModelType
+from posenc.models.config.model_types.audio import AUDIO
+from posenc.models.config.model_types.biases import BIASES
+from posenc.models.config.model_types.latent_attention import LATENT_ATTENTION
+from posenc.models.config.model_types.learned_tables import LEARNED_TABLES
+from posenc.models.config.model_types.media_text import MEDIA_TEXT
+from posenc.models.config.model_types.text import TEXT
+from posenc.models.config.model_types.vision import VISION
+
+ROWS = (*TEXT, *LATENT_ATTENTION, *MEDIA_TEXT, *VISION, *AUDIO, *LEARNED_TABLES, *BIASES)
+#: The row of every model type.
+MODEL_TYPES: Mapping[str, ModelType] = MappingProxyType({name: row for row in ROWS for name in row.names})

@@ -1,0 +1,60 @@
+"""Audio models that rotate queries and keys."""
+
+from posenc.models.config.head_rules import hidden_over_heads
+from posenc.models.config.model_type import ModelType
+from posenc.models.config.rotation_rules import where_rotary
+from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
+
+#: Keys of conformers that only size their tables.
+CONFORMER_SIZES = (
+    "max_source_positions", "num_conv_pos_embeddings", "num_conv_pos_embedding_groups", "left_max_position_embeddings",
+    "right_max_position_embeddings",
+)  # fmt: skip
+CONFORMER_ROTATIONS = where_rotary("position_embeddings_type", "rotary_embedding_base", "relative")
+
+CODECS = (
+    "lasr_encoder", "mimi", "neucodec", "pocket_tts_audio_tokenizer", "qwen2_5_omni_dit",
+    "voxtral_realtime_encoder", "xcodec2",
+)  # fmt: skip
+PARTLY_ROTATING_AUDIO = (
+    "dots3_note_audio_encoder", "glmasr_encoder", "nemotron3_5_transcribe_asr_audio",
+    "nemotron3_diarization_audio",
+)  # fmt: skip
+
+AUDIO = (
+    ModelType(
+        CODECS,
+        part="audio",
+    ),
+    ModelType(
+        PARTLY_ROTATING_AUDIO,
+        part="audio",
+        partial=True,
+    ),
+    ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),
+    # Encoders and decoders of speech.
+    ModelType(("moonshine",), part="encoder", pairing="adjacent", partial=True),
+    ModelType(("moonshine_streaming",), part="decoder", pairing="adjacent", partial=True),
+    ModelType(("dia_encoder",), part="encoder"),
+    ModelType(("dia_decoder",), part="decoder"),
+    ModelType(("csm_depth_decoder_model",), part="depth decoder"),
+    # Conformers that rotate, or score the distance, as their file says.
+    ModelType(
+        ("wav2vec2-bert",),
+        part="audio",
+        harmless_keys=CONFORMER_SIZES,
+        rotations=CONFORMER_ROTATIONS,
+        head_dim=hidden_over_heads,
+        unrotated=conformer_scores(),
+        notes=(ROTATED_INPUT,),
+    ),
+    ModelType(
+        ("wav2vec2-conformer",),
+        part="audio",
+        harmless_keys=CONFORMER_SIZES,
+        rotations=CONFORMER_ROTATIONS,
+        head_dim=hidden_over_heads,
+        unrotated=conformer_scores(CONVOLUTION),
+        notes=(ROTATED_INPUT, CONVOLUTION),
+    ),
+)

@@ -1,0 +1,60 @@
+"""Text models whose positions of text, pictures and video have several coordinates: time, height and width."""
+
+from posenc.models.config.head_rules import hidden_over_heads
+from posenc.models.config.layer_type_rules import EveryNth, sliding_from_layer
+from posenc.models.config.model_type import ModelType
+from posenc.models.config.pair_axes import ALTERNATING, CHANNEL_RUNS, EVEN_AND_ODD, EVERY_THIRD, SECTION_RUNS
+from posenc.models.config.rotation_rules import labelled
+
+LINEAR_BUT_EVERY_4TH = EveryNth(4, key="full_attention_interval", other="linear_attention")
+
+QWEN3_KIN = (
+    "cosmos3_edge_text", "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text",
+    "qwen3_vl_text",
+)  # fmt: skip
+
+MEDIA_TEXT = (
+    # Runs of pairs, time, height, width.
+    ModelType(("paddleocr_vl_text", "qwen2_5_omni_talker"), axes=SECTION_RUNS, sections=(16, 24, 24)),
+    ModelType(
+        ("qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"),
+        axes=SECTION_RUNS,
+        sections=(16, 24, 24),
+        layer_types=sliding_from_layer,
+    ),
+    ModelType(("glm4v_moe_text", "glm_image_text"), partial=True, axes=SECTION_RUNS, sections=(8, 12, 12)),
+    ModelType(
+        ("glm4v_text", "glm_ocr_text"), pairing="adjacent", partial=True, axes=SECTION_RUNS, sections=(8, 12, 12)
+    ),
+    ModelType(("hunyuan_vl_text",), axes=CHANNEL_RUNS, rope_keys=("alpha", "xdrope_section")),
+    # Height and width on every third pair, or in turn.
+    ModelType(
+        QWEN3_KIN,
+        axes=EVERY_THIRD,
+        sections=(24, 20, 20),
+    ),
+    ModelType(
+        ("qwen3_5_moe_text", "qwen3_5_text"),
+        partial=True,
+        axes=EVERY_THIRD,
+        sections=(11, 11, 10),
+        layer_types=LINEAR_BUT_EVERY_4TH,
+    ),
+    ModelType(
+        ("qwen4_exp_text",),
+        partial=True,
+        axes=EVERY_THIRD,
+        sections=(11, 11, 10),
+        layer_types=EveryNth(4, key="full_attention_interval", nth="indexed_attention", other="linear_attention"),
+    ),
+    ModelType(
+        ("cohere_compass_text",),
+        axes=EVERY_THIRD,
+        sections=(24, 20, 20),
+        rotations=labelled,
+        head_dim=hidden_over_heads,
+    ),
+    ModelType(("ernie4_5_vl_moe_text",), pairing="adjacent", axes=ALTERNATING, sections=(22, 22, 20)),
+    # Rows and columns.
+    ModelType(("neomme",), partial=True, axes=EVEN_AND_ODD, layer_types=EveryNth(6, last=True)),
+)

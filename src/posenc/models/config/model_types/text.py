@@ -1,0 +1,235 @@
+"""Text models that rotate queries and keys along one axis, but for those with multi-head latent attention."""
+
+from posenc.models.config.bias_readers import falcon_alibi
+from posenc.models.config.head_rules import (
+    global_head_dim,
+    hidden_over_heads,
+    projected,
+    rotary_dim,
+    twice_hidden_over_heads,
+)
+from posenc.models.config.layer_type_rules import (
+    EveryNth,
+    chunked_where_rotating,
+    cycles_of_stacks,
+    full_sliding_conv,
+    hybrid_blocks,
+    listed_full,
+    repeated_blocks,
+    sliding_from_layer,
+    sliding_where_not_rotating,
+    uniform,
+    where_windowed,
+)
+from posenc.models.config.model_type import ModelType
+from posenc.models.config.rope_parameters import OlderBase
+from posenc.models.config.rotation_rules import (
+    ByLayerType,
+    compressed,
+    constant_base,
+    first_of_each_type,
+    flagged,
+    flagged_by_theta,
+    phimoe,
+    scaled_layers,
+    sliding_and_first_dense,
+    theta_by_layer,
+    unless_null,
+    where_chosen,
+    where_flagged,
+    where_rotary,
+    where_rotary_embedding,
+)
+from posenc.models.config.speech_readers import table_unless_rotary
+from posenc.models.config.temperatures import nope_temperature
+
+SLIDING = ByLayerType(only=("sliding_attention",))
+GEMMA_BASES = {
+    "full_attention": OlderBase("rope_theta", scaled=True),
+    "sliding_attention": OlderBase("rope_local_base_freq"),
+}
+MODERNBERT_BASES = {
+    "full_attention": OlderBase("global_rope_theta", scaled=True),
+    "sliding_attention": OlderBase("local_rope_theta", scaled=True),
+}
+OLMO3_BASES = {"full_attention": OlderBase("rope_theta", scaled=True), "sliding_attention": OlderBase(None)}
+NEOX_KEYS = {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}
+NO_ROPE_LAYERS = "no_rope_layers holds 1 for a layer that does rotate"
+
+LLAMA_KIN = (
+    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "dbrx", "diffllama", "doge", "dots1",
+    "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
+    "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "gte",
+    "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "jais2", "jetmoe", "jina_embeddings_v3",
+    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "mllama_text_model", "moshi",
+    "nomic_bert", "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
+    "voxtral_realtime_text",
+)  # fmt: skip
+PARTLY_ROTATING = (
+    "bamba", "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi", "phi3",
+    "phi4_multimodal", "solar_open", "stablelm",
+)  # fmt: skip
+ADJACENT = (
+    "blt_global_transformer", "blt_local_decoder", "blt_local_encoder", "blt_patcher", "cohere", "ernie4_5",
+    "ernie4_5_moe", "helium",
+)  # fmt: skip
+
+TEXT = (
+    # Llama's kin: every layer rotates the whole head, in halves.
+    ModelType(LLAMA_KIN),
+    ModelType(("hrm_text",), layer_count=cycles_of_stacks),
+    ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
+    ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
+    ModelType(("phimoe",), rotations=phimoe, rope_keys=("short_mscale", "long_mscale")),
+    ModelType(("nanochat",), backward=True),
+    # A part of every head, by partial_rotary_factor.
+    ModelType(
+        PARTLY_ROTATING,
+        partial=True,
+    ),
+    ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=ByLayerType(keys=NEOX_KEYS)),
+    # Adjacent channels.
+    ModelType(
+        ADJACENT,
+        pairing="adjacent",
+    ),
+    ModelType(("openai_privacy_filter",), pairing="adjacent", layer_types=uniform("sliding_attention")),
+    ModelType(("glm", "glm4"), pairing="adjacent", partial=True),
+    ModelType(("codegen", "gptj"), pairing="adjacent", rotations=constant_base, rotated_slice=rotary_dim),
+    # Heads as wide as hidden_size over heads, whatever head_dim says.
+    ModelType(("deepseek_ocr2_text",), head_dim=hidden_over_heads),
+    ModelType(("falcon",), head_dim=hidden_over_heads, reader=falcon_alibi),
+    ModelType(
+        ("unlimited_ocr_text",),
+        head_dim=hidden_over_heads,
+        layer_types=where_windowed(uniform("reference_sliding_attention")),
+    ),
+    # Layers with a window among full ones, all of which rotate.
+    ModelType(
+        ("deepseek_ocr2_encoder", "qwen2", "qwen2_moe", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
+        layer_types=sliding_from_layer,
+    ),
+    ModelType(("gemma2", "gpt_oss", "vaultgemma"), layer_types=EveryNth(2)),
+    ModelType(("t5_gemma_module",), part="module", layer_types=EveryNth(2)),
+    ModelType(("ultrabert",), layer_types=EveryNth(3)),
+    ModelType(("cwm",), layer_types=EveryNth(4, at=0)),
+    ModelType(("kolibri1",), layer_types=EveryNth(5)),
+    ModelType(("beam",), layer_types=EveryNth(6, last=True)),
+    ModelType(("mimo_v2_flash",), partial=True, layer_types=EveryNth(6, first=1)),
+    ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
+    ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
+    # A base for each type of layer, which older files state by keys of their own.
+    ModelType(
+        ("gemma3_text", "t5gemma2_text"),
+        layer_types=EveryNth(6, key="sliding_window_pattern"),
+        rotations=ByLayerType(older=GEMMA_BASES),
+    ),
+    ModelType(
+        ("t5gemma2_decoder",),
+        part="decoder",
+        layer_types=EveryNth(6, key="sliding_window_pattern"),
+        rotations=ByLayerType(older=GEMMA_BASES),
+    ),
+    ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=ByLayerType(older=GEMMA_BASES)),
+    ModelType(
+        ("modernbert", "modernbert-decoder"),
+        layer_types=EveryNth(3, key="global_attn_every_n_layers", at=0),
+        rotations=ByLayerType(older=MODERNBERT_BASES),
+    ),
+    ModelType(
+        ("olmo3",),
+        layer_types=EveryNth(4),
+        rotations=ByLayerType(older=OLMO3_BASES),
+        notes=("the class takes rope_theta of an older file for its full layers alone",),
+    ),
+    # Full layers with heads of a width of their own.
+    ModelType(("gemma4_text", "gemma4_unified_text"), layer_types=EveryNth(6, last=True), head_dim=global_head_dim),
+    ModelType(("diffusion_gemma_text",), layer_types=EveryNth(6, last=True), head_dim=global_head_dim, partial=True),
+    ModelType(
+        ("embedding_gemma2_text",),
+        layer_types=EveryNth(6, key="sliding_window_pattern", last=True),
+        head_dim=global_head_dim,
+    ),
+    # Only layers with a window rotate.
+    ModelType(("afmoe",), layer_types=EveryNth(4, key="global_attn_every_n_layers"), rotations=SLIDING),
+    ModelType(
+        ("cohere2",),
+        pairing="adjacent",
+        layer_types=EveryNth(4, key="sliding_window_pattern"),
+        rotations=SLIDING,
+        head_dim=hidden_over_heads,
+    ),
+    ModelType(
+        ("cohere2_moe",),
+        pairing="adjacent",
+        layer_types=EveryNth(4, key="sliding_window_pattern"),
+        rotations=sliding_and_first_dense,
+    ),
+    ModelType(
+        ("exaone4", "exaone_moe"),
+        layer_types=where_windowed(EveryNth(4, key="sliding_window_pattern")),
+        rotations=SLIDING,
+    ),
+    ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=SLIDING),
+    # A list says which layers rotate, or by which base.
+    ModelType(
+        ("llama4_text",),
+        pairing="adjacent",
+        layer_types=chunked_where_rotating,
+        rotations=flagged,
+        unrotated=nope_temperature,
+        notes=(NO_ROPE_LAYERS,),
+    ),
+    ModelType(("smollm3",), layer_types=sliding_where_not_rotating, rotations=flagged, notes=(NO_ROPE_LAYERS,)),
+    ModelType(("granite_swa", "granitemoe_swa"), layer_types=EveryNth(4, at=0), rotations=theta_by_layer),
+    ModelType(
+        ("muse_glimmer_text", "muse_spark_text"),
+        layer_types=EveryNth(4, from_end=True),
+        rotations=flagged_by_theta,
+    ),
+    ModelType(("molmo2_text",), rotations=scaled_layers),
+    ModelType(("step3p5",), partial=True, rotations=first_of_each_type),
+    # Attention among layers of other kinds.
+    ModelType(("granitemoehybrid",), layer_types=uniform("linear_attention"), rotations=where_chosen),
+    ModelType(("lfm2",), layer_types=listed_full),
+    ModelType(("lfm3",), layer_types=full_sliding_conv),
+    ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
+    ModelType(("olmo_hybrid",), layer_types=EveryNth(4, other="linear_attention"), rotations=unless_null),
+    ModelType(
+        ("qwen3_next",),
+        partial=True,
+        layer_types=EveryNth(4, key="full_attention_interval", other="linear_attention"),
+    ),
+    ModelType(("recurrent_gemma",), partial=True, layer_types=repeated_blocks, head_dim=hidden_over_heads),
+    ModelType(("zamba2",), layer_types=hybrid_blocks, rotations=where_flagged, head_dim=twice_hidden_over_heads),
+    ModelType(("zaya",), partial=True, layer_types=uniform("hybrid")),
+    # Layers on compressed keys among those with a window.
+    ModelType(
+        ("deepseek_v4",),
+        pairing="adjacent",
+        partial=True,
+        last=True,
+        layer_types=EveryNth(2, nth="heavily_compressed_attention", other="compressed_sparse_attention", at=0, first=3),
+        rotations=compressed,
+    ),
+    # Encoders of proteins and of speech tokens, whose file says whether they rotate.
+    ModelType(
+        ("esm",),
+        tables=(table_unless_rotary,),
+        rotations=where_rotary("position_embedding_type", "rope_theta", "absolute"),
+        head_dim=hidden_over_heads,
+    ),
+    ModelType(
+        ("SaProtConfig",),
+        part="protein",
+        tables=(table_unless_rotary,),
+        rotations=where_rotary("position_embedding_type", "rope_theta", "absolute"),
+        head_dim=hidden_over_heads,
+    ),
+    ModelType(
+        ("clvp_encoder",),
+        rotations=where_rotary_embedding,
+        rotated_slice=projected,
+        notes=("values are rotated as queries and keys are, and the output is not rotated back",),
+    ),
+)

@@ -1,0 +1,151 @@
+"""Models that rotate queries and keys: a group for each type of layer and rotation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from posenc.compose import Backward, Partial
+from posenc.doors import Rotates
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.xd_rope import XDRoPE
+from posenc.frequencies import YaRN
+from posenc.models.config.fields import Fields, refuse_unknown_keys
+from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim
+from posenc.models.config.layer_type_rules import layer_types
+from posenc.models.config.model_type import Groups, ModelType
+from posenc.models.config.pair_axes import PairAxes, pair_axes
+from posenc.models.config.rope_parameters import RopeParameters
+from posenc.models.config.rope_scaling import scaling_of
+from posenc.models.config.rope_types import ROPE_TYPES
+from posenc.models.config.temperatures import rope_temperature
+from posenc.models.model_positions import LayerGroup, Value
+
+#: Keys inside rope_parameters of models with several axes.
+AXES_KEYS = ("mrope_section", "mrope_interleaved")
+
+
+def rotary_groups(fields: Fields, row: ModelType) -> Groups:
+    """A group for each type of layer and rotation, in the order of the layers."""
+    types = layer_types(fields, row.layer_count(fields), row.layer_types)
+    layers: dict[tuple[str, RopeParameters | None], list[int]] = {}
+    for layer, use in enumerate(zip(types, row.rotations(fields, types), strict=True)):
+        layers.setdefault(use, []).append(layer)
+    return tuple(
+        _non_rotary_group(fields, row, layer_type, tuple(own))
+        if rope is None
+        else _rotary_group(fields, row, layer_type, tuple(own), rope)
+        for (layer_type, rope), own in layers.items()
+    )
+
+
+def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...]) -> LayerGroup:
+    group = LayerGroup(row.part, layer_type, layers, ())
+    return row.unrotated(fields, group) if row.unrotated else group
+
+
+def _rotary_group(
+    fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters
+) -> LayerGroup:
+    keys, waive = frozenset((*row.rope_keys, *(AXES_KEYS if row.axes else ()))), fields.options.waive
+    rope = rope.without(waive)
+    refuse_unknown_keys(rope.unknown_keys(keys), waive)
+    longest = fields.get("max_position_embeddings")
+    head = _head(fields, row, rope, layer_type, layers[0])
+    pairing = _pairing(fields, row)
+    axes, sections = _axes(row, rope, head.width)
+    record = _record(fields, rope, head, pairing, axes, longest)
+    return LayerGroup(
+        part=row.part,
+        attention=layer_type,
+        layers=layers,
+        encodings=(Backward(record) if row.backward else record,),
+        logit_factor=_logit_factor(rope) if row.scales_logits else 1.0,
+        query_temperature=rope_temperature(rope, head.dim),
+        values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
+        notes=(*rope.unread_notes(keys), *row.notes),
+    )
+
+
+def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """The channels of a head, and which of them rotate."""
+    if row.rotated_slice:
+        return row.rotated_slice(fields, rope, layer_type, layer)
+    dim, rope_type = head_dim(fields, row.head_dim, layer_type, layer), rope.rope_type
+    if row.axes and row.axes.rotated:
+        return Head(dim, row.axes.rotated(dim))
+    # Two types choose pairs, or a base, in place of channels. The others heed a part of the head in every class.
+    chooses = rope_type == "proportional" or (rope_type == "dynamic" and rope.get("alpha"))
+    if chooses or (rope_type == "default" and not row.partial):
+        return Head(dim, dim)
+    width = int(dim * rope.real("partial_rotary_factor", 1.0))
+    if width % 2 or not 0 < width <= dim:
+        raise ValueError(
+            f"partial_rotary_factor must leave an even number of channels of a head of {dim}; got {width}. "
+            "Look at head_dim, or at hidden_size and num_attention_heads."
+        )
+    return Head(dim, width, dim - width if row.last else 0)
+
+
+def _pairing(fields: Fields, row: ModelType) -> Literal["adjacent", "halves"]:
+    """Which channels rotate together; files of some classes say it, since checkpoints come in both layouts."""
+    if row.pairing == "rope_interleave":
+        return "adjacent" if fields.flag("rope_interleave") else "halves"
+    return row.pairing
+
+
+def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | None, tuple[Value, ...]]:
+    """How pairs are shared among axes, and where their sections come from; None for one axis."""
+    if row.axes is None:
+        return None, ()
+    if not row.axes.stated:
+        return pair_axes(row.axes, width, None), ()
+    stated, older = rope.get("mrope_section"), rope.get("xdrope_section")
+    if stated and older and stated.value != older.value:
+        raise ValueError(
+            f"mrope_section must be what xdrope_section says, its older name; got {stated.value!r} and {older.value!r}. "
+            "Keep one."
+        )
+    default = Value("mrope_section", row.sections or None, "class default", "rope_parameters.mrope_section")
+    sections = stated or older or default
+    return pair_axes(row.axes, width, sections.value), (sections,)
+
+
+def _record(
+    fields: Fields,
+    rope: RopeParameters,
+    head: Head,
+    pairing: Literal["adjacent", "halves"],
+    axes: PairAxes | None,
+    longest: Value | None,
+) -> Rotates:
+    """The record of a rotation, inside its head."""
+    if rope.get("rope_theta") is None:
+        raise ValueError(
+            "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
+        )
+    base, numerics = rope.real("rope_theta"), fields.options.numerics
+    scaling = scaling_of(rope, longest, fields.options.length)
+    record: Rotates
+    if axes is None:
+        record = RoPE(head.width, base, pairing, numerics, scaling)
+    elif axes.sections:
+        record = XDRoPE(axes.sections, base, numerics, scaling)
+    else:
+        record = AxialRoPE(axes.axis, axes.rung, axes.ladder, base, pairing, axes.blocks, numerics, scaling)
+    return record if head.width == head.dim else Partial(record, head.dim, head.start)
+
+
+def _values(rope: RopeParameters) -> tuple[Value, ...]:
+    """The values that count for this type of rotation."""
+    reads = ROPE_TYPES[rope.rope_type].reads | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
+    reads |= {"alpha"} if rope.rope_type == "dynamic" else set()
+    return tuple(value for value in rope.values if value.name in reads and value.value is not None)
+
+
+def _logit_factor(rope: RopeParameters) -> float:
+    """DeepSeek: logits of a stretched context are multiplied by m(mscale_all_dim)²."""
+    if rope.rope_type == "default" or not rope.get("mscale_all_dim") or not rope.get("factor"):
+        return 1.0
+    both: Any = {"mscale": 1.0, "mscale_all_dim": rope.real("mscale_all_dim")}
+    return YaRN(rope.real("factor"), 2**30, **both).softmax_factor

@@ -1,0 +1,97 @@
+"""Models of speech and of proteins that rotate, score the distance or add a table as their file says; and WavLM's gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.scores.gated_bias import GatedBias
+from posenc.encodings.scores.transformer_xl import TransformerXL
+from posenc.models.config.added_tables import MOST_ROWS
+from posenc.models.config.fields import Fields
+from posenc.models.config.head_rules import HEAD_KEYS
+from posenc.models.config.layer_type_rules import count_of, num_hidden_layers
+from posenc.models.config.model_type import Groups
+from posenc.models.model_positions import LayerGroup
+
+ROTATED_INPUT = "the layer rotates its input, before queries and keys are made of it"
+CONVOLUTION = "a convolution over neighbouring positions is added before the first layer, which no record holds"
+FIRST_LAYER = "the first layer holds the table of all"
+SIDE_BY_SIDE = "linear_pos reads sine and cosine of a frequency side by side, where W_R has all sines first"
+
+
+def conformer_scores(*notes: str) -> Callable[[Fields, LayerGroup], LayerGroup]:
+    """Conformers whose layers do not rotate score the distance, unless position_embeddings_type is null."""
+
+    def layers(fields: Fields, group: LayerGroup) -> LayerGroup:
+        chosen = fields.get("position_embeddings_type")
+        if chosen is None:
+            return replace(group, notes=notes)
+        record = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
+        values = (chosen, *fields.values_of(*HEAD_KEYS))
+        return replace(group, encodings=(record,), values=values, notes=(SIDE_BY_SIDE, *notes))
+
+    return layers
+
+
+def _transformer_xl(width: int, heads: int) -> TransformerXL:
+    return TransformerXL(width // heads, heads, width)
+
+
+def seamless(fields: Fields) -> Groups:
+    """SeamlessM4T: sines before the text layers, and a speech encoder that rotates or scores the distance.
+
+    The encoder of units has no positions of its own.
+    """
+    width = fields.integer("hidden_size")
+    paddings = {"encoder": "pad_token_id", "decoder": "pad_token_id", "unit decoder": "t2u_pad_token_id"}
+    sines = [_sines(fields, part, width, key) for part, key in paddings.items()]
+    # Sizes of tables, and of a convolution that the class does not use.
+    fields.mark_used("max_position_embeddings", "t2u_max_position_embeddings", "max_source_positions")
+    fields.mark_used("num_conv_pos_embeddings", "num_conv_pos_embedding_groups")
+    heads = fields.integer("speech_encoder_attention_heads")
+    layers = tuple(range(count_of("speech_encoder_layers")(fields)))
+    kind, base = fields.get("position_embeddings_type"), fields.require("rotary_embedding_base")
+    values = tuple(value for value in fields.values if value.name not in paddings.values())
+    speech = LayerGroup("speech encoder", "full_attention", layers, ())
+    if kind is None:
+        return (*sines, speech)
+    if kind.value == "rotary":
+        rope = RoPE(width // heads, float(base.value), "halves", fields.options.numerics)  # type: ignore[arg-type]
+        return (*sines, replace(speech, encodings=(rope,), values=values, notes=(ROTATED_INPUT,)))
+    if kind.value != "relative":
+        raise ValueError(f"{kind.key} must be 'relative', 'rotary' or null; got {kind.value!r:.80}. Look at the file.")
+    record = _transformer_xl(width, heads)
+    return (*sines, replace(speech, encodings=(record,), values=values, notes=(SIDE_BY_SIDE,)))
+
+
+def _sines(fields: Fields, part: str, width: int, padding: str) -> LayerGroup:
+    """As tensor2tensor has them, counted from behind the padding token."""
+    start, numerics = fields.integer(padding, 0) + 1, fields.options.numerics
+    record = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=start, numerics=numerics)
+    return LayerGroup(part, "embedding", (), (record,), values=fields.values_of("hidden_size", padding))
+
+
+def wavlm(fields: Fields) -> Groups:
+    """WavLM: T5's buckets, gated by what each query reads."""
+    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    bias = T5Bias(heads, fields.integer("num_buckets"), fields.integer("max_bucket_distance"), bidirectional=True)
+    fields.mark_used("num_conv_pos_embeddings", "num_conv_pos_embedding_groups")
+    layers, record = tuple(range(num_hidden_layers(fields))), GatedBias(bias, width // heads)
+    values = fields.values_of("num_attention_heads", "hidden_size", "num_buckets", "max_bucket_distance")
+    return (LayerGroup("audio", "self_attention", layers, (record,), values=values, notes=(FIRST_LAYER, CONVOLUTION)),)
+
+
+def table_unless_rotary(fields: Fields) -> Groups:
+    """ESM: a learned table where position_embedding_type is "absolute", read from behind the padding token's row on."""
+    kind = fields.get("position_embedding_type")
+    if kind is None or kind.value != "absolute":
+        return ()
+    before = len(fields.values)
+    rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
+    offset, record = fields.integer("pad_token_id", 0) + 1, Learned(fields.integer("hidden_size"), rows)
+    return (LayerGroup("text", "embedding", (), (record,), offset, values=(kind, *fields.values[before:])),)

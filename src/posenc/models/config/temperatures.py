@@ -1,0 +1,27 @@
+"""What queries are multiplied by, beside the rotation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.models.config.fields import Fields
+from posenc.models.config.head_rules import head_dim, stated_head_dim
+from posenc.models.config.rope_parameters import TRAINED, RopeParameters
+from posenc.models.model_positions import LayerGroup
+
+
+def rope_temperature(rope: RopeParameters, dim: int) -> StepTemperature | None:
+    """Ministral 3: in layers that rotate, where rope_parameters has llama_4_scaling_beta."""
+    if rope.get("llama_4_scaling_beta") is None:
+        return None
+    return StepTemperature(dim, rope.real("llama_4_scaling_beta"), int(rope.real(TRAINED)), start=0)
+
+
+def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
+    """Llama 4: in layers that do not rotate, where attn_temperature_tuning says so."""
+    if not fields.flag("attn_temperature_tuning"):
+        return group
+    dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
+    scale, floor = fields.real("attn_scale"), fields.integer("floor_scale", 1, 2**30)
+    return replace(group, query_temperature=StepTemperature(dim, scale, floor, start=1))

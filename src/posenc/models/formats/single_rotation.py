@@ -1,0 +1,80 @@
+"""The rotation of each group of layers as plain numbers, for formats that have keys for one or two and little else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc.compose import Partial
+from posenc.doors import Rotates
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import Scaling
+from posenc.models.model_positions import LayerGroup, ModelPositions, Value
+
+
+@dataclass(frozen=True)
+class SingleRotation:
+    """One group's rotation: `width` of `dim` channels rotate, from `start` on."""
+
+    group: LayerGroup
+    base: float
+    dim: int
+    width: int
+    start: int
+    pairing: Literal["adjacent", "halves"]
+    scaling: Scaling | None
+
+
+def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
+    """The one rotation of a group, None for layers without one; ValueError for what the format cannot say."""
+    more = group.offset or group.logit_factor != 1.0 or group.query_temperature is not None or len(group.encodings) > 1
+    record = group.encodings[0] if group.encodings else None
+    inner = record.encoding if isinstance(record, Partial) else record
+    if more or not isinstance(inner, RoPE | None):
+        raise ValueError(
+            f"positions must be a plain rotation to be written as {form}; got {group.encodings!r:.100}"
+            f"{' and more' if more else ''}. It has no keys for that."
+        )
+    if inner is None:
+        return None
+    head, start = (record.dim, record.start) if isinstance(record, Partial) else (inner.dim, 0)
+    return SingleRotation(group, inner.base, head, inner.dim, start, inner.pairing, inner.scaling)
+
+
+def only_rotation(positions: ModelPositions, form: str, *, of_all_layers: bool = False) -> SingleRotation:
+    """The one rotation of a model. of_all_layers: whether layers without a rotation are refused as well."""
+    groups = [single_rotation(group, form) for group in positions.groups]
+    rotations = [rotation for rotation in groups if rotation is not None]
+    if len(rotations) != 1 or (of_all_layers and len(groups) != 1):
+        raise ValueError(
+            f"positions must have one rotation{' for all layers' * of_all_layers} to be written as {form}; "
+            f"got {len(rotations)} in {len(groups)} groups of layers. It has no keys for that."
+        )
+    return rotations[0]
+
+
+def every_nth(interval: int, layers: tuple[int, ...]) -> frozenset[int]:
+    """Every n-th layer, none if n is 0."""
+    return frozenset(layer for layer in layers if interval and (layer + 1) % interval == 0)
+
+
+def groups_by_rotation(
+    layers: tuple[int, ...], unrotated: frozenset[int], record: Rotates, values: tuple[Value, ...]
+) -> tuple[LayerGroup, ...]:
+    """The layers that rotate, and those that do not."""
+    rotated = tuple(layer for layer in layers if layer not in unrotated)
+    groups = (
+        LayerGroup("text", "full_attention", rotated, (record,), values=values),
+        LayerGroup("text", "no rotation", tuple(sorted(unrotated)), (), values=values),
+    )
+    return tuple(group for group in groups if group.layers)
+
+
+def layer_count(positions: ModelPositions) -> int:
+    """How many layers there are."""
+    return 1 + max(layer for group in positions.groups for layer in group.layers)
+
+
+def unrotated_layers(positions: ModelPositions, rotation: SingleRotation) -> tuple[int, ...]:
+    """The layers that do not rotate."""
+    return tuple(layer for layer in range(layer_count(positions)) if layer not in rotation.group.layers)
