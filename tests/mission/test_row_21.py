@@ -44,7 +44,7 @@ def test_right_answers(name):
 def test_what_is_printed_wrongly_is_graded_wrong_and_told(name):
     result = grade(question(name), PRINTED[name])
     assert result.right is False
-    assert question(name).note in result.said
+    assert question(name).note in result.lines
 
 
 def test_every_source_with_questions_and_every_question_with_an_answer():
@@ -61,8 +61,8 @@ def test_every_source_with_questions_and_every_question_with_an_answer():
 def test_the_practice_question_is_graded_for_each_convention(k, right, under):
     result = grade(question("chapter-position"), str(k))
     assert result.right is right
-    assert under in result.said[0]
-    told = " ".join(result.said)
+    assert under in result.lines[0]
+    told = " ".join(result.lines)
     assert "0.835354" in told
     assert "929,505" in told
     if k == 7:

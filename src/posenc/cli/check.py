@@ -8,23 +8,23 @@ from typing import Annotated, Any
 import tyro
 
 from posenc import parse
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb, of_report
 from posenc.diagnosis import CodeReport, check_code
 from posenc.diagnosis.code.user_file import load
 from posenc.doors import Encoding
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Verb):
     """Check your own encoding against every published convention, and name the mistake.
 
-    FILE.py:NAME is your own file: it is imported, so it runs. NAME is one of these (what an argument means is read off its name):
+    FILE.py is your own file: it is imported, so it runs. NAME is one of these; what an argument means, its name says:
       f(length, dim)           a table, or rotation matrices such as the article's get_rotary_matrix
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1
-      f(x), f(x, positions)    vectors in, vectors with their positions added or rotated out; f(q, k, positions) for both
-      a class                  made with its width, then called like f(x): a torch module, or any class with __call__ or forward
-      a posenc record          a class or object that derives from posenc.Encoding: all checks of posenc.testing are run on it
+      f(x), f(x, positions)    vectors in, vectors with their positions added, or rotated, out; f(q, k, positions) too
+      a class                  made with its width, then called like f(x): a torch module, or a class with __call__
+      a posenc record          a class or object that derives from posenc.Encoding: runs all checks of posenc.testing
 
     It exits with 0 when all is right, 1 when a mistake is found, 2 when it could not be checked.
 
@@ -58,35 +58,33 @@ class Check:
     """List the sources' questions."""
 
     question: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """The question that --answer answers; without --answer it is shown."""
+    """The question that --answer answers; without --answer, show it."""
 
     answer: Annotated[str | None, tyro.conf.arg(metavar="VALUE")] = None
     """A number, several numbers, or FILE.py:NAME where a function is asked for."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         if self.questions or self.question is not None:
             from posenc.cli import grade
 
-            return grade.run(self.question, self.answer, self.target, self.report, self.json)
+            return grade.run(self.question, self.answer, self.target, self.report)
         if self.answer is not None:
             raise ValueError(
-                "answer must come with a question; got --answer alone. Add --question NAME; `posenc check --questions` lists them."
+                "answer must come with a question; got --answer alone. Add --question NAME; "
+                "`posenc check --questions` lists them."
             )
         if self.target is None:
-            raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding, say.")
+            raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
         target = load(self.target)
         if isinstance(target, Encoding) or (isinstance(target, type) and issubclass(target, Encoding)):
             from posenc.cli import conform
 
-            return conform.run(target, self.dim, self.json)
+            return conform.run(target, self.dim)
         report = self.report(target)
-        show.result(report, as_json=self.json)
-        return 0 if report.right else 1
+        return of_report(report, report.right)
 
     def report(self, target: Any) -> CodeReport:
         """What the options say of code that was loaded."""
         against = None if self.against is None else parse.record(self.against)
-        return check_code(target, against=against, dim=self.dim, base=self.base, layout=self.layout)  # type: ignore[arg-type]
+        layout: Any = self.layout  # which check_code judges
+        return check_code(target, against=against, dim=self.dim, base=self.base, layout=layout)

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
-from posenc.cli import show
+from posenc.cli.answer import Answer
+from posenc.cli.show import Heading
 from posenc.doors import Encoding
 
 #: Values for the fields that a record may have without a default.
 FIELDS = {"heads": 4, "length": 64, "model_dim": 16, "head_dim": 16}
 
 
-def run(target: Any, dim: int, as_json: bool) -> int:
-    """Run every check that applies; 0 when all hold."""
+def run(target: Any, dim: int) -> Answer:
+    """Run every check that applies; exit code 0 when all hold."""
     from posenc.testing import check_encoding
 
-    report = check_encoding(made(target, dim))
-    if as_json:
-        print(show.as_json({"right": report.ok, "record": report.encoding, "checks": report.outcomes}))
-        return 0 if report.ok else 1
-    show.heading("right" if report.ok else "a check fails")
-    show.say(
-        f"{report.encoding}: {len(report.passed)} checks hold, {len(report.failed)} fail, {len(report.left_out)} left out"
-    )
-    for outcome in report.failed:
-        show.say("", f"failed   {outcome.name}: {outcome.sentence}", f"         {outcome.explains}")
-    for outcome in report.left_out:
-        show.say(f"left out {outcome.name}: {outcome.sentence}")
-    return 0 if report.ok else 1
+    report = check_encoding(own_record(target, dim))
+
+    def lines() -> Iterator[str]:
+        yield Heading("right" if report.ok else "a check fails")
+        counts = f"{len(report.passed)} checks hold, {len(report.failed)} fail, {len(report.left_out)} left out"
+        yield f"{report.encoding}: {counts}"
+        for one in report.failed:
+            yield from ("", f"failed   {one.name}: {one.sentence}", f"         {one.explains}")
+        yield from (f"left out {one.name}: {one.sentence}" for one in report.left_out)
+
+    facts = {"right": report.ok, "record": report.encoding, "checks": report.outcomes}
+    return Answer(lambda: facts, lines, 0 if report.ok else 1)
 
 
-def made(target: Any, dim: int) -> Encoding:
+def own_record(target: Any, dim: int) -> Encoding:
     """The record: as it is, or the class with plain values for what has no default."""
     if isinstance(target, Encoding):
         return target
@@ -42,7 +43,8 @@ def made(target: Any, dim: int) -> Encoding:
     unknown = [name for name in required if name not in values]
     if unknown:
         raise ValueError(
-            f"target must be a record, or a class whose fields have defaults; {target.__name__} asks for {unknown[0]!r}. Make a record in the file and name that."
+            "target must be a record, or a class whose fields have defaults; "
+            f"{target.__name__} asks for {unknown[0]!r}. Make a record in the file and name that."
         )
     try:
         record = target(**{name: values[name] for name in required})

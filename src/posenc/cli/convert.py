@@ -5,50 +5,50 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.show import columns
 
 if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress
-    from posenc.models.checkpoints.conversion_plan import ConversionPlan
+    from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
     from posenc.models.checkpoints.head_shape import HeadShape
 
 Word = Literal["adjacent", "halves"]
 
 
 @dataclass(frozen=True)
-class Convert:
-    """Convert a safetensors checkpoint, a file or a folder of shards, so that a model that pairs channels otherwise computes the same.
+class Convert(Verb):
+    """Convert a safetensors checkpoint, a file or a folder of shards, for code that pairs channels otherwise.
 
-    Rows of queries and keys move, with every bias, norm, scale and adapter that must move with them; numbers never change. A tensor
-    that may have to move and is not known is an error. What is written is proved by converting it back, gets its name when all
-    has succeeded, and comes with a receipt. Nothing is overwritten, and stopping it leaves nothing behind; killed outright (SIGKILL),
-    it leaves a folder .NAME.NUMBER.partial and nothing under the new name.
+    Rows of queries and keys move, with every bias, norm, scale and adapter that must move with them; numbers never
+    change. An unknown tensor that may have to move is an error. The result is proved by converting it back, gets its
+    name when all has succeeded, and comes with a receipt. Nothing is overwritten, and stopping leaves nothing behind;
+    killed outright (SIGKILL), it leaves a folder .NAME.NUMBER.partial and nothing under the new name.
 
-    "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2): transformers'
-    Llama, GPT-NeoX, GGUF's NEOX.
+    "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2):
+    transformers' Llama, GPT-NeoX, GGUF's NEOX.
 
     examples:
       posenc convert model/ --source halves --target adjacent --dry-run
       posenc convert model/ --source halves --target adjacent --output converted
-      posenc convert model.safetensors --source adjacent --target halves --heads 32 --kv-heads 8 --head-dim 128 --output new.safetensors
-      posenc convert neox.safetensors --source halves --target adjacent --heads 64 --kv-heads 64 --head-dim 96 --width 24 --fused grouped --dry-run
+      posenc convert model.safetensors --source adjacent --target halves --config config.json --output new.safetensors
     """
 
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE|FOLDER")]
     """A safetensors file, or a folder of shards with their index."""
 
     source: Word
-    """How pairs lie in it."""
+    """The pairing of its channels now."""
 
     target: Word
-    """How they shall lie."""
+    """The pairing to convert them to."""
 
     config: Path | None = None
     """The config.json that says how heads are cut; the one in the folder if left out. Not with --heads."""
@@ -66,16 +66,16 @@ class Convert:
     """The file or folder to make; its name must not be taken."""
 
     width: int | None = None
-    """Channels of a head that turn; all if left out."""
+    """Channels of a head that rotate; all if left out."""
 
     start: int = 0
-    """The first channel that turns."""
+    """The first channel that rotates."""
 
     latent: int | None = None
     """kv_lora_rank, for multi-head latent attention."""
 
     fused: Literal["grouped", "concatenated"] | None = None
-    """How one projection for queries, keys and values is laid out: a group of heads after another, or all queries first."""
+    """The layout of one projection for queries, keys and values: one group of heads after another, or queries first."""
 
     under: str | None = None
     """The beginning of the names to convert, where several stacks of layers have queries and keys."""
@@ -86,10 +86,7 @@ class Convert:
     dry_run: bool = False
     """Say what would be done, and do nothing."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         from posenc.models.checkpoints.conversion import convert_checkpoint, receipt_of
         from posenc.models.checkpoints.conversion_plan import plan_conversion
 
@@ -105,18 +102,12 @@ class Convert:
         )
         if self.output is None:
             receipt_of(plan)
-            self._tell_plan(plan)
-            return 0
+            return Answer(lambda: _facts(plan), lambda: _lines(plan))
         with _stopped_like_ctrl_c(), _bar() as progress:
             receipt = convert_checkpoint(plan, self.output, progress=progress)
-        if self.json:
-            print(show.as_json(receipt))
-            return 0
-        show.say(
-            f"wrote {self.output}: {len(plan.moves)} of {len(plan.steps)} tensors moved, {self.source} to {self.target}"
-        )
-        show.say("Converted back, every file has the hash it had before. The receipt lists every tensor.")
-        return 0
+        moved = f"{len(plan.moves)} of {len(plan.steps)} tensors moved, {self.source} to {self.target}"
+        proof = "Converted back, every file has the hash it had before. The receipt lists every tensor."
+        return Answer(lambda: receipt, lambda: [f"wrote {self.output}: {moved}", proof])
 
     def _heads(self) -> HeadShape | tuple[HeadShape | None, ...]:
         from posenc.models.checkpoints.head_shape import HeadShape
@@ -137,23 +128,19 @@ class Convert:
             )
         return HeadShape(*own, self.width, self.start, self.latent, grouped)  # type: ignore[arg-type]
 
-    def _tell_plan(self, plan: ConversionPlan) -> None:
-        if self.json:
-            facts: dict[str, Any] = {"source": plan.source, "target": plan.target, "files": plan.files}
-            for name, steps in (("moves", plan.moves), ("stays", plan.stays)):
-                facts[name] = [
-                    {"tensor": step.name, "file": step.file, "shape": step.shape, "why": step.reason} for step in steps
-                ]
-            print(show.as_json(facts))
-            return
-        rows = [
-            ("moves" if step.move else "stays", step.name, str(list(step.shape)), step.reason) for step in plan.steps
-        ]
-        show.table(("", "tensor", "shape", "why"), sorted(rows))
-        show.say(
-            "",
-            f"{len(plan.moves)} of {len(plan.steps)} tensors in {len(plan.files)} files would move. Nothing was written.",
-        )
+
+def _facts(plan: ConversionPlan) -> dict[str, Any]:
+    def tensors(steps: Sequence[Step]) -> list[dict[str, Any]]:
+        return [{"tensor": one.name, "file": one.file, "shape": one.shape, "why": one.reason} for one in steps]
+
+    facts = {"source": plan.source, "target": plan.target, "files": plan.files}
+    return {**facts, "moves": tensors(plan.moves), "stays": tensors(plan.stays)}
+
+
+def _lines(plan: ConversionPlan) -> list[str]:
+    rows = [("moves" if one.move else "stays", one.name, str(list(one.shape)), one.reason) for one in plan.steps]
+    count = f"{len(plan.moves)} of {len(plan.steps)} tensors in {len(plan.files)} files"
+    return [*columns(("", "tensor", "shape", "why"), sorted(rows)), "", f"{count} would move. Nothing was written."]
 
 
 @contextlib.contextmanager

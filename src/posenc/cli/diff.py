@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli import show
-from posenc.cli.implementation import implementation
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.arguments import implementation
 
 
 @dataclass(frozen=True)
-class Diff:
-    """Tell what differs between two records, or between two models layer by layer, and what it does at 1k, 8k and 128k.
+class Diff(Verb):
+    """Show what differs between two records, or two models layer by layer, and what that does at 1k, 8k and 128k.
 
-    Exit code 0 when both compute the same, however they are written; 1 when they do not; 2 when they cannot be compared.
+    Exit code 0 when both compute the same, however they are written; 1 when not; 2 when they cannot be compared.
 
     examples:
       posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)"
@@ -30,17 +30,14 @@ class Diff:
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
     """What it is compared with."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         from posenc.models import diff, fingerprint
 
         first, second = implementation("first", self.first), implementation("second", self.second)
-        found = diff(first, second)
-        if self.json:
-            prints = {"fingerprints": [fingerprint(first), fingerprint(second)]}
-            print(show.as_json({"same": found.same, **prints, "difference": found}))
-        else:
-            show.say(*found.lines())
-        return 0 if found.same else 1
+        difference = diff(first, second)
+        same = difference.same
+
+        def facts() -> dict[str, Any]:
+            return {"same": same, "fingerprints": [fingerprint(first), fingerprint(second)], "difference": difference}
+
+        return Answer(facts, difference.lines, 0 if same else 1)

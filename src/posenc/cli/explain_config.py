@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from posenc.cli import show
+from posenc.cli.answer import Answer
+from posenc.cli.arguments import model
+from posenc.cli.show import Heading, columns
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.frequencies import Scaling
 from posenc.inspect import spectrum
@@ -14,74 +16,52 @@ from posenc.turn import Pairing
 if TYPE_CHECKING:
     from posenc.models import LayerGroup, ModelPositions
 
-#: Files that are read for what they say of positions.
-ENDINGS = (".json", ".gguf")
-#: What the others are, so that the message can say it.
-WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".safetensors", ".npz")
+
+def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
+    """What `from_config` reads, or `from_gguf` of a .gguf file."""
+    found = model(path, length, waive)
+    return Answer(lambda: _facts(found), lambda: _lines(found))
 
 
-def is_config(text: str) -> bool:
-    """Whether the argument is a file or folder rather than a record or a sentence."""
-    return text.endswith(ENDINGS + WEIGHTS) or ("/" in text and " " not in text) or Path(text).is_dir()
-
-
-def explain_config(path: str, *, length: int | None, waive: tuple[str, ...], json: bool) -> None:
-    """Print what `from_config`, or `from_gguf` for a .gguf file, reads."""
-    found = _read(path, length, waive)
-    if json:
-        print(show.as_json(_facts(found)))
-        return
+def _lines(found: ModelPositions) -> Iterator[str]:
     from posenc.models import fingerprint
 
-    show.heading(f"{found.model_type}   (fingerprint {fingerprint(found)})")
-    rows = [(group.part, counted(group.layers), group.attention, "; ".join(told(group))) for group in found.groups]
-    show.table(("part", "layers", "attention", "positions"), rows)
-    show.heading("\nwhere the values come from")
-    for value in dict.fromkeys(value for group in found.groups for value in group.values):
-        show.say(f"  {value}")
+    yield Heading(f"{found.model_type}   (fingerprint {fingerprint(found)})")
+    rows = [(group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in found.groups]
+    yield from columns(("part", "layers", "attention", "positions"), rows)
+    yield Heading("\nwhere the values come from")
+    yield from (f"  {value}" for value in dict.fromkeys(value for group in found.groups for value in group.values))
     notes = dict.fromkeys([*found.notes, *(note for group in found.groups for note in group.notes)])
     if notes:
-        show.heading("\nnotes")
-        show.say(*(f"  {note}" for note in notes))
+        yield Heading("\nnotes")
+        yield from (f"  {note}" for note in notes)
 
 
-def _read(path: str, length: int | None, waive: tuple[str, ...]) -> ModelPositions:
-    from posenc.models import from_config, from_gguf
-
-    if path.endswith(WEIGHTS):
-        raise ValueError(f"config must be a config.json, its folder or a .gguf file; got {path!r}. Name the config.")
-    if path.endswith(".gguf"):
-        if length is not None or waive:
-            raise ValueError("length and waive must be left out for a .gguf file; got one. They are for configs.")
-        return from_gguf(path)
-    return from_config(path, length=length, waive=waive)
-
-
-def counted(layers: tuple[int, ...]) -> str:
+def _runs(layers: tuple[int, ...]) -> str:
     """Layers as runs, without the word."""
-    from posenc.models.model_positions import counted as runs
+    from posenc.models.model_positions import counted
 
-    return runs(layers).removeprefix("layers ").removeprefix("layer ")
+    return counted(layers).removeprefix("layers ").removeprefix("layer ")
 
 
-def told(group: LayerGroup) -> list[str]:
+def in_words(group: LayerGroup) -> list[str]:
     """What happens to positions in these layers, a sentence each."""
-    said = [_of_record(record, group) for record in group.encodings] or ["no positional encoding"]
+    words = [_of_record(record, group) for record in group.encodings] or ["no positional encoding"]
     if group.offset:
-        said.append(f"the first token reads row {group.offset} of the table")
+        words.append(f"the first token reads row {group.offset} of the table")
     if group.logit_factor != 1.0:
-        said.append(f"logits are multiplied by {group.logit_factor:.6g} besides 1/√d")
+        words.append(f"logits are multiplied by {group.logit_factor:.6g} besides 1/√d")
     if group.bias_factor != 1.0:
-        said.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
+        words.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
     if group.query_temperature is not None:
-        said.append(f"queries are multiplied by {group.query_temperature!r}")
-    return said
+        words.append(f"queries are multiplied by {group.query_temperature!r}")
+    return words
 
 
 def _of_record(record: Encoding, group: LayerGroup) -> str:
     name = type(record).__name__
     if isinstance(record, Biases):
-        return f"{name}: a bias for each of {record.heads} heads, {_fields(record)}"
+        return f"{name}: a bias for each of {record.heads} heads, {repr(record).partition('(')[2].removesuffix(')')}"
     if isinstance(record, Adds):
         length = getattr(record, "length", None)
         rows = "" if length is None else f", {length} rows"
@@ -96,55 +76,37 @@ def _rotation(record: Rotates, channels: Pairing) -> str:
     inner = record
     while isinstance(within := getattr(inner, "encoding", None), Rotates):
         inner = within
-    whole = channels.width == channels.dim
-    which = (
-        f"all {channels.dim} channels"
-        if whole
-        else f"{channels.width} of {channels.dim} channels from {channels.start}"
-    )
+    which = f"{channels.width} of {channels.dim} channels from {channels.start}"
+    which = f"all {channels.dim} channels" if channels.width == channels.dim else which
     pairs = "(2i, 2i+1)" if channels.layout == "adjacent" else "(i, i + half)"
-    said = [f"{type(inner).__name__}: {which} of a head, pairs {pairs}"]
+    words = [f"{type(inner).__name__}: {which} of a head, pairs {pairs}"]
     base, scaling = getattr(inner, "base", None), getattr(inner, "scaling", None)
     if base is not None:
-        said.append(f"base {base:,.10g}")
+        words.append(f"base {base:,.10g}")
     if isinstance(scaling, Scaling):
-        said.append(f"scaled by {scaling!r}")
+        words.append(f"scaled by {scaling!r}")
     factor = getattr(inner, "attention_factor", 1.0)
     if factor != 1.0:
-        said.append(f"cos and sin times {factor:.6g}")
-    waves = _wavelengths(inner)
-    return ", ".join([*said, *([waves] if waves else [])])
+        words.append(f"cos and sin times {factor:.6g}")
+    return ", ".join([*words, *_wavelengths(inner)])
 
 
-def _wavelengths(record: Encoding) -> str:
+def _wavelengths(record: Encoding) -> list[str]:
     try:
-        found = [length for length in spectrum(record).wavelengths if length != float("inf")]
+        finite = [length for length in spectrum(record).wavelengths if length != float("inf")]
     except TypeError:
-        return ""
-    return f"one turn in {min(found):.4g} to {max(found):.4g} positions" if found else ""
-
-
-def _fields(record: Encoding) -> str:
-    return repr(record).partition("(")[2].removesuffix(")")
+        return []
+    return [f"one turn in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
 
 
 def _facts(found: ModelPositions) -> dict[str, Any]:
     from posenc.models import fingerprint
 
+    names = ("part", "attention", "layers", "encodings", "pairing", "offset", "logit_factor", "query_temperature")
     groups = [
         {
-            "part": group.part,
-            "attention": group.attention,
-            "layers": group.layers,
-            "encodings": group.encodings,
-            "pairing": group.pairing,
-            "offset": group.offset,
-            "logit_factor": group.logit_factor,
-            "query_temperature": group.query_temperature,
-            "bias_factor": group.bias_factor,
-            "words": told(group),
-            "values": group.values,
-            "notes": group.notes,
+            **{name: getattr(group, name) for name in (*names, "bias_factor", "values", "notes")},
+            "words": in_words(group),
             "fingerprints": [fingerprint(record) for record in group.encodings],
         }
         for group in found.groups

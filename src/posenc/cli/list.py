@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import tyro
 
 from posenc.catalog import CATALOG, row
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.show import Heading, columns
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class List:
-    """Every encoding with its door, what is claimed (and tested) of it, and its paper.
+class List(Verb):
+    """List every encoding with its door, what is claimed (and tested) of it, and its paper.
 
     Doors: adds to the embeddings, rotates queries and keys, biases the logits, scores content against position.
 
@@ -31,24 +33,16 @@ class List:
     door: Annotated[str | None, tyro.conf.arg(metavar="DOOR")] = None
     """adds, rotates, biases or scores."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         rows = [row(self.name)] if self.name else list(CATALOG)
         if self.door is not None:
             doors = sorted({candidate.encoding.door for candidate in CATALOG})
             if self.door not in doors:
                 raise ValueError(f"door must be one of {', '.join(doors)}; got {self.door!r}. Choose one of these.")
             rows = [candidate for candidate in rows if candidate.encoding.door == self.door]
-        if self.json:
-            print(show.as_json([_facts(candidate) for candidate in rows]))
-        elif self.name:
-            _one(rows)
-        else:
-            cells = [(r.name, r.encoding.door, ", ".join(_claims(r)), r.paper) for r in rows]
-            show.table(("name", "door", "claims", "paper"), cells)
-        return 0
+        return Answer(
+            lambda: [_facts(candidate) for candidate in rows], lambda: _one(rows) if self.name else _table(rows)
+        )
 
 
 def _claims(candidate: Row) -> list[str]:
@@ -67,14 +61,17 @@ def _facts(candidate: Row) -> dict[str, Any]:
     }
 
 
-def _one(rows: list[Row]) -> None:
-    for candidate in rows:
-        show.heading(candidate.name)
-        show.say(
-            f"door       {candidate.encoding.door}",
-            f"claims     {', '.join(_claims(candidate)) or 'none'}",
-            f"paper      {candidate.paper}",
-            f"elsewhere  {', '.join(candidate.elsewhere)}",
-            f"use        {candidate.use}",
-            *(f"{'samples' if not i else '':<11}{sample!r}" for i, sample in enumerate(candidate.samples)),
-        )
+def _table(rows: list[Row]) -> list[str]:
+    cells = [(one.name, one.encoding.door, ", ".join(_claims(one)), one.paper) for one in rows]
+    return columns(("name", "door", "claims", "paper"), cells)
+
+
+def _one(rows: list[Row]) -> Iterator[str]:
+    for one in rows:
+        yield Heading(one.name)
+        yield f"door       {one.encoding.door}"
+        yield f"claims     {', '.join(_claims(one)) or 'none'}"
+        yield f"paper      {one.paper}"
+        yield f"elsewhere  {', '.join(one.elsewhere)}"
+        yield f"use        {one.use}"
+        yield from (f"{'samples' if not i else '':<11}{sample!r}" for i, sample in enumerate(one.samples))

@@ -19,7 +19,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class Verb(NamedTuple):
+class Entry(NamedTuple):
     """Where a verb lives and what it does. Its module is loaded only when it is called."""
 
     module: str
@@ -28,20 +28,20 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "tour": Verb("posenc.cli.tour", "Tour", "see positional encoding at work on real text, in one page"),
-    "explain": Verb(
+    "tour": Entry("posenc.cli.tour", "Tour", "see positional encoding at work on real text, in one page"),
+    "explain": Entry(
         "posenc.cli.explain", "Explain", "the worked numbers of an encoding, or what order does to a sentence"
     ),
-    "plot": Verb("posenc.cli.plot", "Plot", "draw a picture of an encoding into a file"),
-    "recover": Verb("posenc.cli.recover", "Recover", "find the position that a value came from"),
-    "list": Verb("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
-    "check": Verb("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
-    "plan": Verb("posenc.cli.plan", "Plan", "ways to a longer context, with figures and what to write"),
-    "diff": Verb("posenc.cli.diff", "Diff", "what differs between two records or models, and what it does to angles"),
-    "doctor": Verb(
+    "plot": Entry("posenc.cli.plot", "Plot", "draw a picture of an encoding into a file"),
+    "recover": Entry("posenc.cli.recover", "Recover", "find the position that a value came from"),
+    "list": Entry("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
+    "check": Entry("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
+    "plan": Entry("posenc.cli.plan", "Plan", "ways to a longer context, with figures and what to write"),
+    "diff": Entry("posenc.cli.diff", "Diff", "what differs between two records or models, and what it does to angles"),
+    "doctor": Entry(
         "posenc.cli.doctor", "Doctor", "do two stacks agree about positions, and which mistake is it if not"
     ),
-    "convert": Verb("posenc.cli.convert", "Convert", "convert a checkpoint from one pairing of channels to the other"),
+    "convert": Entry("posenc.cli.convert", "Convert", "convert a checkpoint from one pairing of channels to the other"),
 }
 
 EXAMPLES = (
@@ -93,7 +93,11 @@ def _run(verb: str, words: list[str]) -> int:
         say = f"Did you mean `posenc {near[0]}`?" if near else "`posenc --help` shows them."
         raise ValueError(f"verb must be one of {', '.join(VERBS)}; got {words[0]!r}. {say}")
     command = _parsed(verb, words[1:])
-    return 0 if command is None else int(command.run())
+    if command is None:
+        return 0
+    answer = command.run()
+    answer.show(command.json)
+    return int(answer.code)
 
 
 def short_help() -> str:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.show import Heading, columns
 
 if TYPE_CHECKING:
     from posenc.models.context_extension.metrics import Band
     from posenc.models.context_extension.planner import ContextPlan, Planned
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Ways for a model to reach a longer context: figures for each, what to tune, and what to write for transformers, vLLM and llama.cpp.
+CAPTION = (
+    "computed: pairs at angles never trained, and how many times farther the farthest gets; the largest change of the",
+    "mean cosine at short distances; the factor of logits; the distance at which the sum of cosines turns negative.",
+    "The order is a rule of thumb.",
+)
 
-    The figures are computed from the frequencies in the config; the order is a rule of thumb; what to tune is what the method's authors
-    say. None of it was measured on your model: test on your own text, short and long.
+
+@dataclass(frozen=True)
+class Plan(Verb):
+    """Rank ways for a model to reach a longer context: figures for each, what to tune, and what to write for
+    transformers, vLLM and llama.cpp.
+
+    The figures are computed from the frequencies in the config; the order is a rule of thumb; what to tune is what the
+    method's authors say. None of it was measured on your model: test on your own text, short and long.
 
     examples:
       posenc plan config.json --length 131072
@@ -40,18 +50,11 @@ class Plan:
     trained: int | None = None
     """The length the model was trained for; max_position_embeddings of the config if left out."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         from posenc.models.context_extension.planner import plan_context
 
         plan = plan_context(self.config, length=self.length, typical=self.typical, trained=self.trained)
-        if self.json:
-            print(show.as_json(_facts(plan)))
-            return 0
-        _tell(plan)
-        return 0
+        return Answer(lambda: _facts(plan), lambda: _lines(plan))
 
 
 def _facts(plan: ContextPlan) -> dict[str, Any]:
@@ -78,24 +81,25 @@ def _facts(plan: ContextPlan) -> dict[str, Any]:
     }
 
 
-def _tell(plan: ContextPlan) -> None:
-    show.heading(f"{plan.model_type}: from {plan.trained:,} to {plan.length:,} positions")
-    show.say(repr(plan.record), f"trained length: {plan.said}", *(f"left as it is: {one}" for one in plan.left))
+def _lines(plan: ContextPlan) -> Iterator[str]:
+    yield Heading(f"{plan.model_type}: from {plan.trained:,} to {plan.length:,} positions")
+    yield repr(plan.record)
+    yield f"trained length: {plan.said}"
+    yield from (f"left as it is: {one}" for one in plan.left)
     if plan.bound is not None:
-        show.say(f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}")
-    show.say("")
+        yield f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}"
+    yield ""
     headers = ("", "way", "unseen pairs", "beyond", f"changed within {plan.typical:,}", "logits", "sum of cosines")
-    show.table(headers, [_row(rank, one) for rank, one in enumerate(plan.ways, 1)], numbers=(2, 3, 4, 5))
-    show.say(
-        "",
-        "computed: pairs at angles never trained, and how many times farther the farthest gets; the largest change of the mean cosine at",
-        "short distances; the factor of logits; the distance at which the sum of cosines turns negative. The order is a rule of thumb.",
-    )
+    yield from columns(headers, [_row(rank, one) for rank, one in enumerate(plan.ways, 1)], numbers=(2, 3, 4, 5))
+    yield ""
+    yield from CAPTION
     for one in plan.ways[:3]:
-        show.say("")
-        show.heading(one.way.name)
-        show.say(f"  pairs: {_bands(one)}", f"  tune: {one.way.tune} ({one.way.source})")
-        show.say(*(f"  {engine}: {text}" for engine, text in one.snippets), f"  checked: {one.checked}")
+        yield ""
+        yield Heading(one.way.name)
+        yield f"  pairs: {_bands(one)}"
+        yield f"  tune: {one.way.tune} ({one.way.source})"
+        yield from (f"  {engine}: {text}" for engine, text in one.snippets)
+        yield f"  checked: {one.checked}"
 
 
 def _row(rank: int, one: Planned) -> tuple[str, ...]:

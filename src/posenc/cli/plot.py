@@ -8,51 +8,44 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
 
-from posenc import parse
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.arguments import encoding
 from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")
 
 
-class Picture(NamedTuple):
-    """A function of posenc.plot, which options it takes, and what it shows."""
-
-    options: tuple[str, ...]
-    shows: str
-
-
-#: Each option stands for an argument of the function: "count" for how many positions, and so on.
-PICTURES: Mapping[str, Picture] = {
-    "heatmap": Picture(("positions", "params"), "every value, a row a position"),
-    "dimensions": Picture(("dims", "positions", "params"), "chosen dimensions against position"),
-    "waves": Picture(("length",), "several frequencies together"),
-    "wavelengths": Picture((), "the wavelength of every pair"),
-    "similarity": Picture(("positions", "params"), "the dot product of every two rows"),
-    "differences": Picture(("params",), "one vector encoded at 50 and 99, minus the same at 0"),
-    "binary": Picture(("record",), "counting in bits beside the encoding"),
-    "dials": Picture(("position",), "each pair as a dial"),
-    "rotation": Picture(("params",), "one pair as an arrow, turned at several positions"),
-    "rotated": Picture(("params",), "a vector before and after its rotation"),
-    "pairing": Picture(("params",), "which channels turn together"),
-    "score_by_distance": Picture(("distances", "params"), "the score against distance"),
-    "bias": Picture(("length", "params"), "what one head adds to every logit"),
-    "bias_by_distance": Picture(("params",), "what heads add, by distance"),
+#: The functions of posenc.plot, and the options that each takes as arguments.
+PICTURES: Mapping[str, tuple[str, ...]] = {
+    "heatmap": ("positions", "params"),
+    "dimensions": ("dims", "positions", "params"),
+    "waves": ("length",),
+    "wavelengths": (),
+    "similarity": ("positions", "params"),
+    "differences": ("params",),
+    "binary": ("record",),
+    "dials": ("position",),
+    "rotation": ("params",),
+    "rotated": ("params",),
+    "pairing": ("params",),
+    "score_by_distance": ("distances", "params"),
+    "bias": ("length", "params"),
+    "bias_by_distance": ("params",),
 }
 
 
 @dataclass(frozen=True)
-class Plot:
-    """Draw a picture of an encoding into a PNG, SVG or PDF file, as the name of --output says. A file of that name is replaced.
+class Plot(Verb):
+    """Draw a picture of an encoding into a PNG, SVG or PDF file, as the ending of --output says; replaces that file.
 
     Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials (encodings that add);
     rotation, rotated, pairing, waves, wavelengths, dials (that rotate); bias, bias_by_distance (that bias);
-    score_by_distance (most). `--picture all` draws all that fit the record, x.png becoming x-heatmap.png and so on.
+    score_by_distance (most). `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
 
     examples:
       posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
@@ -64,7 +57,7 @@ class Plot:
     """
 
     record: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")]
-    """A record, RoPE(dim=8), say. It is read, never run."""
+    """A record such as RoPE(dim=8). It is read, never run."""
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
     """The name of a picture, or all."""
@@ -85,16 +78,10 @@ class Plot:
     """Dots an inch of a PNG."""
 
     seed: int = 0
-    """Of what an encoding learns."""
+    """Draws what an encoding learns."""
 
-    json: bool = False
-    """Print JSON: the files that were written."""
-
-    def run(self) -> int:
-        record = parse.record(self.record)
-        if not isinstance(record, Encoding):
-            what = parse.apart(record, "Draw one of its layers.")
-            raise ValueError(f"record must be an encoding; got {self.record}, {what}")
+    def run(self) -> Answer:
+        record = encoding("record", self.record, "Draw one of its layers.")
         if self.picture not in (*PICTURES, "all"):
             raise ValueError(
                 f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."
@@ -108,16 +95,9 @@ class Plot:
             raise ValueError(
                 f"output must lie in a folder that exists; got {str(self.output)!r}. Make the folder first."
             )
-        written = (
-            self._all(record, ending)
-            if self.picture == "all"
-            else [self._one(record, self.picture, self.output, ending)]
-        )
-        if self.json:
-            print(show.as_json({"record": record, "written": written}))
-        else:
-            show.say(*(f"wrote {path}" for path in written))
-        return 0
+        every = self.picture == "all"
+        written = self._all(record, ending) if every else [self._one(record, self.picture, self.output, ending)]
+        return Answer(lambda: {"record": record, "written": written}, lambda: [f"wrote {path}" for path in written])
 
     def _all(self, record: Encoding, ending: str) -> list[str]:
         written = []
@@ -150,7 +130,7 @@ class Plot:
             "params": params,
             "record": record,
         }
-        given = {option: values[option] for option in PICTURES[name].options}
+        given = {option: values[option] for option in PICTURES[name]}
         return drawing(**given) if "record" in given else drawing(record, **given)
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
-
-EXPONENTS = ("2i/d", "i/d", "i/(d/2-1)")
+from posenc.inspect.course.find_positions import conventions_of
 
 
 @dataclass(frozen=True)
-class Recover:
-    """Find the positions at which a sinusoidal encoding has the values you know, under every published convention or a stated one.
+class Recover(Verb):
+    """Find the positions where a sinusoidal encoding has the values you know, under every convention or a stated one.
 
     A value fits within one unit of its last printed digit, since printed digits may be rounded or cut off.
 
@@ -53,32 +51,23 @@ class Recover:
     largest: int = 10_000_000
     """The largest position to look at."""
 
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         if not self.at:
-            raise ValueError("at must name a dimension and its value; got nothing. Write --at 1088=0.488814, say.")
+            raise ValueError("at must name a dimension and its value; got nothing. Write --at 1088=0.488814.")
         found = find_positions(self._values(), conventions=self._conventions(), largest=self.largest)
-        if self.json:
-            facts = {
-                "dim": self.dim,
-                "base": self.base,
-                "largest": self.largest,
-                "printed": found.printed,
-                "fits": found.fits,
-            }
-            print(show.as_json(facts | {"said": found.lines()}))
-            return 0
-        show.say(*found.lines())
-        return 0
+
+        def facts() -> dict[str, Any]:
+            searched = {"dim": self.dim, "base": self.base, "largest": self.largest}
+            return {**searched, "printed": found.printed, "fits": found.fits, "lines": found.lines()}
+
+        return Answer(facts, found.lines)
 
     def _values(self) -> dict[int, float | str]:
         values: dict[int, float | str] = {}
         for text in self.at:
             dimension, equals, value = text.partition("=")
             if not equals or not dimension.strip().isdecimal():
-                raise ValueError(f"at must be DIMENSION=VALUE; got {text!r}. Write --at 1088=0.488814, say.")
+                raise ValueError(f"at must be DIMENSION=VALUE; got {text!r}. Write --at 1088=0.488814.")
             if int(dimension) in values:
                 raise ValueError(f"at must name a dimension once; got {int(dimension)} twice. Leave one out.")
             values[int(dimension)] = value.strip()
@@ -86,12 +75,5 @@ class Recover:
 
     def _conventions(self) -> list[Sinusoidal]:
         """Every published convention that is not ruled out."""
-        return [
-            Sinusoidal(self.dim, self.base, layout=layout, exponent=exponent, first=first, start=start)  # type: ignore[arg-type]
-            for exponent, layout, first, start in product(
-                EXPONENTS if self.exponent is None else (self.exponent,),
-                ("interleaved", "concatenated") if self.layout is None else (self.layout,),
-                ("sine", "cosine") if self.first is None else (self.first,),
-                (0, 1) if self.start is None else (self.start,),
-            )
-        ]
+        stated = {"exponent": self.exponent, "layout": self.layout, "first": self.first, "start": self.start}
+        return conventions_of(self.dim, self.base, stated)

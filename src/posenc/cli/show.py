@@ -1,10 +1,11 @@
-"""What every verb prints with: tables and JSON, plain text wherever it is not a terminal."""
+"""How verbs write: tables and JSON, plain text wherever it is not a terminal."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,36 +16,19 @@ import numpy as np
 PLAIN_WIDTH = 120
 
 
-def say(*lines: str) -> None:
-    """Print lines of text as they are."""
-    for line in lines:
-        print(line)
+class Heading(str):
+    """A line that begins a part; bold on a terminal."""
 
 
 def heading(text: str) -> None:
-    """A line that begins a part; bold on a terminal."""
+    """Print a line that begins a part."""
     from rich.text import Text
 
     _console().print(Text(text, style="bold"))
 
 
-def result(found: Any, as_json: bool = False) -> None:
-    """A result that prints itself: its lines, the first of them bold on a terminal; or JSON."""
-    if as_json:
-        print(json.dumps(facts(found), indent=2, allow_nan=False, ensure_ascii=False))
-        return
-    first, *rest = found.lines()
-    heading(first)
-    say(*rest)
-
-
-def facts(found: Any) -> dict[str, Any]:
-    """The fields of a result, and whether they explain what was found."""
-    return {**plain(found), "explained": found.explained}
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> None:
-    """Columns, wrapped to the width of the terminal; `numbers` names those aligned to the right."""
+def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
+    """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right."""
     from rich.table import Table
     from rich.text import Text
 
@@ -56,21 +40,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequen
     console = _console()
     with console.capture() as drawn:
         console.print(grid)
-    say(*(line.rstrip() for line in drawn.get().splitlines()))
+    return [line.rstrip() for line in drawn.get().splitlines()]
 
 
 def _console() -> Any:
     from rich.console import Console
 
-    plain = not sys.stdout.isatty()
-    asked = Console(file=sys.stdout, highlight=False)
-    return Console(file=sys.stdout, highlight=False, width=PLAIN_WIDTH) if plain and not _width_is_set() else asked
-
-
-def _width_is_set() -> bool:
-    import os
-
-    return os.environ.get("COLUMNS", "").isdigit()
+    ask = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(file=sys.stdout, highlight=False, width=None if ask else PLAIN_WIDTH)
 
 
 def as_json(value: Any) -> str:
@@ -80,10 +57,10 @@ def as_json(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Records, arrays and tuples as the dicts, lists and numbers of JSON."""
-    if isinstance(value, np.ndarray):
+    from posenc.doors import Encoding
+
+    if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
@@ -92,14 +69,6 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
-    if _is_encoding(value):
-        return repr(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | Encoding):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
-    return str(value)
-
-
-def _is_encoding(value: Any) -> bool:
-    from posenc.doors import Encoding
-
-    return isinstance(value, Encoding)
+    return repr(value) if isinstance(value, Encoding) else str(value)

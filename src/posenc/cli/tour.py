@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli import show
+from posenc.cli.answer import Answer, Verb
 from posenc.explorer.tour_order import PAIRS
 from posenc.explorer.tour_page import ALL, STEPS, Journey, Settings, Step
 
@@ -22,9 +22,9 @@ NEEDED = ("matplotlib", "tokenizers", "torch")
 
 
 @dataclass(frozen=True)
-class Tour:
-    """See positional encoding at work on real text: order blindness, the encodings with their numbers and pictures, and six
-    small models that differ in nothing else, trained while you wait (under three minutes on two cores).
+class Tour(Verb):
+    """See positional encoding at work on real text: order blindness, the encodings with their numbers and pictures, and
+    six small models that differ in nothing else, trained while you wait (under three minutes on two cores).
 
     Writes one self-contained page. Ctrl-C leaves a whole page of what was done so far.
 
@@ -42,7 +42,7 @@ class Tour:
     """Two sentences, or several twos, of the same words in two orders."""
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")] = Path("tour.html")
-    """Where the page goes."""
+    """The page to write."""
 
     seed: Annotated[int, tyro.conf.arg(metavar="INT")] = 0
     """Decides initial weights, order of the data and generated text."""
@@ -50,10 +50,7 @@ class Tour:
     steps: Annotated[int, tyro.conf.arg(metavar="INT")] = STEPS
     """Training steps for each model."""
 
-    json: bool = False
-    """Print the measured losses as JSON."""
-
-    def run(self) -> int:
+    def run(self) -> Answer:
         _installed()
         journey = Journey(_settings(self))
         began = time.monotonic()
@@ -62,12 +59,10 @@ class Tour:
                 _shown(steps)
         except KeyboardInterrupt:
             _say(f"Stopped. {_left(journey)}")
-            return INTERRUPTED
+            return Answer(dict, list, INTERRUPTED)
         seconds = time.monotonic() - began
         _say(f"{journey.settings.output} is ready, after {seconds:.0f} seconds. Open it in a browser.")
-        if self.json:
-            print(show.as_json(_figures(journey, seconds)))
-        return 0
+        return Answer(lambda: _figures(journey, seconds), list)
 
 
 def _installed() -> None:
@@ -83,7 +78,8 @@ def _installed() -> None:
 def _settings(options: Tour) -> Settings:
     if len(options.sentences) % 2:
         raise ValueError(
-            f"sentences must come in pairs, the same words in two orders; got {len(options.sentences)}. Put each sentence in quotes."
+            f"sentences must come in pairs, the same words in two orders; got {len(options.sentences)}. "
+            "Put each sentence in quotes."
         )
     pairs = tuple(zip(options.sentences[::2], options.sentences[1::2], strict=True))
     return Settings(options.text, pairs or PAIRS, options.output, options.seed, options.steps)

@@ -11,7 +11,7 @@ from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.learned_tables import compare_tables, table_shapes
 from posenc.diagnosis.live_module import is_module, module_evidence
-from posenc.diagnosis.named_arrays import ARRAY_NAMES, PICKLES, from_file
+from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.usage import rope_in_head
@@ -76,7 +76,7 @@ def _positions_of(name: str, given: Any) -> Encoding | ModelPositions:
 
 def _arrays(actual: Any) -> Mapping[str, Any] | None:
     """Arrays, or those of a file; None for what is a config, a record or a module."""
-    if isinstance(actual, str | Path) and Path(actual).suffix in (".npz", ".safetensors", *PICKLES):
+    if isinstance(actual, str | Path) and Path(actual).suffix in ARRAY_FILES:
         return from_file(Path(actual))
     if isinstance(actual, Mapping) and set(actual) & set(ARRAY_NAMES) and "model_type" not in actual:
         return actual

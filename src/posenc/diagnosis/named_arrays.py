@@ -37,6 +37,8 @@ MOST = 1 << 24
 #: Types of safetensors that are read, as NumPy reads them; bfloat16 as the upper half of a float32.
 SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
 PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
+#: Files that are read as arrays, or refused as pickles.
+ARRAY_FILES = (".npz", ".safetensors", *PICKLES)
 
 
 class NamedArray(NamedTuple):

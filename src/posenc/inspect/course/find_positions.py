@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from posenc.inspect import _text
 from posenc.inspect.course.branches import Wave, blocks
 from posenc.inspect.course.errata import ERRATA
 from posenc.inspect.sinusoid_channels import needed
+
+#: In what published conventions differ.
+RULES: Mapping[str, tuple[Any, ...]] = {
+    "exponent": ("2i/d", "i/d", "i/(d/2-1)"),
+    "layout": ("interleaved", "concatenated"),
+    "first": ("sine", "cosine"),
+    "start": (0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,13 @@ def find_positions(
     return Found(printed, records[0].dim, records[0].base, largest, tuple(fits))
 
 
+def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = None) -> list[Sinusoidal]:
+    """Every published convention of a width, or those whose fields are as stated; a value of None states nothing."""
+    given = {name: value for name, value in (stated or {}).items() if value is not None}
+    options = ((given[name],) if name in given else RULES[name] for name in RULES)
+    return [Sinusoidal(dim, base, **dict(zip(RULES, values, strict=True))) for values in product(*options)]
+
+
 def _records(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Sinusoidal] | None) -> list[Sinusoidal]:
     if isinstance(conventions, Sinusoidal):
         conventions = [conventions]
@@ -155,12 +171,7 @@ def _records(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Si
         return records
     if dim is None:
         raise TypeError("dim must be given, or conventions; got neither. Say how many dimensions the encoding has.")
-    dim = _check.integer("dim", dim, 4, even=True)
-    rules = product(("2i/d", "i/d", "i/(d/2-1)"), ("interleaved", "concatenated"), ("sine", "cosine"), (0, 1))
-    return [
-        Sinusoidal(dim, base, layout=layout, exponent=exponent, first=first, start=start)  # type: ignore[arg-type]
-        for exponent, layout, first, start in rules
-    ]
+    return conventions_of(_check.integer("dim", dim, 4, even=True), base)
 
 
 def _printed(values: Mapping[int, float | str], dim: int) -> tuple[Printed, ...]:

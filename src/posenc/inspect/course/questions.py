@@ -39,10 +39,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Grade:
-    """right: None where there is nothing to compare but words.   said: what to tell the reader, line by line."""
+    """right: None where there is nothing to compare but words.   lines: what to tell the reader."""
 
     right: bool | None
-    said: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 def _row(record: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:

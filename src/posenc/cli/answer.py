@@ -1,0 +1,56 @@
+"""What a verb is, and what it answers: facts for --json, lines for a reader, and the exit code."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+from posenc.cli.show import Heading, as_json, heading, plain
+
+
+class Answer(NamedTuple):
+    """facts: makes what --json prints.   lines: makes what is printed otherwise.   code: the exit code."""
+
+    facts: Callable[[], Any]
+    lines: Callable[[], Iterable[str]]
+    code: int = 0
+
+    def show(self, json: bool) -> None:
+        if json:
+            print(as_json(self.facts()))
+            return
+        for line in list(self.lines()):  # an error in one of them leaves nothing half printed
+            heading(line) if isinstance(line, Heading) else print(line)
+
+
+class Report(Protocol):
+    """A result that prints itself, whose first line is its verdict."""
+
+    @property
+    def explained(self) -> bool: ...
+
+    def lines(self) -> list[str]: ...
+
+
+def of_report(report: Report, right: bool, **facts: Any) -> Answer:
+    """A report's own lines and fields; exit code 1 where something is wrong."""
+
+    def lines() -> Iterable[str]:
+        first, *rest = report.lines()
+        return [Heading(first), *rest]
+
+    return Answer(lambda: {**facts, **plain(report), "explained": report.explained}, lines, 0 if right else 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verb(abc.ABC):
+    """The options of a verb, which tyro reads from its fields and their docstrings."""
+
+    json: bool = dataclasses.field(default=False, kw_only=True)
+    """Print JSON."""
+
+    @abc.abstractmethod
+    def run(self) -> Answer:
+        """Do it. ValueError, TypeError and OSError become one line on stderr and exit code 2."""
