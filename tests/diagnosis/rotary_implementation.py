@@ -42,6 +42,13 @@ def yarn(dim: int, base: float, factor: float, original: int, truncate: bool = T
     return rates / factor * ramp + rates * (1 - ramp)
 
 
+def by_parts(dim: int, base: float, factor: float, original: int, alpha: float = 1.0, beta: float = 32.0) -> Array:
+    """The ramp of YaRN's paper: linear in how often a pair rotates over the trained length."""
+    rates = frequencies(dim, base)
+    kept = np.clip((original * rates / (2 * math.pi) - alpha) / (beta - alpha), 0, 1)
+    return (1 - kept) * rates / factor + kept * rates
+
+
 def mscale(factor: float) -> float:
     return 0.1 * math.log(factor) + 1
 

@@ -150,6 +150,12 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "yarn with its factor twice": (YARN, far(YARN_RATES, factor=FACTOR**2), "attention factor twice"),
     "yarn with some other factor": (YARN, far(YARN_RATES, factor=1.7), "attention factor"),
     "yarn not truncated": (YARN, far(rotary.yarn(D, 1e6, 4.0, 8192, truncate=False), factor=FACTOR), "truncate"),
+    "the ramp of the paper": (YARN, far(rotary.by_parts(D, 1e6, 4.0, 8192)), "ramp of the paper"),
+    "a share of all frequencies": (
+        PART,
+        turned(rotary.halves, np.where(np.arange(32) < 8, rotary.frequencies(D, 1e4), 0.0)),
+        "proportional",
+    ),
     "base times factor": (
         RoPE(D, pairing="halves", scaling=NTKAware(4.0)),
         far(rotary.frequencies(D, 4e4)),
@@ -174,6 +180,8 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "table of 256 rows, held at its end": (MEANT, table(RATES, np.minimum(P, 255)), "table ends"),
     "turned twice": (MEANT, turned(rotary.halves, 2 * RATES), "rotated twice"),
     "keys turned again from the cache": (MEANT, scores(RATES, 2 * RATES), "keys rotated twice"),
+    "queries turned again": (MEANT, scores(2 * RATES, RATES), "queries rotated twice"),
+    "queries never turned": (MEANT, scores(0 * RATES, RATES), "queries not rotated"),
     "keys never turned": (MEANT, scores(RATES, 0 * RATES), "keys not rotated"),
     "nothing turned": (MEANT, logits(Q, K), "not rotated"),
     "keys cached before the stretch": (DYNAMIC, far_scores(dynamic(512), dynamic(128)), "cached keys"),
