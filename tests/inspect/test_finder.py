@@ -7,7 +7,7 @@ import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
-from posenc.inspect.course.branches import Wave, blocks
+from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -74,16 +74,16 @@ def test_values_beyond_the_wave_and_at_its_crest():
 
 
 def test_the_real_valued_position_has_exactly_the_value():
-    wave = Wave(100.0, 2, 16, "sine", 0.5, 3)
+    wave = SinusoidOfChannel(100.0, 2, 16, "sine", 0.5, 3)
     place = wave.nearest(-0.2, 1000)
     assert abs(place - 1000) < math.pi / wave.speed
     assert 0.5 * math.sin((place + 3) * wave.speed) == pytest.approx(-0.2, abs=1e-12)
 
 
 def test_blocks_run_through_every_stretch_once(monkeypatch):
-    from posenc.inspect.course import branches
+    from posenc.inspect.course import solve_sinusoid
 
-    monkeypatch.setattr(branches, "BLOCK", 3)
+    monkeypatch.setattr(solve_sinusoid, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])
     assert np.concatenate(list(blocks(starts, ends))).tolist() == [2, 3, 4, 5, 9, 20, 21, 22, 23, 24]
 

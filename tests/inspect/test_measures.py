@@ -21,7 +21,7 @@ from posenc.inspect import (
     derivative,
     dials,
     ladder_figures,
-    place_difference,
+    position_change,
     properties,
     rotation_error,
     rotation_matrices,
@@ -34,7 +34,7 @@ from posenc.inspect import (
 )
 from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
-from posenc.inspect.sinusoid_channels import waves
+from posenc.inspect.sinusoid_channels import sinusoid_channels
 
 CONVENTIONS = (
     Sinusoidal(dim=8),
@@ -54,7 +54,7 @@ CONVENTIONS = (
 
 @pytest.mark.parametrize("record", CONVENTIONS)
 def test_waves_say_which_channel_holds_which_wave(record):
-    made, row = waves(record), record.embed([11])[0]
+    made, row = sinusoid_channels(record), record.embed([11])[0]
     for dimension in range(record.width):
         kind, pair = made.channel(dimension)
         angle = 0.0 if made.frequencies is None or pair < 0 else (11 + made.start) * made.frequencies.radians()[pair]
@@ -63,13 +63,13 @@ def test_waves_say_which_channel_holds_which_wave(record):
 
 
 def test_what_is_no_wave_is_said_to_be_none():
-    assert waves(Learned(dim=2, length=3)) is None
+    assert sinusoid_channels(Learned(dim=2, length=3)) is None
     with pytest.raises(TypeError, match="record must be made of sines and cosines; got Learned"):
         derivative(Learned(dim=2, length=3), 1)
     with pytest.raises(TypeError, match="record must be a record of an encoding"):
-        waves(3)
+        sinusoid_channels(3)
     with pytest.raises(ValueError, match="dimension must be an integer from 0 to 7; got 8"):
-        waves(Sinusoidal(dim=8)).channel(8)
+        sinusoid_channels(Sinusoidal(dim=8)).channel(8)
 
 
 @pytest.mark.parametrize("record", CONVENTIONS)
@@ -160,9 +160,9 @@ def test_closest_sees_distances_that_products_cannot():
 
 def test_closest_counts_ties():
     nearest = closest(np.arange(10.0)[:, None])
-    assert (nearest.pair, nearest.distance, nearest.ties, nearest.apart) == ((0, 1), 1.0, 9, 1)
+    assert (nearest.pair, nearest.distance, nearest.ties, nearest.spacing) == ((0, 1), 1.0, 9, 1)
     same = closest(np.zeros((300, 2)))
-    assert (same.pair, same.distance, same.ties, same.apart) == ((0, 1), 0.0, 300 * 299 // 2, 0)
+    assert (same.pair, same.distance, same.ties, same.spacing) == ((0, 1), 0.0, 300 * 299 // 2, 0)
     assert closest(np.zeros((1, 2))) is None
 
 
@@ -277,17 +277,17 @@ def test_scores_by_distance_at_every_door():
         score_by_distance(None, distances)
 
 
-def test_place_difference_is_refused_where_it_does_not_fit():
+def test_a_position_change_is_refused_where_it_does_not_fit():
     with pytest.raises(TypeError, match="record must be one that adds or rotates; got ALiBi"):
-        place_difference(ALiBi(heads=2))
+        position_change(ALiBi(heads=2))
     with pytest.raises(ValueError, match=r"vector must have shape \(8,\); got \(3,\)"):
-        place_difference(RoPE(dim=8), [1.0, 2.0, 3.0])
+        position_change(RoPE(dim=8), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="positions must be a list of two or more"):
-        place_difference(RoPE(dim=8), positions=[3])
+        position_change(RoPE(dim=8), positions=[3])
 
 
-def test_place_difference_of_something_learned():
+def test_a_position_change_of_something_learned():
     record = Sum((Sinusoidal(dim=8), Learned(dim=8, length=100)))
-    seen = place_difference(record, positions=[1, 2])
+    seen = position_change(record, positions=[1, 2])
     rows = record.embed([1, 2], record.init(np.random.default_rng(0)))
     np.testing.assert_allclose(seen.differences[0], rows[1] - rows[0], atol=1e-15)

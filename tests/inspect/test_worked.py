@@ -18,7 +18,7 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
-from posenc.inspect import place_difference, rotation_error, rotation_matrices, score_by_distance, worked
+from posenc.inspect import position_change, rotation_error, rotation_matrices, score_by_distance, worked
 from posenc.phase import checked
 from posenc.turn import Pairing, Turn, at_every_head
 
@@ -37,8 +37,8 @@ def test_values_of_what_adds(record, position):
     steps = worked(record, place).steps
     assert [step.values[0] for step in steps] == row.tolist()
     for dimension, step in enumerate(steps):
-        assert step.said.startswith(f"PE({place}, {dimension}) = ")
-        assert float(step.said.split("=")[-1]) == pytest.approx(row[dimension], abs=5e-7, rel=1e-5)
+        assert step.text.startswith(f"PE({place}, {dimension}) = ")
+        assert float(step.text.split("=")[-1]) == pytest.approx(row[dimension], abs=5e-7, rel=1e-5)
 
 
 @pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Sinusoidal)])
@@ -46,7 +46,7 @@ def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_
     """The printed right-hand sides, read as arithmetic, give the value."""
     names = {"sin": math.sin, "cos": math.cos}
     for step in worked(record, 5).steps:
-        _, *sides = step.said.split(" = ")
+        _, *sides = step.text.split(" = ")
         for side in sides:
             value = eval(side.replace("·", "*").replace("^", "**"), {"__builtins__": {}}, names)
             assert value == pytest.approx(step.values[0], abs=2e-6)
@@ -76,7 +76,7 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
     example = worked(record, place, vector=vector)
     inner = getattr(record, "encoding", record)
     for step in example.steps:
-        first, second = (int(one) for one in step.said.split("(dimensions ")[1].split(")")[0].split(","))
+        first, second = (int(one) for one in step.text.split("(dimensions ")[1].split(")")[0].split(","))
         angle, a, b = step.values
         assert (a, b) == (turned[first], turned[second])
         expected = complex(vector[first], vector[second]) * complex(math.cos(angle), math.sin(angle))
@@ -88,13 +88,13 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
     scaled = getattr(inner, "scaling", None) is not None or not isinstance(getattr(inner, "ladder", 0), int)
     if hasattr(inner, "frequencies") and not record.shapes:
         number = -7 if isinstance(record, Backward) else 7 + getattr(record, "axis", (0, 0))[1]
-        assert (f"angle = {number} · " if scaled else f"angle = {number} / ") in example.steps[1].said
+        assert (f"angle = {number} · " if scaled else f"angle = {number} / ") in example.steps[1].text
     assert any("keeps its length" in line for line in example.lines()) == ("isometry" in record.claims)
 
 
 def test_a_place_of_several_coordinates():
     record = AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4)
-    first, second = (step.said.split(";")[0] for step in worked(record, (3, 5)).steps)
+    first, second = (step.text.split(";")[0] for step in worked(record, (3, 5)).steps)
     assert first == "pair 0 (dimensions 0, 1): angle = 3 / 10000^(0/4) = 3 rad = 171.89°"
     assert second == "pair 1 (dimensions 2, 3): angle = 5 / 10000^(2/4) = 0.05 rad = 2.86°"
     assert "at position (3, 5)" in worked(record, [3, 5]).lines()[0]
@@ -111,7 +111,7 @@ def test_a_place_of_several_coordinates():
         lambda record: rotation_matrices(record, [1]),
         lambda record: rotation_error(record, [1]),
         lambda record: score_by_distance(record, [1]),
-        lambda record: place_difference(record),
+        lambda record: position_change(record),
     ],
 )
 def test_what_needs_one_number_a_place_names_the_record(measured):
@@ -120,7 +120,7 @@ def test_what_needs_one_number_a_place_names_the_record(measured):
 
 
 def test_only_the_pairs_of_the_dimensions_asked_for():
-    assert [step.said[:6] for step in worked(RoPE(dim=8, pairing="halves"), 3, dims=[6, 1]).steps] == [
+    assert [step.text[:6] for step in worked(RoPE(dim=8, pairing="halves"), 3, dims=[6, 1]).steps] == [
         "pair 1",
         "pair 2",
     ]
@@ -135,11 +135,11 @@ def test_values_of_what_biases(record, query, key):
     numbers = record.matrix([query], [key], drawn(record))[:, 0, 0]
     steps = worked(record, query, key=key).steps
     assert [step.values[0] for step in steps] == numbers.tolist()
-    assert f"query {query}, key {key}" in steps[-1].said
+    assert f"query {query}, key {key}" in steps[-1].text
 
 
 def test_slope_times_distance():
-    assert worked(ALiBi(heads=8), 3, key=1, dims=[0]).steps[0].said == (
+    assert worked(ALiBi(heads=8), 3, key=1, dims=[0]).steps[0].text == (
         "bias(head 0, query 3, key 1) = -2^(-8·1/8) · |3 - 1| = -0.5 · 2 = -1"
     )
     assert any("12 is no power of two" in line for line in worked(ALiBi(heads=12), 3).notes)
@@ -176,7 +176,7 @@ def test_the_clipped_row_of_shaw():
     q = np.arange(6.0)
     params = drawn(record)
     near, far = (worked(record, 5, key=key, vector=q, params=params) for key in (4, 99))
-    assert near.steps[0].said == "row = clip(key - query, -2, 2) + 2 = clip(4 - 5, -2, 2) + 2 = 1"
+    assert near.steps[0].text == "row = clip(key - query, -2, 2) + 2 = clip(4 - 5, -2, 2) + 2 = 1"
     assert far.steps[0].values == (4.0,)
     for example, row in ((near, 1), (far, 4)):
         assert example.steps[1].values[0] == pytest.approx(q @ params["relative_keys"][row] / math.sqrt(6), rel=1e-12)
@@ -193,14 +193,14 @@ def test_the_terms_of_transformer_xl_sum_to_its_score():
 
 def test_compositions_are_worked_out_from_their_parts():
     said = [
-        worked(record, 3, dims=[0]).steps[0].said
+        worked(record, 3, dims=[0]).steps[0].text
         for record in (Scaled(Sinusoidal(dim=4), 2.0), LearnedScale(Sinusoidal(dim=4), 0.5))
     ]
     assert said == ["PE(3, 0) = 2 · 0.14112 = 0.28224", "PE(3, 0) = 0.5 · 0.14112 = 0.07056"]
     both = Sum((Sinusoidal(dim=4), Learned(dim=4, length=9)))
     table = drawn(both)["1.table"]
     assert worked(both, 3, dims=[1]).steps[0].values[0] == pytest.approx(math.cos(3) + table[3, 1], rel=1e-12)
-    assert worked(Concatenated(Count()), 3).steps[0].said == "PE(3, 0) = 3 + 1 = 4"
+    assert worked(Concatenated(Count()), 3).steps[0].text == "PE(3, 0) = 3 + 1 = 4"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_compositions_are_worked_out_from_their_parts():
     ],
 )
 def test_the_row_of_a_learned_table(record, position, row):
-    assert row in worked(record, position, dims=[1]).steps[0].said
+    assert row in worked(record, position, dims=[1]).steps[0].text
 
 
 def test_what_is_learned_is_drawn_from_the_seed_or_given():
@@ -222,12 +222,12 @@ def test_what_is_learned_is_drawn_from_the_seed_or_given():
     assert worked(record, 1, seed=3).steps[0].values[0] == drawn(record, 3)["table"][1, 0]
     assert "What is learned is drawn with seed 3." in worked(record, 1, seed=3).notes
     given = worked(record, 1, params={"table": np.ones((4, 2))})
-    assert given.steps[0].said == "PE(1, 0) = table[1, 0] = 1"
+    assert given.steps[0].text == "PE(1, 0) = table[1, 0] = 1"
     assert not any("drawn" in note for note in given.notes)
 
 
 def test_fractions_and_large_positions():
-    assert worked(Sinusoidal(dim=2), 0.5).steps[0].said == "PE(0.5, 0) = sin(0.5 / 10000^(0/2)) = sin(0.5) = 0.479426"
+    assert worked(Sinusoidal(dim=2), 0.5).steps[0].text == "PE(0.5, 0) = sin(0.5 / 10000^(0/2)) = sin(0.5) = 0.479426"
     assert worked(Sinusoidal(dim=2), 2**53).steps[0].values[0] == Sinusoidal(dim=2).embed([2**53])[0, 0]
 
 
@@ -267,13 +267,13 @@ class Alike(Scores):
 
 
 def test_an_encoding_that_nobody_explained_is_explained_by_its_door():
-    assert worked(Halved(), 3).steps[0].said == "PE(3, 0) = 1.5"
+    assert worked(Halved(), 3).steps[0].text == "PE(3, 0) = 1.5"
     assert (
-        worked(Steady(), 1).steps[0].said
+        worked(Steady(), 1).steps[0].text
         == "pair 0 (dimensions 0, 1): angle = 1 rad = 57.3°; (1, 0) → (0.5403, 0.8415)"
     )
-    assert worked(Constant(heads=2), 5, key=1).steps[1].said == "bias(head 1, query 5, key 1) = 5"
-    assert worked(Alike(), 5, key=1, vector=np.ones(8)).steps[0].said == "score(head 0, query 5, key 1) = 8"
+    assert worked(Constant(heads=2), 5, key=1).steps[1].text == "bias(head 1, query 5, key 1) = 5"
+    assert worked(Alike(), 5, key=1, vector=np.ones(8)).steps[0].text == "score(head 0, query 5, key 1) = 8"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_one_sine_gives_places_11_and_344_almost_one_value():
 
 def test_one_pair_takes_any_two_places_710_apart_for_nearly_the_same():
     figures = ladder_figures(ONE_PAIR).nearest
-    assert (figures.apart, figures.pair) == (710, "any two 710 apart")
+    assert (figures.spacing, figures.pair) == (710, "any two 710 apart")
     assert f"{figures.distance:.2e}" == "6.03e-05"
     assert figures.ties == 1001 - 710
     assert math.isclose(figures.distance, 2 * abs(math.sin(355)), rel_tol=1e-6)
@@ -69,7 +69,7 @@ def test_one_pair_takes_any_two_places_710_apart_for_nearly_the_same():
 def test_divisors_1_2_3_are_closest_at_398_and_775():
     """They are 377 apart, as are all that are as near: a distance between rows depends on the shift alone."""
     figures = ladder_figures(THREE_PAIRS).nearest
-    assert figures.apart == 775 - 398
+    assert figures.spacing == 775 - 398
     assert f"{figures.distance:.4f}" == "0.0104"
     first, second = THREE_PAIRS.embed([398, 775])
     assert f"{np.linalg.norm(first - second):.4f}" == "0.0104"

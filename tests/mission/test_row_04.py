@@ -13,7 +13,7 @@ from posenc.turn import Turn
 
 
 def test_the_lectures_example_with_its_numbers_substituted():
-    assert [step.said for step in worked(Sinusoidal(dim=4), 3).steps] == [
+    assert [step.text for step in worked(Sinusoidal(dim=4), 3).steps] == [
         "PE(3, 0) = sin(3 / 10000^(0/4)) = sin(3) = 0.14112",
         "PE(3, 1) = cos(3 / 10000^(0/4)) = cos(3) = -0.989992",
         "PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996",
@@ -22,7 +22,7 @@ def test_the_lectures_example_with_its_numbers_substituted():
 
 
 def test_the_notes_example_with_three_divisors():
-    assert [step.said for step in worked(DivisorPairs(), 1, dims=[0, 2, 5]).steps] == [
+    assert [step.text for step in worked(DivisorPairs(), 1, dims=[0, 2, 5]).steps] == [
         "PE(1, 0) = sin(1) = 0.841471",
         "PE(1, 2) = sin(1 / 2) = sin(0.5) = 0.479426",
         "PE(1, 5) = cos(1 / 3) = cos(0.333333) = 0.944957",

@@ -41,5 +41,5 @@ def test_gradients_reach_the_learned_part_of_a_sum_alone():
 def test_hybrids_are_worked_out_and_tell_order_as_any_member():
     record = Sum((Sinusoidal(dim=4), LearnedScale(Sinusoidal(dim=4, base=100.0), initial=0.5)))
     step = worked(record, 3, dims=[0]).steps[0]
-    assert step.said == "PE(3, 0) = 0.14112 + 0.07056 = 0.21168"
+    assert step.text == "PE(3, 0) = 0.14112 + 0.07056 = 0.21168"
     assert not order_blindness("Dog bites man", "Man bites dog", record).blind

@@ -11,7 +11,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import binary_counting, place_difference
+from posenc.inspect import binary_counting, position_change
 from posenc.inspect import dials as dials_of
 from posenc.inspect import score_by_distance as score_of
 
@@ -124,7 +124,7 @@ def test_rotated_lays_the_vector_under_the_rotated_one():
     x = np.random.default_rng(5).standard_normal(16)
     axes = plot.rotated(RoPE(dim=16), x, (0, 50, 99))
     assert axes.shape == (3,)
-    again = plot.rotated(place_difference(RoPE(dim=16), x, (0, 50, 99)))
+    again = plot.rotated(position_change(RoPE(dim=16), x, (0, 50, 99)))
     assert [
         np.array_equal(a.lines[1].get_ydata(), b.lines[1].get_ydata()) for a, b in zip(axes, again, strict=True)
     ] == [True] * 3
@@ -242,7 +242,7 @@ def test_differences_write_the_share_of_each_quarter():
 
 def test_differences_of_a_rotation_are_from_the_vector():
     x = np.random.default_rng(1).standard_normal(10)
-    for given in (RoPE(dim=10), place_difference(RoPE(dim=10), x, [2, 7])):
+    for given in (RoPE(dim=10), position_change(RoPE(dim=10), x, [2, 7])):
         axes = plot.differences(given, x, [2, 7])
         for one, place in zip(axes, (2, 7), strict=True):
             np.testing.assert_allclose(one.lines[0].get_ydata(), rotate(x, place) - x, atol=10 * CLOSE)

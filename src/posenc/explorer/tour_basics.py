@@ -45,7 +45,7 @@ def ladder(section: Section) -> None:
     rows = []
     for (name, _), record in zip(RUNGS, records, strict=True):
         figures = ladder_figures(record)
-        nearest = "neighbours" if figures.nearest.apart == 1 else figures.nearest.pair
+        nearest = "neighbours" if figures.nearest.spacing == 1 else figures.nearest.pair
         distance = f"{figures.nearest.distance:.3g}"
         rows.append([name, figures.bounded, figures.continuous, figures.same_place, nearest, distance, figures.linear])
     section.table(

@@ -5,10 +5,10 @@ Every result is a frozen record of plain numbers and NumPy arrays, and prints th
 
 from posenc.inspect.binary import BinaryCounting, Dials, binary_counting, dials
 from posenc.inspect.course.errata import ERRATA, Erratum, errata
-from posenc.inspect.course.find_positions import Fit, Found, find_positions
+from posenc.inspect.course.find_positions import Fit, FoundPositions, find_positions
 from posenc.inspect.course.ladder_of_ideas import LADDER, LadderFigures, ladder_figures
 from posenc.inspect.order import OrderBlindness, WordChange, order_blindness
-from posenc.inspect.position_change import PlaceDifference, place_difference
+from posenc.inspect.position_change import PositionChange, position_change
 from posenc.inspect.properties import Properties, properties
 from posenc.inspect.rotation_matrix import RotationError, rotation_error, rotation_matrices
 from posenc.inspect.shift_matrix import ShiftError, shift_error, shift_matrix
@@ -24,10 +24,10 @@ __all__ = [
     "Dials",
     "Erratum",
     "Fit",
-    "Found",
+    "FoundPositions",
     "LadderFigures",
     "OrderBlindness",
-    "PlaceDifference",
+    "PositionChange",
     "Properties",
     "RotationError",
     "ScoreByDistance",
@@ -43,7 +43,7 @@ __all__ = [
     "find_positions",
     "ladder_figures",
     "order_blindness",
-    "place_difference",
+    "position_change",
     "properties",
     "rotation_error",
     "rotation_matrices",

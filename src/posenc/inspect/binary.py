@@ -11,7 +11,7 @@ from posenc import _check
 from posenc.doors import Adds, Encoding
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import _text
-from posenc.inspect.sinusoid_channels import waves
+from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.inspect.spectrum import frequencies_of, spectrum
 from posenc.phase import phase
 
@@ -140,7 +140,7 @@ def dials(record: Encoding, position: int) -> Dials:
     """
     position = _check.integer("position", position, -(2**53), 2**53)
     frequencies = frequencies_of(record)
-    made = waves(record)
+    made = sinusoid_channels(record)
     place = position + (made.start if made else 0)
     quarter, rest = phase(place, frequencies).quarters()
     turns = (np.asarray(quarter) / 4 + np.asarray(rest)) % 1.0

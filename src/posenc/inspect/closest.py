@@ -17,13 +17,13 @@ class Closest:
     """The nearest two rows.
 
     pair: the first of them by row number.   distance: Euclidean.   ties: how many pairs are as near, this one included.
-    apart: the difference of row numbers that all of these pairs share; 0 where they share none.
+    spacing: the difference of row numbers that all of these pairs share; 0 where they share none.
     """
 
     pair: tuple[int, int]
     distance: float
     ties: int
-    apart: int
+    spacing: int
 
 
 def closest(rows: np.ndarray) -> Closest | None:
@@ -46,8 +46,8 @@ def closest(rows: np.ndarray) -> Closest | None:
         candidates = np.argwhere(estimate <= limit) + np.array([start, 0])
         best, found = _nearest(rows, candidates, best, found)
     spans = found[:, 1] - found[:, 0]
-    apart = int(spans[0]) if len(spans) > 1 and (spans == spans[0]).all() else 0
-    return Closest((int(found[0, 0]), int(found[0, 1])), float(best), len(found), apart)
+    spacing = int(spans[0]) if len(spans) > 1 and (spans == spans[0]).all() else 0
+    return Closest((int(found[0, 0]), int(found[0, 1])), float(best), len(found), spacing)
 
 
 def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, found: np.ndarray) -> tuple[float, np.ndarray]:

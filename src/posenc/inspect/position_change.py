@@ -17,7 +17,7 @@ QUARTERS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceDifference:
+class PositionChange:
     """A vector with its place in it.
 
     encoded: the vector at each position, (n, d).   against: what `differences` are taken from, in words: the vector at
@@ -54,9 +54,9 @@ class PlaceDifference:
         return "\n".join(self.lines())
 
 
-def place_difference(
+def position_change(
     record: Encoding, vector: Array | None = None, positions: Array = PLACES, *, params: Params | None = None
-) -> PlaceDifference:
+) -> PositionChange:
     """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
 
     vector: by default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts at
@@ -64,7 +64,7 @@ def place_difference(
     nor rotates; ValueError for a vector of another width.
 
     >>> from posenc import Sinusoidal
-    >>> place_difference(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
+    >>> position_change(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
     [0.421, 0.562, 0.017, 0.0]
     """
     if not isinstance(record, Adds | Rotates):
@@ -91,7 +91,7 @@ def place_difference(
     else:
         encoded = _array.to_numpy(record.turn(places, params, role="query")(np.broadcast_to(x, (places.size, width))))
         differences, against, compared = encoded - x, "the vector itself", places
-    return PlaceDifference(record, x, places, encoded, against, compared, differences, _shares(differences))
+    return PositionChange(record, x, places, encoded, against, compared, differences, _shares(differences))
 
 
 def _shares(differences: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ class Properties:
     """What a table of `count` positions from 0 shows in one dtype.
 
     distinct: rows that no earlier row equals.   closest: the nearest two positions, and `distance` between their rows.
-    ties: how many pairs are as near.   apart: steps that separate each of those, 0 where they differ.
+    ties: how many pairs are as near.   spacing: steps that separate each of those, 0 where they differ.
     low, high: least and greatest value.   step: largest distance between neighbours, which smoothness keeps small.
     """
 
@@ -31,7 +31,7 @@ class Properties:
     closest: tuple[int, int]
     distance: float
     ties: int
-    apart: int
+    spacing: int
     low: float
     high: float
     step: float
@@ -39,8 +39,8 @@ class Properties:
     @property
     def pair(self) -> str:
         """The closest pair in words."""
-        if self.apart:
-            return f"any two {self.apart} apart"
+        if self.spacing:
+            return f"any two {self.spacing} apart"
         more = f", first of {self.ties:,}" if self.ties > 1 else ""
         return f"{self.closest[0]} and {self.closest[1]}{more}"
 
@@ -84,7 +84,7 @@ def properties(
         nearest.pair,
         nearest.distance,
         nearest.ties,
-        nearest.apart,
+        nearest.spacing,
         float(rows.min()),
         float(rows.max()),
         float(np.linalg.norm(np.diff(rows, axis=0), axis=1).max()),

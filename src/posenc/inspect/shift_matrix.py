@@ -10,7 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds
 from posenc.inspect import _text
-from posenc.inspect.sinusoid_channels import Waves, needed
+from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.phase import cosine_sine
 
 
@@ -91,8 +91,8 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     )
 
 
-def _paired(record: Adds) -> Waves:
-    made = needed(record)
+def _paired(record: Adds) -> SinusoidChannels:
+    made = required_channels(record)
     if not made.paired:
         raise ValueError(
             f"record must hold a cosine for every sine for a shift to be linear; got {_check.shown(record)}. "

@@ -21,7 +21,7 @@ from posenc.phase import Frequencies
 
 
 @dataclass(frozen=True, eq=False)
-class Waves:
+class SinusoidChannels:
     """Every channel as factor · sin or cos of (position + start) · ω.
 
     sine, cosine: for each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
@@ -51,19 +51,19 @@ class Waves:
 
 
 @singledispatch
-def waves(record: Encoding) -> Waves | None:
+def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
     """The waves a record is made of; None for one that is made of something else.
 
-    >>> waves(Sinusoidal(dim=6, layout="concatenated")).channel(4)
+    >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
     ('cosine', 1)
     """
     _check.instance("record", record, Encoding, "a record of an encoding")
     return None
 
 
-def needed(record: Adds) -> Waves:
+def required_channels(record: Adds) -> SinusoidChannels:
     """The waves of a record, or the error that it has none."""
-    found = waves(record)
+    found = sinusoid_channels(record)
     if found is None:
         raise TypeError(
             f"record must be made of sines and cosines; got {_check.shown(record)}. Give Sinusoidal(dim=8), say."
@@ -71,68 +71,70 @@ def needed(record: Adds) -> Waves:
     return found
 
 
-@waves.register
-def _(record: Sinusoidal) -> Waves:
+@sinusoid_channels.register
+def _(record: Sinusoidal) -> SinusoidChannels:
     frequencies = record.frequencies
     pairs = np.arange(frequencies.pairs)
     even = record.dim - (record.dim % 2 if record.odd == "zero" else 0)
     first, second = (2 * pairs, 2 * pairs + 1) if record.layout == "interleaved" else (pairs, pairs + frequencies.pairs)
     second = np.where(second < even, second, -1)
     sine, cosine = (first, second) if record.first == "sine" else (second, first)
-    return Waves(frequencies, sine, cosine, record.dim, record.scale, record.start)
+    return SinusoidChannels(frequencies, sine, cosine, record.dim, record.scale, record.start)
 
 
-@waves.register
-def _(record: DivisorPairs) -> Waves:
+@sinusoid_channels.register
+def _(record: DivisorPairs) -> SinusoidChannels:
     channels = 2 * np.arange(record.frequencies.pairs)
-    return Waves(record.frequencies, channels, channels + 1, record.width)
+    return SinusoidChannels(record.frequencies, channels, channels + 1, record.width)
 
 
-@waves.register
-def _(record: FourierFeatures) -> Waves | None:
+@sinusoid_channels.register
+def _(record: FourierFeatures) -> SinusoidChannels | None:
     if record.coordinate:  # its first channel is no wave
         return None
     bands = np.arange(record.bands)
     sine, cosine = (2 * bands, 2 * bands + 1) if record.layout == "interleaved" else (bands, bands + record.bands)
-    return Waves(record.frequencies, sine, cosine, record.width)
+    return SinusoidChannels(record.frequencies, sine, cosine, record.width)
 
 
-@waves.register
-def _(record: RandomFourierFeatures) -> Waves:
+@sinusoid_channels.register
+def _(record: RandomFourierFeatures) -> SinusoidChannels:
     return _halves(record, record.features, record.first == "sine")
 
 
-@waves.register
-def _(record: TimestepEmbedding) -> Waves:
+@sinusoid_channels.register
+def _(record: TimestepEmbedding) -> SinusoidChannels:
     return _halves(record, record.dim // 2, not record.flip)
 
 
-def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> Waves:
+def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> SinusoidChannels:
     """All of one wave, then all of the other."""
     first, second = np.arange(pairs), np.arange(pairs) + pairs
     sine, cosine = (first, second) if sine_first else (second, first)
-    return Waves(record.frequencies, sine, cosine, record.width)
+    return SinusoidChannels(record.frequencies, sine, cosine, record.width)
 
 
-@waves.register
-def _(record: OneSine) -> Waves:
-    return Waves(record.frequencies, np.array([0]), np.array([-1]), record.width)
+@sinusoid_channels.register
+def _(record: OneSine) -> SinusoidChannels:
+    return SinusoidChannels(record.frequencies, np.array([0]), np.array([-1]), record.width)
 
 
-@waves.register
-def _(record: NoPE) -> Waves:
+@sinusoid_channels.register
+def _(record: NoPE) -> SinusoidChannels:
     nothing = np.array([], dtype=np.int64)
-    return Waves(None, nothing, nothing, record.width)
+    return SinusoidChannels(None, nothing, nothing, record.width)
 
 
-@waves.register
-def _(record: Scaled) -> Waves | None:
-    inner = waves(record.encoding)
+@sinusoid_channels.register
+def _(record: Scaled) -> SinusoidChannels | None:
+    inner = sinusoid_channels(record.encoding)
     if inner is None:
         return None
-    return Waves(inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * record.factor, inner.start)
+    return SinusoidChannels(
+        inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * record.factor, inner.start
+    )
 
 
-@waves.register
-def _(record: Concatenated) -> Waves | None:
-    return waves(record.encoding)
+@sinusoid_channels.register
+def _(record: Concatenated) -> SinusoidChannels | None:
+    return sinusoid_channels(record.encoding)

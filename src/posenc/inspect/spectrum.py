@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Encoding
 from posenc.frequencies import Geometric
 from posenc.inspect import _text
-from posenc.inspect.sinusoid_channels import needed
+from posenc.inspect.sinusoid_channels import required_channels
 from posenc.phase import Frequencies, checked, cosine_sine
 
 
@@ -100,7 +100,7 @@ def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
     >>> derivative(Sinusoidal(dim=4), 0).tolist()
     [1.0, 0.0, 0.01, 0.0]
     """
-    made = needed(record)
+    made = required_channels(record)
     place = checked(position)
     if made.start:
         place = checked(_array.signed(place) + made.start)

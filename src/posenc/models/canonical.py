@@ -20,7 +20,7 @@ from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.inspect.sinusoid_channels import Waves, waves
+from posenc.inspect.sinusoid_channels import SinusoidChannels, sinusoid_channels
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import PairRotation, pair_rotation
 
@@ -54,7 +54,7 @@ def _form(record: Any) -> Form:
         turned = pair_rotation(record)
         return _fields(record) if turned is None else _pairs(turned)
     if isinstance(record, Adds):
-        made = waves(record)
+        made = sinusoid_channels(record)
         return _fields(record) if made is None else _channels(made.width, _terms(made))
     return _fields(record)
 
@@ -127,7 +127,7 @@ def _(record: Partial) -> Form:
 
 @_form.register
 def _(record: Scaled) -> Form:
-    if waves(record) is not None or _of_waves(record.encoding):
+    if sinusoid_channels(record) is not None or _of_waves(record.encoding):
         return _channels(record.width, _all_terms(record))
     factor, inner = record.factor, record.encoding
     while isinstance(inner, Scaled):
@@ -168,7 +168,7 @@ def _pairs(turned: PairRotation) -> Form:
 Terms = list[dict[tuple[str, str, int], float]]
 
 
-def _terms(made: Waves) -> Terms:
+def _terms(made: SinusoidChannels) -> Terms:
     """The waves of every channel; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
     channels: Terms = [{} for _ in range(made.width)]
     exact = made.frequencies.exact() if made.frequencies is not None else ()
@@ -188,7 +188,7 @@ def _of_waves(record: Adds) -> bool:
         return all(_of_waves(part) for part in record.parts)
     if isinstance(record, Scaled):
         return _of_waves(record.encoding)
-    return not isinstance(record, Concatenated) and waves(record) is not None
+    return not isinstance(record, Concatenated) and sinusoid_channels(record) is not None
 
 
 def _all_terms(record: Adds) -> Terms:
@@ -200,7 +200,7 @@ def _all_terms(record: Adds) -> Terms:
         ]
     if isinstance(record, Sum):
         return [_added(channels) for channels in zip(*(_all_terms(part) for part in record.parts), strict=True)]
-    made = waves(record)
+    made = sinusoid_channels(record)
     return [] if made is None else _terms(made)
 
 

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 
 from posenc import _check
 from posenc.doors import Encoding, Params, Rotates
-from posenc.inspect import PlaceDifference, place_difference
+from posenc.inspect import PositionChange, position_change
 from posenc.plot import canvas
 
 
 def rotated(
-    record: Rotates | PlaceDifference,
+    record: Rotates | PositionChange,
     vector: Any = None,
     positions: Any = (0, 50, 99),
     *,
@@ -24,11 +24,11 @@ def rotated(
 ) -> np.ndarray:
     """The numbers of a vector before and after its rotation, laid over each other; an array of Axes, one a position.
 
-    record: a record that rotates, or what `posenc.inspect.place_difference` gave for one; then the next two say nothing.
+    record: a record that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say nothing.
     vector: (head_dim,); the same normal numbers every time if left out.   ax: as many Axes.
     keywords: for `Axes.plot`, which draws the rotated vector.
     """
-    made = record if isinstance(record, PlaceDifference) else None
+    made = record if isinstance(record, PositionChange) else None
     _check.instance("record", made.record if made else record, Rotates, canvas.ROTATES)
     made = made or _computed(record, vector, positions, params)
     axes = canvas.stacked(ax, len(made.positions))
@@ -44,7 +44,7 @@ def rotated(
 
 
 def differences(
-    record: Encoding | PlaceDifference,
+    record: Encoding | PositionChange,
     vector: Any = None,
     positions: Any = (0, 50, 99),
     *,
@@ -56,10 +56,10 @@ def differences(
 
     An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a panel
     for each. Above each quarter of the dimensions stands its share of the squared difference.
-    record: a record, or what `posenc.inspect.place_difference` gave; then the next two say nothing.
+    record: a record, or what `posenc.inspect.position_change` gave; then the next two say nothing.
     vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
     """
-    made = record if isinstance(record, PlaceDifference) else _computed(record, vector, positions, params)
+    made = record if isinstance(record, PositionChange) else _computed(record, vector, positions, params)
     axes = canvas.stacked(ax, len(made.places))
     for one, place, change, shares in zip(axes, made.places, made.differences, made.shares, strict=True):
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
@@ -69,8 +69,8 @@ def differences(
     return axes
 
 
-def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -> PlaceDifference:
-    return place_difference(record, vector, canvas.places("positions", positions), params=params)
+def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -> PositionChange:
+    return position_change(record, vector, canvas.places("positions", positions), params=params)
 
 
 def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, own: bool) -> None:

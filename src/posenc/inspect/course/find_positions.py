@@ -13,9 +13,9 @@ import numpy as np
 from posenc import _check
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import _text
-from posenc.inspect.course.branches import Wave, blocks
 from posenc.inspect.course.errata import ERRATA
-from posenc.inspect.sinusoid_channels import needed
+from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, blocks
+from posenc.inspect.sinusoid_channels import required_channels
 
 #: In what published conventions differ.
 RULES: Mapping[str, tuple[Any, ...]] = {
@@ -61,7 +61,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPositions:
     """The positions that fit printed values, a Fit for each convention, the smallest first fit in front."""
 
     printed: tuple[Printed, ...]
@@ -121,7 +121,7 @@ def find_positions(
     base: float = 10_000.0,
     conventions: Sinusoidal | Iterable[Sinusoidal] | None = None,
     largest: int = 10_000_000,
-) -> Found:
+) -> FoundPositions:
     """Positions from 0 to `largest` at which every dimension has its printed value, within one unit of the last digit.
 
     values: dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
@@ -140,7 +140,7 @@ def find_positions(
     largest = _check.integer("largest", largest, 0, 1 << 25)
     records = _records(dim, base, conventions)
     printed = _printed(values, min(record.dim for record in records))
-    answers: dict[tuple[Wave, ...], Fit] = {}
+    answers: dict[tuple[SinusoidOfChannel, ...], Fit] = {}
     fits = []
     for record in records:
         waves = tuple(_wave(record, one.dimension) for one in printed)
@@ -148,7 +148,7 @@ def find_positions(
             answers[waves] = _fit(record, waves, printed, largest)
         fits.append(replace(answers[waves], record=record))
     fits.sort(key=lambda fit: (fit.first is None, (fit.first or 0) + fit.record.start, fit.record.start))
-    return Found(printed, records[0].dim, records[0].base, largest, tuple(fits))
+    return FoundPositions(printed, records[0].dim, records[0].base, largest, tuple(fits))
 
 
 def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = None) -> list[Sinusoidal]:
@@ -194,17 +194,17 @@ def _one(dimension: int, value: float | str) -> Printed:
     return Printed(dimension, text, float(exact), 10.0 ** min(0, int(exponent)))
 
 
-def _wave(record: Sinusoidal, dimension: int) -> Wave:
-    kind, pair = needed(record).channel(dimension)
+def _wave(record: Sinusoidal, dimension: int) -> SinusoidOfChannel:
+    kind, pair = required_channels(record).channel(dimension)
     if kind == "zero":
         raise ValueError(
             f"values must name a dimension that varies; got {dimension}, which is always 0 in {record!r}. Leave it out."
         )
     top, bottom = record.frequencies.exponents()[pair]
-    return Wave(record.base, top, bottom, kind, record.scale, record.start)
+    return SinusoidOfChannel(record.base, top, bottom, kind, record.scale, record.start)
 
 
-def _fit(record: Sinusoidal, waves: tuple[Wave, ...], printed: tuple[Printed, ...], largest: int) -> Fit:
+def _fit(record: Sinusoidal, waves: tuple[SinusoidOfChannel, ...], printed: tuple[Printed, ...], largest: int) -> Fit:
     stretches = [
         wave.stretches(one.value - one.unit, one.value + one.unit, largest)
         for wave, one in zip(waves, printed, strict=True)

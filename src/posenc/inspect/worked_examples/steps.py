@@ -18,9 +18,9 @@ Place = int | float | tuple[int | float, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """One line: `said` with the numbers substituted, and the value or values it ends in."""
+    """One line with the numbers substituted, and the value or values that it ends in."""
 
-    said: str
+    text: str
     values: tuple[float, ...]
 
 
@@ -34,7 +34,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Request:
     """What is to be worked out: the position, which dimensions (or heads), and for pairs of places the key's position."""
 
     position: Place

@@ -21,14 +21,14 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.adds.time2vec import Time2Vec
 from posenc.encodings.adds.timestep_embedding import TimestepEmbedding
 from posenc.inspect import _text
-from posenc.inspect.sinusoid_channels import needed
-from posenc.inspect.worked_examples.steps import Question, Step, Steps, angle
+from posenc.inspect.sinusoid_channels import required_channels
+from posenc.inspect.worked_examples.steps import Request, Step, Steps, angle
 
 SHORT = {"sine": "sin", "cosine": "cos"}
 
 
 @singledispatch
-def adds(record: Adds, question: Question) -> Steps:
+def adds(record: Adds, question: Request) -> Steps:
     """The value of every dimension: what any record that adds can say without more being written for it."""
     return _lines(
         record, question, f"{type(record).__name__} gives a vector of {record.width} for every position.", lambda _: ""
@@ -36,7 +36,7 @@ def adds(record: Adds, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: Sinusoidal, question: Question) -> Steps:
+def _(record: Sinusoidal, question: Request) -> Steps:
     notes = (
         ()
         if record.numerics == "exact"
@@ -46,17 +46,17 @@ def _(record: Sinusoidal, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: OneSine, question: Question) -> Steps:
+def _(record: OneSine, question: Request) -> Steps:
     return _waving(record, question, "PE(p, 0) = sin(p)")
 
 
 @adds.register
-def _(record: DivisorPairs, question: Question) -> Steps:
+def _(record: DivisorPairs, question: Request) -> Steps:
     return _waving(record, question, "PE(p, 2i) = sin(p / divisor i), PE(p, 2i+1) = cos(p / divisor i)")
 
 
 @adds.register
-def _(record: FourierFeatures, question: Question) -> Steps:
+def _(record: FourierFeatures, question: Request) -> Steps:
     formula = "PE(p) = sin(f_k · π · p) and cos(f_k · π · p) for every band k"
     if record.coordinate:
         return _lines(record, question, f"{formula}, behind p itself", lambda _: "")
@@ -64,19 +64,19 @@ def _(record: FourierFeatures, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: RandomFourierFeatures, question: Question) -> Steps:
+def _(record: RandomFourierFeatures, question: Request) -> Steps:
     return _waving(record, question, "PE(p) = cos(2π · b_k · p) and sin(2π · b_k · p), every b_k drawn once")
 
 
 @adds.register
-def _(record: TimestepEmbedding, question: Question) -> Steps:
+def _(record: TimestepEmbedding, question: Request) -> Steps:
     scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
     rung = f"{_text.number(record.max_period)}^(i / ({record.dim // 2} - {_text.number(record.shift)}))"
     return _waving(record, question, f"PE(t) = sin and cos of {scale}t / {rung}")
 
 
 @adds.register
-def _(record: Time2Vec, question: Question) -> Steps:
+def _(record: Time2Vec, question: Request) -> Steps:
     omega, phi = question.params["omega"], question.params["phi"]
 
     def right(dimension: int) -> str:
@@ -87,7 +87,7 @@ def _(record: Time2Vec, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: AxialLearned, question: Question) -> Steps:
+def _(record: AxialLearned, question: Request) -> Steps:
     places = [(axis, channel) for axis, width in enumerate(record.dims) for channel in range(width)]
 
     def right(dimension: int) -> str:
@@ -100,12 +100,12 @@ def _(record: AxialLearned, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: Count, question: Question) -> Steps:
+def _(record: Count, question: Request) -> Steps:
     return _lines(record, question, f"PE(p, 0) = p + {record.start}", lambda _: f"{question.place} + {record.start}")
 
 
 @adds.register
-def _(record: NormalisedCount, question: Question) -> Steps:
+def _(record: NormalisedCount, question: Request) -> Steps:
     start, length = record.start, record.length
     return _lines(
         record, question, f"PE(p, 0) = (p + {start}) / {length}", lambda _: f"({question.place} + {start}) / {length}"
@@ -113,7 +113,7 @@ def _(record: NormalisedCount, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: Learned, question: Question) -> Steps:
+def _(record: Learned, question: Request) -> Steps:
     row = _row(record, question)
     return _lines(
         record,
@@ -124,7 +124,7 @@ def _(record: Learned, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: Scaled, question: Question) -> Steps:
+def _(record: Scaled, question: Request) -> Steps:
     row = _values(record.encoding, question, question.learned(record.encoding))
     factor = _text.number(record.factor)
     formula = f"PE(p) = {factor} · {_text.short(record.encoding)}"
@@ -132,7 +132,7 @@ def _(record: Scaled, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: LearnedScale, question: Question) -> Steps:
+def _(record: LearnedScale, question: Request) -> Steps:
     row = _values(record.encoding, question, _own(record.encoding, question, "encoding."))
     factor = _text.number(float(question.params["scale"]))
     formula = f"PE(p) = scale · {_text.short(record.encoding)}, scale learned"
@@ -140,23 +140,23 @@ def _(record: LearnedScale, question: Question) -> Steps:
 
 
 @adds.register
-def _(record: Sum, question: Question) -> Steps:
+def _(record: Sum, question: Request) -> Steps:
     rows = [_values(part, question, _own(part, question, f"{index}.")) for index, part in enumerate(record.parts)]
     formula = f"PE(p) = {' + '.join(_text.short(part) for part in record.parts)}"
     return _lines(record, question, formula, lambda dimension: _text.added(row[dimension] for row in rows))
 
 
 @adds.register
-def _(record: Concatenated, question: Question) -> Steps:
+def _(record: Concatenated, question: Request) -> Steps:
     inner = adds(record.encoding, question)
     return Steps(
         inner.formula, inner.steps, ("The vector stands behind the embedding, which grows by its width.", *inner.notes)
     )
 
 
-def _waving(record: Adds, question: Question, formula: str, notes: tuple[str, ...] = ()) -> Steps:
+def _waving(record: Adds, question: Request, formula: str, notes: tuple[str, ...] = ()) -> Steps:
     """Lines of a record that is made of sines and cosines."""
-    made = needed(record)
+    made = required_channels(record)
     place = question.place if not made.start else f"({question.place} + {made.start})"
     rates = made.frequencies.radians() if made.frequencies is not None else np.empty(0)
     scale = "" if made.factor == 1.0 else f"{_text.number(made.factor)} · "
@@ -174,7 +174,7 @@ def _waving(record: Adds, question: Question, formula: str, notes: tuple[str, ..
 
 
 def _lines(
-    record: Adds, question: Question, formula: str, right: Callable[[int], str], notes: tuple[str, ...] = ()
+    record: Adds, question: Request, formula: str, right: Callable[[int], str], notes: tuple[str, ...] = ()
 ) -> Steps:
     """PE(position, dimension) = the right-hand side, if there is one, = the value."""
     row = _values(record, question, question.learned(record))
@@ -200,7 +200,7 @@ def _sinusoidal(record: Sinusoidal) -> str:
     return f"PE(p, i) = {first}, PE(p, {record.frequencies.pairs}+i) = {second}"
 
 
-def _row(record: Learned, question: Question) -> str:
+def _row(record: Learned, question: Request) -> str:
     """Which row of the table a position takes, in words where it lies outside."""
     place = question.one
     if record.outside == "interpolate":
@@ -212,11 +212,11 @@ def _row(record: Learned, question: Question) -> str:
     return f"{question.place} clamped to {min(max(int(place), 0), record.length - 1)}"
 
 
-def _values(record: Adds, question: Question, params: Params | None) -> np.ndarray:
+def _values(record: Adds, question: Request, params: Params | None) -> np.ndarray:
     return np.asarray(_array.to_numpy(record.embed(question.at, params))[0], np.float64)
 
 
-def _own(part: Adds, question: Question, prefix: str) -> Params | None:
+def _own(part: Adds, question: Request, prefix: str) -> Params | None:
     """The parameters of a part of a composition, under their own names."""
     if not part.shapes:
         return None

@@ -18,11 +18,11 @@ from posenc.encodings.biases.relative_bias import RelativeBias
 from posenc.encodings.biases.sandwich import Sandwich
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Question, Step, Steps
+from posenc.inspect.worked_examples.steps import Request, Step, Steps
 
 
 @singledispatch
-def biases(record: Biases, question: Question) -> Steps:
+def biases(record: Biases, question: Request) -> Steps:
     """The number for every head: what any record that biases can say without more being written for it."""
     return _lines(
         record,
@@ -33,7 +33,7 @@ def biases(record: Biases, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: ALiBi, question: Question) -> Steps:
+def _(record: ALiBi, question: Request) -> Steps:
     slopes, symmetric = record.slopes(), record.form == "symmetric"
     key = question.there
     between = f"|{question.place} - {key}|" if symmetric else f"({key} - {question.place})"
@@ -61,7 +61,7 @@ def _(record: ALiBi, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: T5Bias, question: Question) -> Steps:
+def _(record: T5Bias, question: Request) -> Steps:
     distance = int(question.one_key - question.one)
     bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
     scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
@@ -76,7 +76,7 @@ def _(record: T5Bias, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: KerpleLog, question: Question) -> Steps:
+def _(record: KerpleLog, question: Request) -> Steps:
     r1, r2 = _within(record, question, None)
     distance = _text.number(abs(question.one - question.one_key))
     return _lines(
@@ -88,7 +88,7 @@ def _(record: KerpleLog, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: KerplePower, question: Question) -> Steps:
+def _(record: KerplePower, question: Request) -> Steps:
     r1, r2 = _within(record, question, STEEPEST)
     distance = _text.number(abs(question.one - question.one_key))
     return _lines(
@@ -100,7 +100,7 @@ def _(record: KerplePower, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: BoundedALiBi, question: Question) -> Steps:
+def _(record: BoundedALiBi, question: Request) -> Steps:
     params = question.learned(record) or {}
     bound = np.abs(_array.to_numpy(params["bound"])) * np.ones(record.heads)
     scale, distance = _text.number(abs(float(params["scale"]))), _text.number(abs(question.one - question.one_key))
@@ -113,7 +113,7 @@ def _(record: BoundedALiBi, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: Sandwich, question: Question) -> Steps:
+def _(record: Sandwich, question: Request) -> Steps:
     distance, rates = question.one - question.one_key, record.frequencies.radians()
     waves = [f"cos({_text.number(distance)}·{_text.number(rate)})" for rate in rates]
     said = " + ".join(waves if len(waves) <= 4 else [*waves[:2], "…", waves[-1]])
@@ -126,7 +126,7 @@ def _(record: Sandwich, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: RelativeBias, question: Question) -> Steps:
+def _(record: RelativeBias, question: Request) -> Steps:
     distance = int(question.one - question.one_key)
     row = record.clip + min(max(distance, -record.clip), record.clip)
     said = f"distance = query - key = {question.place} - {question.there} = {distance}"
@@ -141,7 +141,7 @@ def _(record: RelativeBias, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: FIRE, question: Question) -> Steps:
+def _(record: FIRE, question: Request) -> Steps:
     params = question.learned(record) or {}
     c, start = (abs(float(params[name])) for name in ("c", "multiplier"))
     reach = max(record.threshold * start, float(question.one))
@@ -159,7 +159,7 @@ def _(record: FIRE, question: Question) -> Steps:
 
 
 @biases.register
-def _(record: DynamicPositionBias, question: Question) -> Steps:
+def _(record: DynamicPositionBias, question: Request) -> Steps:
     distance = question.one - question.one_key
     read = np.sign(distance) * np.log1p(abs(distance)) if record.log_distance else distance
     said = "sgn(m - n)·ln(|m - n| + 1)" if record.log_distance else "m - n"
@@ -171,7 +171,7 @@ def _(record: DynamicPositionBias, question: Question) -> Steps:
     )
 
 
-def _within(record: KerpleLog | KerplePower, question: Question, most: float | None) -> list[np.ndarray]:
+def _within(record: KerpleLog | KerplePower, question: Request, most: float | None) -> list[np.ndarray]:
     """r1 and r2 of every head, as they act: within their bounds."""
     params = question.learned(record) or {}
     ends = (("r1", None), ("r2", most))
@@ -194,7 +194,7 @@ def _why(record: T5Bias, distance: int, bucket: int) -> str:
 
 
 def _lines(
-    record: Biases, question: Question, formula: str, right: Callable[[int], str], notes: tuple[str, ...] = ()
+    record: Biases, question: Request, formula: str, right: Callable[[int], str], notes: tuple[str, ...] = ()
 ) -> Steps:
     params = question.learned(record)
     numbers = _array.to_numpy(record.matrix(question.at, np.array([question.key]), params))[..., 0, 0].reshape(-1)

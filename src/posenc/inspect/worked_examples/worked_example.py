@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
 from posenc.inspect.course.errata import Erratum, errata
-from posenc.inspect.worked_examples.steps import Place, Question, Step, Steps, written
+from posenc.inspect.worked_examples.steps import Place, Request, Step, Steps, written
 from posenc.inspect.worked_examples.worked_adds import adds
 from posenc.inspect.worked_examples.worked_biases import biases
 from posenc.inspect.worked_examples.worked_rotates import rotates
@@ -22,7 +22,7 @@ from posenc.inspect.worked_examples.worked_scores import scores, width
 from posenc.phase import LARGEST_POSITION
 
 #: How each door is worked out; a record is explained by the door it enters through.
-DOORS: tuple[tuple[type[Any], Callable[[Any, Question], Steps]], ...] = (
+DOORS: tuple[tuple[type[Any], Callable[[Any, Request], Steps]], ...] = (
     (Adds, adds),
     (Rotates, rotates),
     (Biases, biases),
@@ -45,7 +45,7 @@ class Worked:
         return [
             f"{_text.short(self.record)} at position {written(self.position)}",
             self.formula,
-            *(f"  {step.said}" for step in self.steps),
+            *(f"  {step.text}" for step in self.steps),
             *self.notes,
             *(entry.line() for entry in self.errata),
         ]
@@ -73,7 +73,7 @@ def worked(
     Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import Sinusoidal
-    >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].said)
+    >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
     PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
     _check.instance("record", record, Encoding, "a record of an encoding")
@@ -86,7 +86,7 @@ def worked(
     drawn = params is None and bool(record.shapes)
     if drawn:
         params = record.init(np.random.default_rng(seed))
-    question = Question(
+    question = Request(
         _place("position", position, record.axes),
         _place("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
         None if dims is None else _dims(dims, _size(record)),
@@ -99,7 +99,7 @@ def worked(
     return Worked(record, question.position, said.formula, said.steps, said.notes, _printed(record, question))
 
 
-def _printed(record: Encoding, question: Question) -> tuple[Erratum, ...]:
+def _printed(record: Encoding, question: Request) -> tuple[Erratum, ...]:
     found = errata(record, question.one) if record.axes == 1 else []
     return tuple(entry for entry in found if question.dims is None or entry.dimension in question.dims)
 

@@ -11,12 +11,12 @@ from posenc.compose import Backward
 from posenc.doors import Rotates
 from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
-from posenc.inspect.worked_examples.steps import Question, Step, Steps, angle
+from posenc.inspect.worked_examples.steps import Request, Step, Steps, angle
 from posenc.phase import Frequencies
 from posenc.turn import Operator, Turn, at_every_head
 
 
-def rotates(record: Rotates, question: Question) -> Steps:
+def rotates(record: Rotates, question: Request) -> Steps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
     turn = record.turn(question.at, question.learned(record), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:
@@ -74,7 +74,7 @@ def _notes(record: Rotates, turn: Turn) -> list[str]:
     return notes
 
 
-def _by_channel(operator: Operator, question: Question) -> Steps:
+def _by_channel(operator: Operator, question: Request) -> Steps:
     """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if question.vector is None else question.vector
     made = _array.to_numpy(at_every_head(operator, x[None]))
@@ -93,7 +93,7 @@ def _by_channel(operator: Operator, question: Question) -> Steps:
     )
 
 
-def _frequencies(record: Rotates, question: Question, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
+def _frequencies(record: Rotates, question: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
     """The frequencies whose angles these are; None where the angle is not position times frequency."""
     try:
         frequencies = frequencies_of(record)
@@ -107,7 +107,7 @@ def _frequencies(record: Rotates, question: Question, cosine: np.ndarray, sine: 
     return frequencies
 
 
-def _places(record: Rotates, question: Question, pairs: int) -> np.ndarray:
+def _places(record: Rotates, question: Request, pairs: int) -> np.ndarray:
     """The coordinate that each pair turns by: that of its axis, where the record says which; its negative, where it turns backward."""
     if isinstance(record, Backward):
         return -_places(record.encoding, question, pairs)

@@ -12,7 +12,7 @@ from posenc.doors import Scores
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Question, Step, Steps
+from posenc.inspect.worked_examples.steps import Request, Step, Steps
 from posenc.phase import cosine_sine
 
 #: So many keys between a key and a query are made.
@@ -20,7 +20,7 @@ MOST_BETWEEN = 1 << 12
 
 
 @singledispatch
-def scores(record: Scores, question: Question) -> Steps:
+def scores(record: Scores, question: Request) -> Steps:
     """The score for every head: what any record that scores can say without more being written for it."""
     values = _values(record, question)
     steps = [
@@ -33,7 +33,7 @@ def scores(record: Scores, question: Question) -> Steps:
 
 
 @scores.register
-def _(record: Shaw, question: Question) -> Steps:
+def _(record: Shaw, question: Request) -> Steps:
     q, _ = content(record, question)
     values = _values(record, question)
     key, place, clip = question.there, question.place, record.clip
@@ -51,7 +51,7 @@ def _(record: Shaw, question: Question) -> Steps:
 
 
 @scores.register
-def _(record: TransformerXL, question: Question) -> Steps:
+def _(record: TransformerXL, question: Request) -> Steps:
     q, k = content(record, question)
     values = _values(record, question)
     distance = question.one - question.one_key
@@ -70,7 +70,7 @@ def _(record: TransformerXL, question: Question) -> Steps:
     return Steps(formula, tuple(steps), (waves, *_notes(question)))
 
 
-def content(record: Scores, question: Question) -> tuple[np.ndarray, np.ndarray]:
+def content(record: Scores, question: Request) -> tuple[np.ndarray, np.ndarray]:
     """The query and key that are scored: the vector that was given as both, or two drawn from the seed; (heads, dim) each."""
     shape = (int(getattr(record, "heads", 1)), width(record))
     if question.vector is not None:
@@ -85,7 +85,7 @@ def width(record: Scores) -> int:
     return int(getattr(record, "head_dim", 0) or getattr(record, "dim", 8))
 
 
-def _values(record: Scores, question: Question) -> np.ndarray:
+def _values(record: Scores, question: Request) -> np.ndarray:
     q, k = content(record, question)
     keys = _keys(record, question)
     k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
@@ -97,7 +97,7 @@ def _values(record: Scores, question: Question) -> np.ndarray:
     return np.asarray(_array.to_numpy(score)[0, :, 0, 0], np.float64)
 
 
-def _keys(record: Scores, question: Question) -> np.ndarray:
+def _keys(record: Scores, question: Request) -> np.ndarray:
     """The key's position; before a query that counts what lies between, every position up to its own."""
     if record.axes > 1:
         return np.array([question.key])
@@ -106,11 +106,11 @@ def _keys(record: Scores, question: Question) -> np.ndarray:
     return question.one_key + np.arange(int(steps) + 1 if between else 1)
 
 
-def _left(question: Question, head: int) -> str:
+def _left(question: Request, head: int) -> str:
     return f"score(head {head}, query {question.place}, key {question.there})"
 
 
-def _notes(question: Question) -> tuple[str, ...]:
+def _notes(question: Request) -> tuple[str, ...]:
     drawn = (
         f"Query and key are drawn with seed {question.seed}."
         if question.vector is None

@@ -18,7 +18,7 @@ BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
-class Wave(Frequencies):
+class SinusoidOfChannel(Frequencies):
     """factor · sin or cos of (position + start) · base^-(top/bottom): one channel of an encoding, alone."""
 
     base: float
