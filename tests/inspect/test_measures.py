@@ -199,7 +199,7 @@ def test_ladder_figures_of_other_members():
     assert ladder_figures(Sinusoidal(dim=64)).linear
     assert not ladder_figures(Sinusoidal(dim=7, odd="truncate")).linear
     learned = ladder_figures(Learned(dim=4, length=1001))
-    assert (learned.bounded, learned.continuous, learned.same_place, learned.linear) == (True, False, True, False)
+    assert (learned.bounded, learned.continuous, learned.same_value, learned.linear) == (True, False, True, False)
     with pytest.raises(TypeError, match="record must be a record that adds"):
         ladder_figures(ALiBi(heads=2))
     with pytest.raises(ValueError, match="count must be an integer from 16"):

@@ -31,7 +31,7 @@ def test_the_ladder_has_the_notes_five_ideas():
 )
 def test_what_each_idea_lacks(record, bounded, same_place, linear):
     figures = ladder_figures(record)
-    assert (figures.bounded, figures.same_place, figures.linear) == (bounded, same_place, linear)
+    assert (figures.bounded, figures.same_value, figures.linear) == (bounded, same_place, linear)
     assert figures.continuous
     text = str(figures)
     for word in ("bounded", "continuous", "same value at any length", "closest in 0 … 1000", "relative shift linear"):
@@ -47,7 +47,7 @@ def test_the_count_is_appended_to_the_embedding():
 def test_the_normalised_count_gives_one_place_two_values():
     assert NormalisedCount(length=2).embed([1]).item() == 1.0  # "you" of "Thank you"
     assert NormalisedCount(length=4).embed([1]).item() == 0.5  # "killed" of "Rohan killed the lion"
-    two, four = ladder_figures(NormalisedCount(length=4)).places
+    two, four = ladder_figures(NormalisedCount(length=4)).values
     assert (two.item(), four.item()) == (1.0, 0.5)
 
 

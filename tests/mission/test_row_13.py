@@ -23,7 +23,7 @@ def article_table() -> np.ndarray:
 def test_sinusoidal_differences_at_50_and_99_are_those_of_the_article():
     vector, table = article(), article_table()
     seen = position_change(Sinusoidal(dim=128), vector, [0, 50, 99])
-    assert seen.places.tolist() == [50, 99]
+    assert seen.compared.tolist() == [50, 99]
     # Its angles up to 99 come from rounded powers: 99 · 3 · 2^-53, and sums of values up to 4.
     np.testing.assert_allclose(seen.differences[0], (vector + table[50]) - (vector + table[0]), atol=1e-13)
     np.testing.assert_allclose(seen.differences[1], (vector + table[99]) - (vector + table[0]), atol=1e-13)
@@ -40,7 +40,7 @@ def test_low_dimensions_carry_position_in_the_sinusoidal_encoding():
 def test_rotary_vector_and_rotated_vector_at_0_50_99():
     vector = article()
     seen = position_change(RoPE(dim=128), vector, [0, 50, 99])
-    assert seen.places.tolist() == [0, 50, 99]
+    assert seen.compared.tolist() == [0, 50, 99]
     assert np.array_equal(seen.encoded[0], vector)
     np.testing.assert_allclose(np.linalg.norm(seen.encoded, axis=1), np.linalg.norm(vector), rtol=1e-14)
     assert seen.against == "the vector itself"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
+from posenc.inspect import _text
+
 Subject = TypeVar("Subject")
 Record = TypeVar("Record")
 #: The words that stand in braces in the sentences of a mistake.
@@ -18,7 +20,7 @@ LONGEST = 160
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(_text.Lines):
     """A mistake by its name, in one sentence, with what to do. where: in which layers; "" for all."""
 
     name: str
@@ -29,9 +31,6 @@ class Finding:
     def lines(self) -> list[str]:
         where = f" ({self.where})" if self.where else ""
         return [f"mistake: {self.name}{where}", self.sentence, f"What to do: {self.fix}"]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc.diagnosis.mistake import Finding
+from posenc.inspect import _text
 from posenc.models.difference import Difference
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(_text.Lines):
     """Whether two implementations agree, and what explains it where they do not.
 
     agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead
@@ -36,6 +37,3 @@ class Diagnosis:
             lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
             lines += [] if self.difference is None else self.difference.lines()[1:]
         return [*lines, *(f"note: {note}" for note in self.notes)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())

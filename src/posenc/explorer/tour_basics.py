@@ -47,13 +47,13 @@ def ladder(section: Section) -> None:
         figures = ladder_figures(record)
         nearest = "neighbours" if figures.nearest.spacing == 1 else figures.nearest.pair
         distance = f"{figures.nearest.distance:.3g}"
-        rows.append([name, figures.bounded, figures.continuous, figures.same_place, nearest, distance, figures.linear])
+        rows.append([name, figures.bounded, figures.continuous, figures.same_value, nearest, distance, figures.linear])
     section.table(
         ["idea", "bounded", "continuous", "same at any length", "closest positions", "their distance", "shift linear"],
         rows,
     )
     section.bullets(f"{name[0].upper()}{name[1:]}. {lesson}" for name, lesson in RUNGS)
-    two, four = ladder_figures(LADDER[1]).places
+    two, four = ladder_figures(LADDER[1]).values
     section.text(
         f"The inconsistency of the second idea in numbers: the last word of “Thank you” has {float(two[0]):g}; the same place in a "
         f"sentence of four words has {float(four[0]):g}."

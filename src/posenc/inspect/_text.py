@@ -6,6 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
 
+class Lines:
+    """A result that prints the same lines everywhere."""
+
+    def lines(self) -> list[str]:
+        raise NotImplementedError(f"{type(self).__name__} must say its lines. Write lines(self).")
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
 def number(value: float, places: int = 6) -> str:
     """Up to six decimals without empty zeros; six significant digits where that says more.
 
@@ -41,10 +51,10 @@ def vector(values: Iterable[float], places: int = 4, most: int = 16) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Columns of text, aligned to the right under their names.
 
-    >>> table(["pair", "value"], [["0", "1.5"], ["10", "2"]])
+    >>> aligned(["pair", "value"], [["0", "1.5"], ["10", "2"]])
     ['pair  value', '   0    1.5', '  10      2']
     """
     cells = [list(header), *(list(row) for row in rows)]
@@ -73,10 +83,10 @@ def short(record: object) -> str:
     if not is_dataclass(record) or isinstance(record, type):
         return repr(record)
     values = ((field, getattr(record, field.name)) for field in fields(record) if field.repr and field.init)
-    said = [
+    shown = [
         f"{field.name}={short(value)}" for field, value in values if field.default is MISSING or value != field.default
     ]
-    return f"{type(record).__name__}({', '.join(said)})"
+    return f"{type(record).__name__}({', '.join(shown)})"
 
 
 def yes(answer: bool) -> str:

@@ -17,7 +17,7 @@ from posenc.phase import phase
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryCounting:
+class BinaryCounting(_text.Lines):
     """Numbers 0 … count-1 in bits, most significant first, beside the rows of an encoding.
 
     table: (count, bits) of 0 and 1.   flips: after how many numbers each bit changes; period: twice that; (bits,) each.
@@ -60,9 +60,6 @@ class BinaryCounting:
             "in its period a position stands.",
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) -> BinaryCounting:
     """Counting in bits beside an encoding (by default Sinusoidal(dim=2·bits)).
@@ -90,8 +87,8 @@ def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) 
 
 
 @dataclass(frozen=True, eq=False)
-class Dials:
-    """Each pair of channels as the hand of a dial: how far it has turned at one position.
+class Dials(_text.Lines):
+    """Each pair of channels as the hand of a dial: how far it has rotated at one position.
 
     turns: part of a whole turn, from 0 up to 1.   degrees, radians: the same angle.   completed: whole turns before it.
     x, y: cosine and sine of it, where the hand points; shape (pairs,) each.
@@ -126,10 +123,7 @@ class Dials:
         ]
         head = ["dial", "period", "whole turns", "turn", "angle"]
         binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
-        return [f"position {self.position}{binary}, {_text.short(self.record)}", *_text.table(head, rows)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return [f"position {self.position}{binary}, {_text.short(self.record)}", *_text.aligned(head, rows)]
 
 
 def dials(record: Encoding, position: int) -> Dials:
@@ -140,9 +134,9 @@ def dials(record: Encoding, position: int) -> Dials:
     """
     position = _check.integer("position", position, -(2**53), 2**53)
     frequencies = frequencies_of(record)
-    made = sinusoid_channels(record)
-    place = position + (made.start if made else 0)
-    quarter, rest = phase(place, frequencies).quarters()
+    channels = sinusoid_channels(record)
+    shifted = position + (channels.start if channels else 0)
+    quarter, rest = phase(shifted, frequencies).quarters()
     turns = (np.asarray(quarter) / 4 + np.asarray(rest)) % 1.0
     lengths = frequencies.wavelengths()
-    return Dials(record, position, turns, np.round(place / lengths - turns).astype(np.int64), lengths)
+    return Dials(record, position, turns, np.round(shifted / lengths - turns).astype(np.int64), lengths)

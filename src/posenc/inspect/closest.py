@@ -35,22 +35,23 @@ def closest(rows: np.ndarray) -> Closest | None:
     rows = np.asarray(rows, dtype=np.float64)
     if len(rows) < 2:
         return None
-    best, found = np.inf, np.empty((0, 2), dtype=np.int64)
+    best, pairs = np.inf, np.empty((0, 2), dtype=np.int64)
     squares = (rows**2).sum(axis=1)
     # A product of d terms is off by at most d units of rounding of the squares that cancel in it.
-    slack = 8 * (rows.shape[1] + 2) * np.finfo(np.float64).eps * float(squares.max())
+    tolerance = 8 * (rows.shape[1] + 2) * np.finfo(np.float64).eps * float(squares.max())
     for start in range(0, len(rows), BLOCK):
         estimate = squares[start : start + BLOCK, None] + squares[None, :] - 2 * rows[start : start + BLOCK] @ rows.T
         estimate[np.tril_indices(len(estimate), start, len(rows))] = np.inf
-        limit = min(best**2 * (1 + 2 * EQUAL), max(float(estimate.min()), 0.0) * (1 + 2 * EQUAL) + slack) + slack
+        nearest = min(best**2, max(float(estimate.min()), 0.0) + tolerance)
+        limit = nearest * (1 + 2 * EQUAL) + tolerance
         candidates = np.argwhere(estimate <= limit) + np.array([start, 0])
-        best, found = _nearest(rows, candidates, best, found)
-    spans = found[:, 1] - found[:, 0]
+        best, pairs = _nearest(rows, candidates, best, pairs)
+    spans = pairs[:, 1] - pairs[:, 0]
     spacing = int(spans[0]) if len(spans) > 1 and (spans == spans[0]).all() else 0
-    return Closest((int(found[0, 0]), int(found[0, 1])), float(best), len(found), spacing)
+    return Closest((int(pairs[0, 0]), int(pairs[0, 1])), float(best), len(pairs), spacing)
 
 
-def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, found: np.ndarray) -> tuple[float, np.ndarray]:
+def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, pairs: np.ndarray) -> tuple[float, np.ndarray]:
     """The least exact distance so far, with all pairs that have it."""
     size = max(1, (1 << 22) // rows.shape[1])
     for start in range(0, len(candidates), size):
@@ -58,7 +59,7 @@ def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, found: np.nd
         distances = np.linalg.norm(rows[some[:, 0]] - rows[some[:, 1]], axis=1)
         least = float(distances.min())
         if least < best * (1 - EQUAL):
-            found = found[:0]
+            pairs = pairs[:0]
         best = min(best, least)
-        found = np.concatenate([found, some[distances <= best * (1 + EQUAL)]])
-    return best, found
+        pairs = np.concatenate([pairs, some[distances <= best * (1 + EQUAL)]])
+    return best, pairs

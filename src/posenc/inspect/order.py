@@ -36,7 +36,7 @@ class WordChange:
 
 
 @dataclass(frozen=True)
-class OrderBlindness:
+class OrderBlindness(_text.Lines):
     """Every word that stands in both sentences. rounding: differences up to here are rounding of float64."""
 
     sentence: str
@@ -63,7 +63,7 @@ class OrderBlindness:
         rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in self.words]
         return [
             f'"{self.sentence}" / "{self.other}", {name}, {masked}',
-            *_text.table(["word", "place", "difference"], rows),
+            *_text.aligned(["word", "position", "difference"], rows),
             *self._notes(),
         ]
 
@@ -90,9 +90,6 @@ class OrderBlindness:
         if self.causal and self.encoding is None and not self.blind:
             notes.append("A causal mask tells the order by itself: a word sees only those before it.")
         return notes
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def order_blindness(
@@ -219,7 +216,7 @@ def _split(sentence: str) -> list[str]:
 
 
 def _matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
-    """Every word of the first with its place in both: the nth of its kind with the nth."""
+    """Every word of the first with its position in both: the nth of its kind with the nth."""
     places: dict[str, list[int]] = {}
     for index, word in enumerate(second):
         places.setdefault(word, []).append(index)

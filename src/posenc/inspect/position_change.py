@@ -1,4 +1,4 @@
-"""One embedding at several places: what the place changes in it, and in which dimensions."""
+"""One embedding at several positions: what the position changes in it, and in which dimensions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from posenc._array import Array
 from posenc.doors import Adds, Encoding, Params, Rotates
 from posenc.inspect import _text
 
-#: The places of the article: beginning, middle and end of 100 tokens.
-PLACES = (0, 50, 99)
+#: The positions of the article: beginning, middle and end of 100 tokens.
+ARTICLE_POSITIONS = (0, 50, 99)
 QUARTERS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class PositionChange:
-    """A vector with its place in it.
+class PositionChange(_text.Lines):
+    """A vector with its position in it.
 
     encoded: the vector at each position, (n, d).   against: what `differences` are taken from, in words: the vector at
-    the first position (adds), the vector itself (rotates).   differences: (m, d), for the positions in `places`.
+    the first position (adds), the vector itself (rotates).   differences: (m, d), for the positions in `compared`.
     shares: the part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
     """
 
@@ -30,32 +30,29 @@ class PositionChange:
     positions: np.ndarray
     encoded: np.ndarray
     against: str
-    places: np.ndarray
+    compared: np.ndarray
     differences: np.ndarray
     shares: np.ndarray
 
     def lines(self) -> list[str]:
         rows = [
             [
-                _text.number(place),
+                _text.number(position),
                 _text.number(float(np.linalg.norm(difference)), 3),
                 *(f"{share:.1%}" for share in shares),
             ]
-            for place, difference, shares in zip(self.places, self.differences, self.shares, strict=True)
+            for position, difference, shares in zip(self.compared, self.differences, self.shares, strict=True)
         ]
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
             f"{_text.short(self.record)}: one vector at positions {', '.join(_text.number(p) for p in self.positions)}",
             f"Length of the difference from {self.against}, and the share of its square in each quarter of the dimensions:",
-            *_text.table(head, rows),
+            *_text.aligned(head, rows),
         ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def position_change(
-    record: Encoding, vector: Array | None = None, positions: Array = PLACES, *, params: Params | None = None
+    record: Encoding, vector: Array | None = None, positions: Array = ARTICLE_POSITIONS, *, params: Params | None = None
 ) -> PositionChange:
     """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
 
@@ -80,18 +77,18 @@ def position_change(
     )
     if x.shape != (width,):
         raise ValueError(f"vector must have shape ({width},); got {x.shape}. Give one number for each dimension.")
-    places = _host("positions", positions)
-    if places.ndim != 1 or places.size < 2:
-        raise ValueError(f"positions must be a list of two or more; got shape {places.shape}. Give [0, 50, 99], say.")
+    at = _host("positions", positions)
+    if at.ndim != 1 or at.size < 2:
+        raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))
     if isinstance(record, Adds):
-        encoded = x + np.asarray(record.embed(places, params))
-        differences, against, compared = encoded[1:] - encoded[0], f"position {_text.number(places[0])}", places[1:]
+        encoded = x + np.asarray(record.embed(at, params))
+        differences, against, compared = encoded[1:] - encoded[0], f"position {_text.number(at[0])}", at[1:]
     else:
-        encoded = _array.to_numpy(record.turn(places, params, role="query")(np.broadcast_to(x, (places.size, width))))
-        differences, against, compared = encoded - x, "the vector itself", places
-    return PositionChange(record, x, places, encoded, against, compared, differences, _shares(differences))
+        encoded = _array.to_numpy(record.turn(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
+        differences, against, compared = encoded - x, "the vector itself", at
+    return PositionChange(record, x, at, encoded, against, compared, differences, _shares(differences))
 
 
 def _shares(differences: np.ndarray) -> np.ndarray:

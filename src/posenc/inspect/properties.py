@@ -16,7 +16,7 @@ DTYPES = ("float64", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Properties:
+class Properties(_text.Lines):
     """What a table of `count` positions from 0 shows in one dtype.
 
     distinct: rows that no earlier row equals.   closest: the nearest two positions, and `distance` between their rows.
@@ -52,9 +52,6 @@ class Properties:
             f"range                  {_text.number(self.low)} to {_text.number(self.high)}",
             f"largest step           {_text.number(self.step, 4)}",
         ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def properties(

@@ -14,7 +14,7 @@ from posenc.turn import of_pairs
 
 
 @dataclass(frozen=True, eq=False)
-class RotationError:
+class RotationError(_text.Lines):
     """What is left of each property of a rotation, as the largest difference found; all are rounding where it holds.
 
     efficient: matrix·x against the efficient form.   norm: length after against before, relative.
@@ -36,12 +36,9 @@ class RotationError:
             f"RᵀR against the unit matrix            {self.orthogonality:.1e}",
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def rotation_matrices(record: Rotates, positions: Array, params: Params | None = None) -> np.ndarray:
-    """R with R(m)·x = x turned at position m; shape (n, d, d), float64, for positions (n,).
+    """R with R(m)·x = x rotated at position m; shape (n, d, d), float64, for positions (n,).
 
     Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by turning vectors, so that the
     efficient form (eq. 34) can be compared with it. TypeError for a record that does not rotate.
@@ -58,7 +55,7 @@ def rotation_matrices(record: Rotates, positions: Array, params: Params | None =
     first, second = turn.pairing.split(np.arange(record.head_dim))
     cosine, sine = _array.to_numpy(turn.cos), _array.to_numpy(turn.sin)
     matrices = np.zeros((positions.size, record.head_dim, record.head_dim))
-    matrices[:, range(record.head_dim), range(record.head_dim)] = 1.0  # channels that do not turn
+    matrices[:, range(record.head_dim), range(record.head_dim)] = 1.0  # channels that do not rotate
     matrices[:, first, first] = cosine
     matrices[:, first, second] = -sine
     matrices[:, second, first] = sine
@@ -84,19 +81,19 @@ def rotation_error(
     lengths = np.linalg.norm(x, axis=-1)
     here = _products(record, x, positions, params)
     there = _products(record, x, _array.signed(positions) + shift, params)
-    turned = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    rotated = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
     squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(record.head_dim)
     return RotationError(
         record,
-        float(np.abs((matrices @ x[0][..., None])[..., 0] - turned).max(initial=0.0)),
-        float(np.abs(np.linalg.norm(turned, axis=-1) / lengths[0] - 1.0).max(initial=0.0)),
+        float(np.abs((matrices @ x[0][..., None])[..., 0] - rotated).max(initial=0.0)),
+        float(np.abs(np.linalg.norm(rotated, axis=-1) / lengths[0] - 1.0).max(initial=0.0)),
         float((np.abs(here - there) / (lengths[0][:, None] * lengths[1])).max(initial=0.0)),
         float(np.abs(squares).max(initial=0.0)),
     )
 
 
 def _products(record: Rotates, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
-    """q·k of every two places; shape (n, n)."""
+    """q·k of every two positions; shape (n, n)."""
     q = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
     k = _array.to_numpy(record.turn(positions, params, role="key")(x[1]))
     products: np.ndarray = q @ k.T

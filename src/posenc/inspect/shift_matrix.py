@@ -15,7 +15,7 @@ from posenc.phase import cosine_sine
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftError:
+class ShiftError(_text.Lines):
     """How far M(offset)·PE(t) is from PE(t+offset), and M from a rotation.
 
     pairs: the largest difference over all positions and offsets for each pair; shape (pairs,).
@@ -35,32 +35,29 @@ class ShiftError:
             f"M is a rotation: |MᵀM - 1| {self.orthogonality:.1e}, |det M - 1| {self.determinant:.1e}",
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
-    """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is turned by offset·ω.
+    """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. offset: a number of steps, or (k,) of them; result (width, width) or
-    (k, width, width), float64. TypeError for a record not made of waves; ValueError where a sine lacks its cosine.
+    (k, width, width), float64. TypeError for a record not sinusoids of sinusoids; ValueError where a sine lacks its cosine.
 
     >>> from posenc import Sinusoidal
     >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()
     [[0.5403, 0.8415], [-0.8415, 0.5403]]
     """
-    made = _paired(record)
+    sinusoids = _paired(record)
     offset = np.asarray(_array.as_array("offset", offset))
-    _check.size("offset", max(1, offset.size) * made.width**2)
-    matrix = np.zeros((*offset.shape, made.width, made.width))
-    matrix[..., range(made.width), range(made.width)] = 1.0  # what is always 0 stays where it is
-    if made.frequencies is None:
+    _check.size("offset", max(1, offset.size) * sinusoids.width**2)
+    matrix = np.zeros((*offset.shape, sinusoids.width, sinusoids.width))
+    matrix[..., range(sinusoids.width), range(sinusoids.width)] = 1.0  # what is always 0 stays where it is
+    if sinusoids.frequencies is None:
         return matrix
-    cosine, sine = cosine_sine(offset, made.frequencies)
-    matrix[..., made.sine, made.sine] = cosine
-    matrix[..., made.sine, made.cosine] = sine
-    matrix[..., made.cosine, made.sine] = -sine
-    matrix[..., made.cosine, made.cosine] = cosine
+    cosine, sine = cosine_sine(offset, sinusoids.frequencies)
+    matrix[..., sinusoids.sine, sinusoids.sine] = cosine
+    matrix[..., sinusoids.sine, sinusoids.cosine] = sine
+    matrix[..., sinusoids.cosine, sinusoids.sine] = -sine
+    matrix[..., sinusoids.cosine, sinusoids.cosine] = cosine
     return matrix
 
 
@@ -71,31 +68,31 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     >>> shift_error(Sinusoidal(dim=8), [0, 5, 100], [1, 7]).largest < 1e-14
     True
     """
-    made = _paired(record)
+    sinusoids = _paired(record)
     positions, offsets = (
         np.atleast_1d(np.asarray(_array.as_array(name, value)))
         for name, value in (("positions", positions), ("offsets", offsets))
     )
-    _check.size("positions and offsets", positions.size * offsets.size * made.width)
+    _check.size("positions and offsets", positions.size * offsets.size * sinusoids.width)
     matrices = shift_matrix(record, offsets)
     moved = np.asarray(record.embed(_array.signed(positions) + _array.signed(offsets)[:, None]))
     from_here = np.asarray(record.embed(positions)) @ matrices.swapaxes(-1, -2)
-    channels = np.abs(moved - from_here).max(axis=(0, 1), initial=0.0)
-    squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(made.width)
+    gaps = np.abs(moved - from_here).max(axis=(0, 1), initial=0.0)
+    squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(sinusoids.width)
     return ShiftError(
         record,
-        np.maximum(channels[made.sine], channels[made.cosine]),
-        float(channels.max(initial=0.0)),
+        np.maximum(gaps[sinusoids.sine], gaps[sinusoids.cosine]),
+        float(gaps.max(initial=0.0)),
         float(np.abs(squares).max(initial=0.0)),
         float(np.abs(np.linalg.det(matrices) - 1.0).max(initial=0.0)),
     )
 
 
 def _paired(record: Adds) -> SinusoidChannels:
-    made = required_channels(record)
-    if not made.paired:
+    sinusoids = required_channels(record)
+    if not sinusoids.paired:
         raise ValueError(
             f"record must hold a cosine for every sine for a shift to be linear; got {_check.shown(record)}. "
             "Give it an even width, or odd='zero'."
         )
-    return made
+    return sinusoids

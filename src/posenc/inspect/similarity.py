@@ -1,4 +1,4 @@
-"""How alike places look: products of rows, and the score of two tokens against their distance."""
+"""How alike positions look: products of rows, and the score of two tokens against their distance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posenc.turn import at_every_head
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreByDistance:
+class ScoreByDistance(_text.Lines):
     """Scores of a query `distance` steps behind a key, distance = query - key.
 
     distances: (n,).   scores: (curves, n): a curve for each head where heads differ, else one.   meaning: in words.
@@ -31,10 +31,7 @@ class ScoreByDistance:
             [_text.number(distance), *(_text.number(value, 4) for value in column)]
             for distance, column in zip(self.distances, self.scores.T, strict=True)
         )
-        return [f"{_text.short(self.record)}: {self.meaning}", *_text.table(["distance", *names], rows)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return [f"{_text.short(self.record)}: {self.meaning}", *_text.aligned(["distance", *names], rows)]
 
 
 def similarity(record: Adds, positions: Array, *, params: Params | None = None) -> np.ndarray:
@@ -48,9 +45,9 @@ def similarity(record: Adds, positions: Array, *, params: Params | None = None) 
     """
     _check.instance("record", record, Adds, "a record that adds")
     _check.one_axis("record", record)
-    places = _line("positions", positions)
-    _check.size("positions", places.size**2)
-    rows = np.asarray(record.embed(places, _drawn(record, params)))
+    at = _line("positions", positions)
+    _check.size("positions", at.size**2)
+    rows = np.asarray(record.embed(at, _drawn(record, params)))
     products: np.ndarray = rows @ rows.T
     return products
 
@@ -71,18 +68,18 @@ def score_by_distance(
     _check.instance("record", record, Encoding, "a record of an encoding")
     _check.one_axis("record", record)
     distances = _line("distances", distances)
-    place = np.array([_check.integer("key", key, -(2**52), 2**52)])
-    query, given = _array.signed(distances) + place, _drawn(record, params)
+    at_key = np.array([_check.integer("key", key, -(2**52), 2**52)])
+    query, params = _array.signed(distances) + at_key, _drawn(record, params)
     if isinstance(record, Adds):
-        scores = (np.asarray(record.embed(query, given)) @ np.asarray(record.embed(place, given)).T).T
+        scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
     if isinstance(record, Rotates):
-        q = at_every_head(record.turn(query, given, role="query"), np.ones((query.size, record.head_dim)))
-        k = at_every_head(record.turn(place, given, role="key"), np.ones((1, record.head_dim)))
+        q = at_every_head(record.turn(query, params, role="query"), np.ones((query.size, record.head_dim)))
+        k = at_every_head(record.turn(at_key, params, role="key"), np.ones((1, record.head_dim)))
         scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query.size)
         return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(record, Biases):
-        return ScoreByDistance(record, distances, record.matrix(query, place, given)[..., 0], "the bias of each head")
+        return ScoreByDistance(record, distances, record.matrix(query, at_key, params)[..., 0], "the bias of each head")
     if isinstance(record, Scores):
         heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
         q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
@@ -92,7 +89,7 @@ def score_by_distance(
             )
         read = record.places_read(query.size, 1)
         x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
-        scores = np.asarray(record.score(q, k, query, place, given, hidden=x))[0, :, :, 0]
+        scores = np.asarray(record.score(q, k, query, at_key, params, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
     raise TypeError(f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one.")
 

@@ -44,15 +44,15 @@ class SinusoidChannels:
         """("sine", pair), ("cosine", pair) or ("zero", -1)."""
         _check.integer("dimension", dimension, 0, self.width - 1)
         for name, channels in (("sine", self.sine), ("cosine", self.cosine)):
-            found = np.flatnonzero(channels == dimension)
-            if found.size:
-                return name, int(found[0])
+            pair = np.flatnonzero(channels == dimension)
+            if pair.size:
+                return name, int(pair[0])
         return "zero", -1
 
 
 @singledispatch
 def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
-    """The waves a record is made of; None for one that is made of something else.
+    """The sinusoids that a record is made of; None for one that is made of something else.
 
     >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
     ('cosine', 1)
@@ -62,13 +62,13 @@ def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
 
 
 def required_channels(record: Adds) -> SinusoidChannels:
-    """The waves of a record, or the error that it has none."""
-    found = sinusoid_channels(record)
-    if found is None:
+    """The sinusoids of a record, or the error that it has none."""
+    channels = sinusoid_channels(record)
+    if channels is None:
         raise TypeError(
             f"record must be made of sines and cosines; got {_check.shown(record)}. Give Sinusoidal(dim=8), say."
         )
-    return found
+    return channels
 
 
 @sinusoid_channels.register
@@ -90,7 +90,7 @@ def _(record: DivisorPairs) -> SinusoidChannels:
 
 @sinusoid_channels.register
 def _(record: FourierFeatures) -> SinusoidChannels | None:
-    if record.coordinate:  # its first channel is no wave
+    if record.coordinate:  # its first channel is no sinusoid
         return None
     bands = np.arange(record.bands)
     sine, cosine = (2 * bands, 2 * bands + 1) if record.layout == "interleaved" else (bands, bands + record.bands)
@@ -108,7 +108,7 @@ def _(record: TimestepEmbedding) -> SinusoidChannels:
 
 
 def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> SinusoidChannels:
-    """All of one wave, then all of the other."""
+    """All sines or cosines, then all of the other."""
     first, second = np.arange(pairs), np.arange(pairs) + pairs
     sine, cosine = (first, second) if sine_first else (second, first)
     return SinusoidChannels(record.frequencies, sine, cosine, record.width)

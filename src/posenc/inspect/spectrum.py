@@ -17,7 +17,7 @@ from posenc.phase import Frequencies, checked, cosine_sine
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(_text.Lines):
     """Exponent, frequency (radians a step) and wavelength (steps a turn) of each pair; shape (pairs,) each.
 
     exponents: e of ω = base^-e; NaN where the frequencies are no powers of one base.
@@ -36,7 +36,7 @@ class Spectrum:
             for pair, (e, w, length) in enumerate(zip(self.exponents, self.frequencies, self.wavelengths, strict=True))
         ]
         head = ["pair", "exponent", "frequency (rad/step)", "wavelength (steps)"]
-        return [_text.short(self.record), *_text.table(head, rows), *self._summary()]
+        return [_text.short(self.record), *_text.aligned(head, rows), *self._summary()]
 
     def _summary(self) -> list[str]:
         if len(self.wavelengths) < 2:
@@ -49,22 +49,19 @@ class Spectrum:
             "Wavelength is the period 2π/ω = 2π·base^e; base^e alone is the reciprocal of the frequency.",
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def frequencies_of(record: Encoding) -> Frequencies:
     """The frequencies a record has, whatever its door, or the error that it has none."""
     _check.instance("record", record, Encoding, "a record of an encoding")
-    seen: Any = record
-    while not isinstance(getattr(seen, "frequencies", None), Frequencies):
-        seen = getattr(seen, "encoding", None)
-        if seen is None:
+    inner: Any = record
+    while not isinstance(getattr(inner, "frequencies", None), Frequencies):
+        inner = getattr(inner, "encoding", None)
+        if inner is None:
             raise TypeError(
                 f"record must have frequencies; got {_check.shown(record)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
             )
-    found: Frequencies = seen.frequencies
-    return found
+    frequencies: Frequencies = inner.frequencies
+    return frequencies
 
 
 def spectrum(record: Encoding) -> Spectrum:
@@ -100,20 +97,20 @@ def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
     >>> derivative(Sinusoidal(dim=4), 0).tolist()
     [1.0, 0.0, 0.01, 0.0]
     """
-    made = required_channels(record)
-    place = checked(position)
-    if made.start:
-        place = checked(_array.signed(place) + made.start)
-    dtype = _array.result_dtype(dtype, place)
-    xp = _array.namespace(place)
-    if made.frequencies is None:
-        empty = _array.astype(xp.zeros_like(place), dtype)
-        return empty[..., None] + _array.constant([0.0] * made.width, empty, dtype)
-    cosine, sine = cosine_sine(place, made.frequencies, dtype=dtype)
-    rates = _array.constant(made.frequencies.radians() * made.factor, cosine, dtype)
-    # A wave that no channel holds, and a channel without a wave, meet in one last column of zeros.
-    columns = xp.concatenate([rates * cosine, 0.0 - rates * sine, xp.zeros_like(cosine[..., :1])], -1)
-    return columns[..., _array.constant(_sources(made.sine, made.cosine, made.width), cosine)]
+    channels = required_channels(record)
+    shifted = checked(position)
+    if channels.start:
+        shifted = checked(_array.signed(shifted) + channels.start)
+    dtype = _array.result_dtype(dtype, shifted)
+    xp = _array.namespace(shifted)
+    if channels.frequencies is None:
+        empty = _array.astype(xp.zeros_like(shifted), dtype)
+        return empty[..., None] + _array.constant([0.0] * channels.width, empty, dtype)
+    cosine, sine = cosine_sine(shifted, channels.frequencies, dtype=dtype)
+    frequencies = _array.constant(channels.frequencies.radians() * channels.factor, cosine, dtype)
+    # A sinusoid that no channel holds, and a channel without one, meet in one last column of zeros.
+    columns = xp.concatenate([frequencies * cosine, 0.0 - frequencies * sine, xp.zeros_like(cosine[..., :1])], -1)
+    return columns[..., _array.constant(_sources(channels.sine, channels.cosine, channels.width), cosine)]
 
 
 def _sources(sine: np.ndarray, cosine: np.ndarray, width: int) -> np.ndarray:

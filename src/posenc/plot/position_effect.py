@@ -60,8 +60,8 @@ def differences(
     vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
     """
     made = record if isinstance(record, PositionChange) else _computed(record, vector, positions, params)
-    axes = canvas.stacked(ax, len(made.places))
-    for one, place, change, shares in zip(axes, made.places, made.differences, made.shares, strict=True):
+    axes = canvas.stacked(ax, len(made.compared))
+    for one, place, change, shares in zip(axes, made.compared, made.differences, made.shares, strict=True):
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
         canvas.finish(one, f"position {place:g} minus {made.against}", "", "difference")
         _mark(one, len(change), shares)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc.diagnosis.mistake import Finding
+from posenc.inspect import _text
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class FirstDifference:
 
 
 @dataclass(frozen=True)
-class CodeReport:
+class CodeReport(_text.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
     right: whether it does, at every width that was asked for.   door: "adds" or "rotates".
@@ -72,6 +73,3 @@ class CodeReport:
         if self.first_difference is not None:
             lines.append(self.first_difference.line())
         return [*lines, *(f"note            {note}" for note in self.notes)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())

@@ -41,7 +41,7 @@ class Fit:
     """What one convention says: how many positions fit, the first and the next, the value at the first.
 
     exact: the real-valued position nearest to the first fit where the first printed value is met exactly; None if the
-    value lies outside the wave.   first, following: None where there is none.
+    value lies outside the sinusoid's range.   first, following: None where there is none.
     """
 
     record: Sinusoidal
@@ -52,16 +52,16 @@ class Fit:
     exact: float | None
 
     def line(self) -> str:
-        said = f"exponent {self.record.exponent}, {self.record.layout}, {self.record.first} first, start {self.record.start}"
+        convention = f"exponent {self.record.exponent}, {self.record.layout}, {self.record.first} first, start {self.record.start}"
         if self.first is None:
-            return f"{said}: no position fits"
+            return f"{convention}: no position fits"
         near = "" if self.exact is None or abs(self.exact - self.first) < 5e-4 else f" (exactly {self.exact:.3f})"
         following = "no other" if self.following is None else f"next {self.following:,}"
-        return f"{said}: k = {self.first:,}{near}, {following}; {_text.count(self.count, 'fit')}"
+        return f"{convention}: k = {self.first:,}{near}, {following}; {_text.count(self.count, 'fit')}"
 
 
 @dataclass(frozen=True)
-class FoundPositions:
+class FoundPositions(_text.Lines):
     """The positions that fit printed values, a Fit for each convention, the smallest first fit in front."""
 
     printed: tuple[Printed, ...]
@@ -110,9 +110,6 @@ class FoundPositions:
             and values.get(entry.read[0]) == entry.read[1]
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def find_positions(
     values: Mapping[int, float | str],
@@ -143,10 +140,10 @@ def find_positions(
     answers: dict[tuple[SinusoidOfChannel, ...], Fit] = {}
     fits = []
     for record in records:
-        waves = tuple(_wave(record, one.dimension) for one in printed)
-        if waves not in answers:  # conventions may agree in these dimensions
-            answers[waves] = _fit(record, waves, printed, largest)
-        fits.append(replace(answers[waves], record=record))
+        sinusoids = tuple(_sinusoid(record, one.dimension) for one in printed)
+        if sinusoids not in answers:  # conventions may agree in these dimensions
+            answers[sinusoids] = _fit(record, sinusoids, printed, largest)
+        fits.append(replace(answers[sinusoids], record=record))
     fits.sort(key=lambda fit: (fit.first is None, (fit.first or 0) + fit.record.start, fit.record.start))
     return FoundPositions(printed, records[0].dim, records[0].base, largest, tuple(fits))
 
@@ -194,7 +191,7 @@ def _one(dimension: int, value: float | str) -> Printed:
     return Printed(dimension, text, float(exact), 10.0 ** min(0, int(exponent)))
 
 
-def _wave(record: Sinusoidal, dimension: int) -> SinusoidOfChannel:
+def _sinusoid(record: Sinusoidal, dimension: int) -> SinusoidOfChannel:
     kind, pair = required_channels(record).channel(dimension)
     if kind == "zero":
         raise ValueError(
@@ -204,26 +201,28 @@ def _wave(record: Sinusoidal, dimension: int) -> SinusoidOfChannel:
     return SinusoidOfChannel(record.base, top, bottom, kind, record.scale, record.start)
 
 
-def _fit(record: Sinusoidal, waves: tuple[SinusoidOfChannel, ...], printed: tuple[Printed, ...], largest: int) -> Fit:
+def _fit(
+    record: Sinusoidal, sinusoids: tuple[SinusoidOfChannel, ...], printed: tuple[Printed, ...], largest: int
+) -> Fit:
     stretches = [
-        wave.stretches(one.value - one.unit, one.value + one.unit, largest)
-        for wave, one in zip(waves, printed, strict=True)
+        sinusoid.stretches(one.value - one.unit, one.value + one.unit, largest)
+        for sinusoid, one in zip(sinusoids, printed, strict=True)
     ]
     # The value that leaves the fewest positions goes first; the others only cross them out.
     order = sorted(range(len(printed)), key=lambda index: int((stretches[index][1] - stretches[index][0] + 1).sum()))
     count, found = 0, np.empty(0, dtype=np.int64)
-    for places in blocks(*stretches[order[0]]):
+    for candidates in blocks(*stretches[order[0]]):
         for index in order:
-            off = np.abs(waves[index].at(places) - printed[index].value)
-            places = places[off <= printed[index].unit * (1 + 1e-9)]
-        count += places.size
-        found = np.concatenate([found, places[:2]])[:2]
+            off = np.abs(sinusoids[index].at(candidates) - printed[index].value)
+            candidates = candidates[off <= printed[index].unit * (1 + 1e-9)]
+        count += candidates.size
+        found = np.concatenate([found, candidates[:2]])[:2]
     if not count:
         return Fit(record, 0, None, None, None, None)
     first = int(found[0])
     following = int(found[1]) if count > 1 else None
-    value = float(waves[0].at(found[:1])[0])
-    return Fit(record, count, first, following, value, waves[0].nearest(printed[0].value, first))
+    value = float(sinusoids[0].at(found[:1])[0])
+    return Fit(record, count, first, following, value, sinusoids[0].nearest(printed[0].value, first))
 
 
 def _verdict(good: list[Fit]) -> str:

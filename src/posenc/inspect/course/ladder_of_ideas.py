@@ -28,38 +28,35 @@ SMALL = 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
-class LadderFigures:
+class LadderFigures(_text.Lines):
     """The five figures of one idea, all measured.
 
     bounded: values of a sentence of a million words are no larger than those of a thousand.
     continuous: between whole positions there are values too, and a small change of position changes them little.
-    same_place: a place has the same value in a sentence of any length; `places` are the values of position 1 in sentences
+    same_value: a position has the same value in a sentence of any length; `values` are those of position 1 in sentences
     of 2 and of 4 words.   nearest: distinct rows and closest pair, in float64.   linear: one matrix does a shift of one step.
     """
 
     record: Adds
     bounded: bool
     continuous: bool
-    same_place: bool
-    places: tuple[np.ndarray, np.ndarray]
+    same_value: bool
+    values: tuple[np.ndarray, np.ndarray]
     nearest: Properties
     linear: bool
 
     def lines(self) -> list[str]:
-        two, four = (_text.vector(place, 2) for place in self.places)
-        places = "" if self.same_place else f": position 1 is {two} of two words, {four} of four"
+        two, four = (_text.vector(value, 2) for value in self.values)
+        values = "" if self.same_value else f": position 1 is {two} of two words, {four} of four"
         return [
             _text.short(self.record),
             f"  bounded                      {_text.yes(self.bounded)}",
             f"  continuous                   {_text.yes(self.continuous)} "
             f"(from word to word it moves by up to {_text.number(self.nearest.step, 3)})",
-            f"  same value at any length     {_text.yes(self.same_place)}{places}",
+            f"  same value at any length     {_text.yes(self.same_value)}{values}",
             f"  closest in 0 … {self.nearest.count - 1:<12}  {self.nearest.pair}: {self.nearest.distance:.3g}",
             f"  relative shift linear        {_text.yes(self.linear)}",
         ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = None) -> LadderFigures:
@@ -76,13 +73,13 @@ def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = N
     count = _check.integer("count", count, 16, 1 << 17)
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))
-    places = tuple(_rows(_worded(record, words), np.array([1]), params)[0] for words in (2, 4))
+    values = tuple(_rows(_worded(record, words), np.array([1]), params)[0] for words in (2, 4))
     return LadderFigures(
         record,
         _bounded(record, count, params),
         _continuous(_worded(record, count), count, params),
-        bool(np.array_equal(*places)),
-        (places[0], places[1]),
+        bool(np.array_equal(*values)),
+        (values[0], values[1]),
         properties(_worded(record, count), count, params=params),
         _linear(_worded(record, count), count, params),
     )
@@ -108,9 +105,9 @@ def _bounded(record: Adds, count: int, params: Params | None) -> bool:
 def _continuous(record: Adds, count: int, params: Params | None) -> bool:
     if "fractional" not in record.claims:
         return False
-    places = np.arange(count - 1) + 0.5
-    step = np.abs(_rows(record, places + SMALL, params) - _rows(record, places, params)).max()
-    whole = np.abs(_rows(record, places + 0.5, params) - _rows(record, places - 0.5, params)).max()
+    between = np.arange(count - 1) + 0.5
+    step = np.abs(_rows(record, between + SMALL, params) - _rows(record, between, params)).max()
+    whole = np.abs(_rows(record, between + 0.5, params) - _rows(record, between - 0.5, params)).max()
     # A continuous value that moves by `whole` in a step moves by about `whole`·SMALL in a small one; a jump does not shrink.
     return bool(step <= 4 * SMALL * max(whole, 1.0))
 

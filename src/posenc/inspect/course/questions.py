@@ -141,8 +141,8 @@ def grade(asked: Question, answer: str) -> Grade:
             f"answer must be {len(expected)} numbers for {asked.name}; got {len(given)}. Write them with spaces between."
         )
     wrong = [
-        f"number {place + 1}: {number(got)} was given, {number(right)} is right"
-        for place, (got, right) in enumerate(zip(given, expected, strict=True))
+        f"number {index + 1}: {number(got)} was given, {number(right)} is right"
+        for index, (got, right) in enumerate(zip(given, expected, strict=True))
         if not abs(got - right) <= asked.allowed
     ]
     note = (asked.note,) if asked.note else ()
@@ -165,17 +165,17 @@ def _position(given: tuple[float, ...]) -> Grade:
     if len(given) != 1 or not given[0].is_integer() or not 0 <= given[0] <= 2**53:
         raise ValueError("answer must be one position, a whole number from 0. Write 7, say.")
     k, (dim, dimension, value) = int(given[0]), _PRACTICE
-    said, fits = [], []
+    lines, fits = [], []
     for exponent, name in (("2i/d", "the formula as printed"), ("i/d", "half the exponent")):
         record = Sinusoidal(dim=dim, exponent=exponent)  # type: ignore[arg-type]
         at = float(record.embed([k])[0, dimension])
         fit = abs(at - value) <= 1e-6
         fits.append(fit)
-        said.append(f"exponent {exponent} ({name}): k = {k:,} gives {at:.6f}; {'fits' if fit else 'does not fit'}")
-    told = next(entry.line() for entry in ERRATA if entry.read == (dimension, value))
+        lines.append(f"exponent {exponent} ({name}): k = {k:,} gives {at:.6f}; {'fits' if fit else 'does not fit'}")
+    erratum = next(entry.line() for entry in ERRATA if entry.read == (dimension, value))
     first = (
         ("Right under the formula as printed.",)
         if fits[0]
         else ("Right under the exponent i/d, which is what the chapter computed.",)
     )
-    return Grade(any(fits), (*(first if any(fits) else ("Wrong under either formula.",)), *said, told))
+    return Grade(any(fits), (*(first if any(fits) else ("Wrong under either formula.",)), *lines, erratum))

@@ -1,4 +1,4 @@
-"""Where a wave has a value: the angle is solved for, (±θ + 2πj)/ω, not searched for."""
+"""Where a sinusoid has a value: the angle is solved for, (±θ + 2πj)/ω, not searched for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SinusoidOfChannel(Frequencies):
 
     @property
     def crest(self) -> float:
-        """The angle at which the wave is greatest: 0 for a cosine, a quarter turn for a sine."""
+        """The angle at which it is greatest: 0 for a cosine, a quarter turn for a sine."""
         return math.pi / 2 if self.kind == "sine" else 0.0
 
     def at(self, positions: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ class SinusoidOfChannel(Frequencies):
         return _apart(first[kept].astype(np.int64), last[kept].astype(np.int64))
 
     def _angles(self, inner: float, outer: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where the wave falls and where it rises through the values: two stretches of angle in every turn."""
+        """Where it falls and where it rises through the values: two stretches of angle in every turn."""
         lowest = math.floor(self.speed * self.start / (2 * math.pi)) - 1
         highest = math.ceil(self.speed * (self.start + largest) / (2 * math.pi)) + 1
         _check.size("largest", 128 * (highest - lowest + 1))
@@ -79,16 +79,16 @@ class SinusoidOfChannel(Frequencies):
         return np.concatenate([turns + inner, turns - outer]), np.concatenate([turns + outer, turns - inner])
 
     def nearest(self, value: float, position: int) -> float | None:
-        """The real-valued position nearest to `position` with exactly this value; None where the wave never has it."""
+        """The real-valued position nearest to `position` with exactly this value; None where it never has it."""
         if self.factor == 0 or abs(value) > abs(self.factor):
             return None
         theta = math.acos(value / self.factor)
         angle = self.speed * (position + self.start)
         found = []
         for branch in (self.crest + theta, self.crest - theta):
-            turned = branch + 2 * math.pi * round((angle - branch) / (2 * math.pi))
-            found.append(turned / self.speed - self.start)
-        return min(found, key=lambda place: abs(place - position))
+            nearest = branch + 2 * math.pi * round((angle - branch) / (2 * math.pi))
+            found.append(nearest / self.speed - self.start)
+        return min(found, key=lambda one: abs(one - position))
 
 
 def blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:

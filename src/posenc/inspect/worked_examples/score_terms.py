@@ -12,7 +12,7 @@ from posenc.inspect import _text
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreTerms:
+class ScoreTerms(_text.Lines):
     """(x+p)·(x'+p') = x·x' + x·p' + p·x' + p·p', times the scale; shape (*batch, n, m) each."""
 
     content_content: np.ndarray
@@ -39,9 +39,6 @@ class ScoreTerms:
             f"{name:<20} root mean square {_text.number(float(np.sqrt((term**2).mean())) if term.size else 0.0)}"
             for name, term in named
         ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def score_terms(

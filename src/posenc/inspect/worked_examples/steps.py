@@ -1,10 +1,10 @@
-"""What a worked example is made of: the question, and a formula with its lines."""
+"""What a worked example is made of: what was asked for, a formula, and its lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from posenc.frequencies import Chosen, Divisors, Geometric, Joined, Rescaled
 from posenc.inspect import _text
 from posenc.phase import Frequencies
 
-#: A position: one number, or a coordinate for each axis.
-Place = int | float | tuple[int | float, ...]
+#: One number, or a coordinate for each axis.
+Position = int | float | tuple[int | float, ...]
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,26 @@ class Steps:
     notes: tuple[str, ...] = ()
 
 
+class Formula(NamedTuple):
+    """A formula, its right-hand side for a dimension or head with the numbers substituted, and remarks.
+
+    right: gives "" where there is nothing to substitute.
+    """
+
+    text: str
+    right: Callable[[int], str] = lambda index: ""
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be worked out: the position, which dimensions (or heads), and for pairs of places the key's position."""
+    """What is to be worked out: the position of the token or query, that of the key, and which dimensions or heads.
 
-    position: Place
-    key: Place
+    params: what is learned; `drawn` from the seed if it was left out.   vector: what is rotated or scored, if given.
+    """
+
+    position: Position
+    key: Position
     dims: tuple[int, ...] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     vector: np.ndarray | None = None
@@ -46,73 +60,89 @@ class Request:
     drawn: bool = False
 
     @property
-    def place(self) -> str:
-        """The position as text."""
-        return written(self.position)
-
-    @property
-    def there(self) -> str:
-        """The key's position as text."""
-        return written(self.key)
-
-    @property
-    def one(self) -> int | float:
+    def number(self) -> int | float:
         """The position, of a record with one axis."""
         return _one(self.position)
 
     @property
-    def one_key(self) -> int | float:
+    def key_number(self) -> int | float:
         """The key's position, of a record with one axis."""
         return _one(self.key)
+
+    @property
+    def shown(self) -> str:
+        """The position as text."""
+        return position_text(self.position)
+
+    @property
+    def key_shown(self) -> str:
+        """The key's position as text."""
+        return position_text(self.key)
+
+    @property
+    def distance(self) -> str:
+        """The distance of query and key as text."""
+        return _text.number(abs(self.number - self.key_number))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The position as an array of one."""
+        return np.array([self.position])
 
     def coordinate(self, axis: int) -> int | float:
         """The number of the position along an axis."""
         return self.position[axis] if isinstance(self.position, tuple) else self.position
 
-    @property
-    def at(self) -> np.ndarray:
-        """The position as an array of one."""
-        return np.array([self.position])
-
     def chosen(self, count: int) -> Sequence[int]:
-        """The dimensions asked for, of so many."""
+        """The dimensions that are asked for, of so many."""
         return range(count) if self.dims is None else self.dims
 
-    def learned(self, record: Any) -> Mapping[str, Any] | None:
-        """The parameters as a method takes them: none where nothing is learned."""
+    def params_of(self, record: Any) -> Mapping[str, Any] | None:
+        """The parameters as a method takes them: None where nothing is learned."""
         return self.params if record.shapes else None
 
     def notes(self) -> tuple[str, ...]:
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
 
+    def steps(self, formula: Formula, values: np.ndarray, left: Callable[[int], str]) -> Steps:
+        """left = right = value, for every dimension or head that is asked for."""
+        steps = []
+        for index in self.chosen(len(values)):
+            right, value = formula.right(index), _text.number(values[index])
+            sides = [left(index), *([right] if right not in ("", value) else []), value]
+            steps.append(Step(" = ".join(sides), (float(values[index]),)))
+        return Steps(formula.text, tuple(steps), (*formula.notes, *self.notes()))
 
-def written(place: Place) -> str:
+
+def position_text(position: Position) -> str:
     """A position as text: 3, or (3, 5)."""
-    return f"({', '.join(map(_text.number, place))})" if isinstance(place, tuple) else _text.number(place)
+    if isinstance(position, tuple):
+        return f"({', '.join(map(_text.number, position))})"
+    return _text.number(position)
 
 
-def _one(place: Place) -> int | float:
-    if isinstance(place, tuple):
-        raise TypeError(f"position must be one number here; got {written(place)}. Give a record with one axis.")
-    return place
+def _one(position: Position) -> int | float:
+    if isinstance(position, tuple):
+        raise TypeError(f"position must be one number; got {position_text(position)}. Give a record with one axis.")
+    return position
 
 
-def angle(place: str, frequencies: Frequencies, pair: int) -> str:
+def angle(position: str, frequencies: Frequencies, pair: int) -> str:
     """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):
         top, bottom = frequencies.exponents()[pair]
-        return f"{place} / {_text.number(frequencies.base)}^({top}/{bottom})"
+        return f"{position} / {_text.number(frequencies.base)}^({top}/{bottom})"
     if isinstance(frequencies, Joined):
         for part in frequencies.parts:
             if pair < part.pairs:
-                return angle(place, part, pair)
+                return angle(position, part, pair)
             pair -= part.pairs
     if isinstance(frequencies, Chosen):
-        return angle(place, frequencies.ladder, frequencies.rungs[pair])
+        return angle(position, frequencies.ladder, frequencies.rungs[pair])
     if isinstance(frequencies, Divisors):
         divisor = frequencies.divisors[pair]
-        return place if divisor == 1.0 else f"{place} / {_text.number(divisor)}"
-    written = f"{place} · {_text.number(frequencies.radians()[pair])}"
+        return position if divisor == 1.0 else f"{position} / {_text.number(divisor)}"
+    unscaled = ""
     if isinstance(frequencies, Rescaled):
-        written += f" (unscaled {_text.number(frequencies.ladder.radians()[pair])})"
-    return written
+        unscaled = f" (unscaled {_text.number(frequencies.ladder.radians()[pair])})"
+    return f"{position} · {_text.number(frequencies.radians()[pair])}{unscaled}"

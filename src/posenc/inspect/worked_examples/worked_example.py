@@ -14,28 +14,28 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
 from posenc.inspect.course.errata import Erratum, errata
-from posenc.inspect.worked_examples.steps import Place, Request, Step, Steps, written
-from posenc.inspect.worked_examples.worked_adds import adds
-from posenc.inspect.worked_examples.worked_biases import biases
-from posenc.inspect.worked_examples.worked_rotates import rotates
-from posenc.inspect.worked_examples.worked_scores import scores, width
+from posenc.inspect.worked_examples.steps import Position, Request, Step, Steps, position_text
+from posenc.inspect.worked_examples.worked_adds import worked_adds
+from posenc.inspect.worked_examples.worked_biases import worked_biases
+from posenc.inspect.worked_examples.worked_rotates import worked_rotates
+from posenc.inspect.worked_examples.worked_scores import score_width, worked_scores
 from posenc.phase import LARGEST_POSITION
 
 #: How each door is worked out; a record is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], Steps]], ...] = (
-    (Adds, adds),
-    (Rotates, rotates),
-    (Biases, biases),
-    (Scores, scores),
+    (Adds, worked_adds),
+    (Rotates, worked_rotates),
+    (Biases, worked_biases),
+    (Scores, worked_scores),
 )
 
 
 @dataclass(frozen=True)
-class Worked:
+class Worked(_text.Lines):
     """A formula, its steps with the numbers substituted, remarks, and what sources print differently."""
 
     record: Encoding
-    position: Place
+    position: Position
     formula: str
     steps: tuple[Step, ...]
     notes: tuple[str, ...]
@@ -43,15 +43,12 @@ class Worked:
 
     def lines(self) -> list[str]:
         return [
-            f"{_text.short(self.record)} at position {written(self.position)}",
+            f"{_text.short(self.record)} at position {position_text(self.position)}",
             self.formula,
             *(f"  {step.text}" for step in self.steps),
             *self.notes,
             *(entry.line() for entry in self.errata),
         ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def worked(
@@ -86,25 +83,25 @@ def worked(
     drawn = params is None and bool(record.shapes)
     if drawn:
         params = record.init(np.random.default_rng(seed))
-    question = Request(
-        _place("position", position, record.axes),
-        _place("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
+    request = Request(
+        _position("position", position, record.axes),
+        _position("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
         None if dims is None else _dims(dims, _size(record)),
         record.checked(params),
         None if vector is None else _vector(vector, record),
         seed,
         drawn,
     )
-    said = explain(record, question)
-    return Worked(record, question.position, said.formula, said.steps, said.notes, _printed(record, question))
+    said = explain(record, request)
+    return Worked(record, request.position, said.formula, said.steps, said.notes, _printed(record, request))
 
 
-def _printed(record: Encoding, question: Request) -> tuple[Erratum, ...]:
-    found = errata(record, question.one) if record.axes == 1 else []
-    return tuple(entry for entry in found if question.dims is None or entry.dimension in question.dims)
+def _printed(record: Encoding, request: Request) -> tuple[Erratum, ...]:
+    found = errata(record, request.number) if record.axes == 1 else []
+    return tuple(entry for entry in found if request.dims is None or entry.dimension in request.dims)
 
 
-def _place(name: str, value: Any, axes: int) -> Place:
+def _position(name: str, value: Any, axes: int) -> Position:
     if axes == 1:
         return _number(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != axes:
@@ -141,7 +138,7 @@ def _vector(vector: Array, record: Encoding) -> np.ndarray:
             f"vector must be left out for a record that {record.door}; got {_check.shown(vector)}. It reads no vector."
         )
     array = np.asarray(_array.to_numpy(_array.as_array("vector", vector)), np.float64)
-    size = record.head_dim if isinstance(record, Rotates) else width(record)
+    size = record.head_dim if isinstance(record, Rotates) else score_width(record)
     if array.shape != (size,):
         raise ValueError(
             f"vector must have shape ({size},); got {array.shape}. Give one number for each channel of a head."

@@ -12,108 +12,102 @@ from posenc.doors import Scores
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Request, Step, Steps
+from posenc.inspect.worked_examples.steps import Formula, Request, Step, Steps
 from posenc.phase import cosine_sine
 
 #: So many keys between a key and a query are made.
 MOST_BETWEEN = 1 << 12
 
 
+def worked_scores(record: Scores, request: Request) -> Steps:
+    """What every head adds to the logit of a query and a key with some content."""
+    steps = _steps(record, request)
+    drawn = f"Query and key are drawn with seed {request.seed}."
+    content = drawn if request.vector is None else "Query and key are the vector given."
+    return Steps(steps.formula, steps.steps, (content, *steps.notes))
+
+
 @singledispatch
-def scores(record: Scores, question: Request) -> Steps:
-    """The score for every head: what any record that scores can say without more being written for it."""
-    values = _values(record, question)
-    steps = [
-        Step(f"{_left(question, head)} = {_text.number(values[head])}", (float(values[head]),))
-        for head in question.chosen(len(values))
-    ]
-    return Steps(
-        f"{type(record).__name__} adds a score of content and position to the logit.", tuple(steps), _notes(question)
-    )
+def _steps(record: Scores, request: Request) -> Steps:
+    """What any record that scores can say without more being written for it."""
+    formula = Formula(f"{type(record).__name__} adds a score of content and position to the logit.")
+    return request.steps(formula, _values(record, request), lambda head: _left(request, head))
 
 
-@scores.register
-def _(record: Shaw, question: Request) -> Steps:
-    q, _ = content(record, question)
-    values = _values(record, question)
-    key, place, clip = question.there, question.place, record.clip
-    row = int(np.clip(question.one_key - question.one, -clip, clip)) + clip
-    product = q[0] @ np.asarray(question.params["relative_keys"])[row]
-    said = (
-        f"{_left(question, 0)} = q · relative_keys[{row}] / √{record.dim} = {_text.number(product)} / "
-        f"{_text.number(math.sqrt(record.dim))} = {_text.number(values[0])}"
+@_steps.register
+def _(record: Shaw, request: Request) -> Steps:
+    q, _ = _content(record, request)
+    (value,) = _values(record, request)
+    key, query, clip = request.key_shown, request.shown, record.clip
+    row = int(np.clip(request.key_number - request.number, -clip, clip)) + clip
+    product, root = q[0] @ np.asarray(request.params["relative_keys"])[row], _text.number(math.sqrt(record.dim))
+    index = f"row = clip(key - query, -{clip}, {clip}) + {clip} = clip({key} - {query}, -{clip}, {clip}) + {clip}"
+    sides = (
+        _left(request, 0),
+        f"q · relative_keys[{row}] / √{record.dim}",
+        f"{_text.number(product)} / {root}",
+        _text.number(value),
     )
-    index = (
-        f"row = clip(key - query, -{clip}, {clip}) + {clip} = clip({key} - {place}, -{clip}, {clip}) + {clip} = {row}"
-    )
+    steps = (Step(f"{index} = {row}", (float(row),)), Step(" = ".join(sides), (float(value),)))
     formula = "score(m, n) = q_m · relative_keys[clip(n - m) + clip] / √dim"
-    return Steps(formula, (Step(index, (float(row),)), Step(said, (float(values[0]),))), _notes(question))
+    return Steps(formula, steps, request.notes())
 
 
-@scores.register
-def _(record: TransformerXL, question: Request) -> Steps:
-    q, k = content(record, question)
-    values = _values(record, question)
-    distance = question.one - question.one_key
+@_steps.register
+def _(record: TransformerXL, request: Request) -> Steps:
+    q, k = _content(record, request)
+    values, root = _values(record, request), math.sqrt(record.dim)
+    distance = request.number - request.key_number
     cosine, sine = cosine_sine(np.array([distance]), record.frequencies)
     r = np.concatenate([sine, cosine], -1)[0]
-    seen = r @ np.asarray(question.params["W_R"])  # (heads, dim)
-    u, v = np.asarray(question.params["u"]), np.asarray(question.params["v"])
-    root = math.sqrt(record.dim)
+    u, v, projection = (np.asarray(request.params[name]) for name in ("u", "v", "W_R"))
+    seen = r @ projection  # (heads, dim)
     steps = []
-    for head in question.chosen(record.heads):
+    for head in request.chosen(record.heads):
         terms = [q[head] @ seen[head] / root, u[head] @ k[head] / root, v[head] @ seen[head] / root]
-        said = f"{_left(question, head)} = q·rW + u·k + v·rW, each over √{record.dim} = {_text.added(terms)} = {_text.number(values[head])}"
-        steps.append(Step(said, (*map(float, terms), float(values[head]))))
+        split = f"q·rW + u·k + v·rW, each over √{record.dim}"
+        sides = (_left(request, head), split, _text.added(terms), _text.number(values[head]))
+        steps.append(Step(" = ".join(sides), (*map(float, terms), float(values[head]))))
     formula = "score(m, n) = (q_m · r_{m-n}W_R + u · k_n + v · r_{m-n}W_R) / √dim"
-    waves = f"r of distance query - key = {_text.number(distance)}: {_text.vector(r)}"
-    return Steps(formula, tuple(steps), (waves, *_notes(question)))
+    note = f"r of distance query - key = {_text.number(distance)}: {_text.vector(r)}"
+    return Steps(formula, tuple(steps), (note, *request.notes()))
 
 
-def content(record: Scores, question: Request) -> tuple[np.ndarray, np.ndarray]:
-    """The query and key that are scored: the vector that was given as both, or two drawn from the seed; (heads, dim) each."""
-    shape = (int(getattr(record, "heads", 1)), width(record))
-    if question.vector is not None:
-        both = np.broadcast_to(question.vector, shape)
-        return both, both
-    q, k = np.random.default_rng([question.seed, 1]).standard_normal((2, *shape))
-    return q, k
-
-
-def width(record: Scores) -> int:
+def score_width(record: Scores) -> int:
     """Channels of a head."""
     return int(getattr(record, "head_dim", 0) or getattr(record, "dim", 8))
 
 
-def _values(record: Scores, question: Request) -> np.ndarray:
-    q, k = content(record, question)
-    keys = _keys(record, question)
+def _content(record: Scores, request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """The query and key that are scored: the vector given as both, or two drawn from the seed; (heads, dim) each."""
+    shape = (int(getattr(record, "heads", 1)), score_width(record))
+    if request.vector is not None:
+        both = np.broadcast_to(request.vector, shape)
+        return both, both
+    q, k = np.random.default_rng([request.seed, 1]).standard_normal((2, *shape))
+    return q, k
+
+
+def _values(record: Scores, request: Request) -> np.ndarray:
+    q, k = _content(record, request)
+    keys = _keys(record, request)
     k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
     x = None
     if record.reads:
         shape = (1, record.places_read(1, len(keys)), record.model_dim)  # type: ignore[attr-defined]
-        x = np.random.default_rng([question.seed, 2]).standard_normal(shape)
-    score = record.score(q[None, :, None], k[None], question.at, keys, question.learned(record), hidden=x)
+        x = np.random.default_rng([request.seed, 2]).standard_normal(shape)
+    score = record.score(q[None, :, None], k[None], request.positions, keys, request.params_of(record), hidden=x)
     return np.asarray(_array.to_numpy(score)[0, :, 0, 0], np.float64)
 
 
-def _keys(record: Scores, question: Request) -> np.ndarray:
+def _keys(record: Scores, request: Request) -> np.ndarray:
     """The key's position; before a query that counts what lies between, every position up to its own."""
     if record.axes > 1:
-        return np.array([question.key])
-    steps = question.one - question.one_key
+        return np.array([request.key])
+    steps = request.number - request.key_number
     between = record.gathers and 0 <= steps <= MOST_BETWEEN and float(steps).is_integer()
-    return question.one_key + np.arange(int(steps) + 1 if between else 1)
+    return request.key_number + np.arange(int(steps) + 1 if between else 1)
 
 
-def _left(question: Request, head: int) -> str:
-    return f"score(head {head}, query {question.place}, key {question.there})"
-
-
-def _notes(question: Request) -> tuple[str, ...]:
-    drawn = (
-        f"Query and key are drawn with seed {question.seed}."
-        if question.vector is None
-        else "Query and key are the vector given."
-    )
-    return (drawn, *question.notes())
+def _left(request: Request, head: int) -> str:
+    return f"score(head {head}, query {request.shown}, key {request.key_shown})"
