@@ -14,7 +14,6 @@ import sys
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +100,16 @@ def kind(test: str) -> tuple[str, str]:
     return function, case.rpartition("-")[2]
 
 
-def memos(package: str) -> Iterator[Any]:
+def memos(package: str) -> tuple[Any, ...]:
     """Every function of the package, loaded so far, that `functools` keeps results of."""
-    for name, module in list(sys.modules.items()):
-        if name == package or name.startswith(f"{package}."):
-            for value in list(vars(module).values()):
-                inside = vars(value).values() if isinstance(value, type) else ()
-                yield from (one for one in (value, *inside) if isinstance(one, MEMO))
+    return memos_of(tuple(name for name in sys.modules if name == package or name.startswith(f"{package}.")))
+
+
+@functools.lru_cache(maxsize=1)
+def memos_of(modules: tuple[str, ...]) -> tuple[Any, ...]:
+    values = [value for name in modules for value in vars(sys.modules[name]).values()]
+    inside = [value for one in values if isinstance(one, type) for value in vars(one).values()]
+    return tuple(value for value in (*values, *inside) if isinstance(value, MEMO))
 
 
 class Outcomes:
