@@ -21,25 +21,27 @@ CORE = (
 #: Least share of branches overall, in percent, run by the two parts together.
 OVERALL = 95.0
 
+ENDS = ("passed", "failed", "skipped")
+
 Summary = dict[str, Any]
 
 
 def summary(
-    root: Path, commit: str, data: Mapping[str, Sequence[Path]], failed: Mapping[str, Sequence[str]]
+    root: Path, commit: str, data: Mapping[str, Sequence[Path]], ended: Mapping[str, Mapping[str, str]]
 ) -> Summary:
     """Covered statements and branches by file, for each part and for both parts together.
 
-    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part.   failed: tests, by
-    part.
+    root: the checkout that was measured, at this commit.   data: files of coverage.py, by part.
+    ended: by part, how each test ended: passed, failed or skipped.
     """
     every = {**data, "both": [path for paths in data.values() for path in paths]}
     reports = {part: report(root, paths) for part, paths in every.items()}
     files = {name: file_entry({part: reports[part][name] for part in every}) for name in sorted(reports["both"])}
     return {
         "commit": commit,
-        "columns": "statements, branches; for each part: covered statements, covered branches, percent of both "
-        "together",
-        "failed": {part: sorted(tests) for part, tests in failed.items()},
+        "columns": "statements, branches; for each part: covered statements, covered branches, percent of both",
+        "tests": {part: {end: list(ends.values()).count(end) for end in ENDS} for part, ends in ended.items()},
+        "failed": {part: sorted(test for test in ends if ends[test] == "failed") for part, ends in ended.items()},
         "total": total(files),
         "files": files,
     }

@@ -69,9 +69,9 @@ def data_of(folder: Path, of: str) -> list[Path]:
     return [folder / f"{part.name}.data" for part in parts() if part.of == of]
 
 
-def failed_of(folder: Path, of: str) -> list[str]:
+def ended_of(folder: Path, of: str) -> dict[str, str]:
     outcomes = [json.loads((folder / f"{part.name}.json").read_text()) for part in parts() if part.of == of]
-    return [test for part in outcomes for test, (outcome, _) in part.items() if outcome == "failed"]
+    return {test: outcome for part in outcomes for test, (outcome, _) in part.items()}
 
 
 def main() -> int:
@@ -89,8 +89,8 @@ def main() -> int:
     if given.only:
         return 0
     data = {of: data_of(folder, of) for of in ("test", "nightly")}
-    failed = {of: failed_of(folder, of) for of in ("test", "nightly")}
-    summary = coverage_summary.summary(working_tree.ROOT, working_tree.commit(), data, failed)
+    ended = {of: ended_of(folder, of) for of in ("test", "nightly")}
+    summary = coverage_summary.summary(working_tree.ROOT, working_tree.commit(), data, ended)
     SUMMARY.write_text(coverage_summary.written(summary))
     print(coverage_summary.table(summary))
     unmet = coverage_summary.unmet(summary)

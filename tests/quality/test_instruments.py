@@ -32,7 +32,7 @@ def test_a_branch_of_the_core_that_nothing_runs_is_named(tmp_path: Path):
     assert overall.startswith("50.00 % of all branches")
 
     whole = coverage_summary.summary(
-        tmp_path, "", {"test": [right], "nightly": [left]}, {"test": [], "nightly": ["one"]}
+        tmp_path, "", {"test": [right], "nightly": [left]}, {"test": {"two": "passed"}, "nightly": {"one": "failed"}}
     )
     assert whole["total"]["both"] == [4, 2, 100.0]
     assert coverage_summary.unmet(whole) == ["one failed."]
