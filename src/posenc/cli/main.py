@@ -1,4 +1,4 @@
-"""Find the verb, hand it its options, turn every error into one line."""
+"""Find the verb, give it its options, print its answer, and report every error in one line."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(verb, _line(error), USAGE)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(last.filename).name}, line {last.lineno}"
+        where = f"{Path(last.filename).name}, line {last.lineno}"
         return _complain(
-            verb, f"{type(error).__name__}: {error} ({place}). This is a fault of posenc: please report it.", BUG
+            verb, f"{type(error).__name__}: {error} ({where}). This is a fault of posenc: please report it.", BUG
         )
 
 
@@ -90,8 +90,8 @@ def _run(verb: str, words: list[str]) -> int:
         return 0
     if not verb:
         near = difflib.get_close_matches(words[0], list(VERBS), n=1)
-        say = f"Did you mean `posenc {near[0]}`?" if near else "`posenc --help` shows them."
-        raise ValueError(f"verb must be one of {', '.join(VERBS)}; got {words[0]!r}. {say}")
+        advice = f"Did you mean `posenc {near[0]}`?" if near else "`posenc --help` shows them."
+        raise ValueError(f"verb must be one of {', '.join(VERBS)}; got {words[0]!r}. {advice}")
     command = _parsed(verb, words[1:])
     if command is None:
         return 0
@@ -119,18 +119,18 @@ def short_help() -> str:
 
 def _parsed(verb: str, words: list[str]) -> Any:
     """The verb's record with its options, or None when its help was shown."""
-    place = VERBS[verb]
-    kind = getattr(importlib.import_module(place.module), place.record)
+    entry = VERBS[verb]
+    kind = getattr(importlib.import_module(entry.module), entry.record)
     import tyro
 
-    said = io.StringIO()
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(printed):
             return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as stop:
         if not stop.code:
             return None
-    raise ValueError(_unboxed(said.getvalue(), verb))
+    raise ValueError(_unboxed(printed.getvalue(), verb))
 
 
 def _unboxed(text: str, verb: str) -> str:

@@ -135,15 +135,15 @@ class Plot(Verb):
 
 
 def write_whole(output: Path, data: bytes) -> None:
-    """Write a file so that it is never half there: beside its place first, then into it."""
-    handle, beside = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
+    """Write a file atomically: under a temporary name beside it, which then takes its place."""
+    handle, temporary = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(beside, 0o666 & ~_umask())  # noqa: PTH101
-        Path(beside).replace(output)
+        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
+        Path(temporary).replace(output)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 

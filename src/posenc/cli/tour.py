@@ -53,16 +53,16 @@ class Tour(Verb):
     def run(self) -> Answer:
         _installed()
         journey = Journey(_settings(self))
-        began = time.monotonic()
+        began, code = time.monotonic(), 0
         try:
             with contextlib.closing(journey.steps()) as steps:
-                _shown(steps)
+                _show_progress(steps)
         except KeyboardInterrupt:
-            _say(f"Stopped. {_left(journey)}")
-            return Answer(dict, list, INTERRUPTED)
+            code = INTERRUPTED
         seconds = time.monotonic() - began
-        _say(f"{journey.settings.output} is ready, after {seconds:.0f} seconds. Open it in a browser.")
-        return Answer(lambda: _figures(journey, seconds), list)
+        done = f"{journey.settings.output} is ready, after {seconds:.0f} seconds. Open it in a browser."
+        _report(f"Stopped. {_what_is_left(journey)}" if code else done)
+        return Answer(lambda: _figures(journey, seconds), list, code)
 
 
 def _installed() -> None:
@@ -85,7 +85,7 @@ def _settings(options: Tour) -> Settings:
     return Settings(options.text, pairs or PAIRS, options.output, options.seed, options.steps)
 
 
-def _left(journey: Journey) -> str:
+def _what_is_left(journey: Journey) -> str:
     """What is left of an interrupted tour."""
     output = journey.settings.output
     if not journey.written:
@@ -94,15 +94,15 @@ def _left(journey: Journey) -> str:
     return f"{output} holds a partial report, with {done} of {journey.contestants} models trained."
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     """To the reader, not into the JSON."""
     print(line, file=sys.stderr)
 
 
-def _shown(steps: Iterator[Step]) -> None:
+def _show_progress(steps: Iterator[Step]) -> None:
     """A bar for each stage and each model, with the time left; plain lines where there is no terminal."""
     if not sys.stderr.isatty():
-        _told(steps)
+        _as_plain_lines(steps)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -125,15 +125,15 @@ def _shown(steps: Iterator[Step]) -> None:
             progress.update(bars[step.stage], completed=step.done, note=step.note)
 
 
-def _told(steps: Iterator[Step]) -> None:
+def _as_plain_lines(steps: Iterator[Step]) -> None:
     """A line for each finished stage, and for each quarter of all training."""
     quarter = 0
     for step in steps:
         if step.stage == ALL and 4 * step.done // step.total > quarter:
             quarter = 4 * step.done // step.total
-            _say(f"{step.stage}: {step.done} of {step.total} steps")
+            _report(f"{step.stage}: {step.done} of {step.total} steps")
         elif step.stage != ALL and step.done == step.total:
-            _say(f"{step.stage}: done{', ' if step.note else ''}{step.note}")
+            _report(f"{step.stage}: done{', ' if step.note else ''}{step.note}")
 
 
 def _figures(journey: Journey, seconds: float) -> dict[str, Any]:

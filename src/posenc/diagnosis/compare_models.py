@@ -21,7 +21,7 @@ from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
 MOST = 2
-#: What is said of a record that has no other beside it, if nothing better explains it.
+#: Findings on a record without a counterpart, which count only if nothing better explains the difference.
 UNPAIRED = frozenset({"left out", "added"})
 
 Parts = Mapping[tuple[str, str], Layers]
@@ -65,11 +65,11 @@ def _unpaired(findings: tuple[Finding, ...]) -> bool:
 
 
 def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
-    """What explains each layer, the same finding told once with all its layers; None where one is not explained."""
-    places: dict[Finding, list[tuple[str, int]]] = {}
+    """What explains each layer, each finding once with all its layers; None where one is not explained."""
+    layers_of: dict[Finding, list[tuple[str, int]]] = {}
     known: dict[tuple[Content, Content], tuple[Finding, ...] | None] = {}
-    for key, layers in first.items():
-        for layer, expected, actual in zip(*layers, second[key].contents, strict=True):
+    for key, own in first.items():
+        for layer, expected, actual in zip(*own, second[key].contents, strict=True):
             if expected.form == actual.form:
                 continue
             if (expected, actual) not in known:
@@ -78,17 +78,18 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
             if found is None:
                 return None
             for finding in found:
-                places.setdefault(finding, []).append((key[0], layer))
-    count = sum(len(layers.numbers) for layers in first.values())
+                layers_of.setdefault(finding, []).append((key[0], layer))
+    count = sum(len(own.numbers) for own in first.values())
     return tuple(
-        finding if len(there) == count else replace(finding, where=_where(there, len(first) > 1))
-        for finding, there in places.items()
+        finding if len(layers) == count else replace(finding, where=_where(layers, len(first) > 1))
+        for finding, layers in layers_of.items()
     )
 
 
-def _where(places: list[tuple[str, int]], several: bool) -> str:
-    parts = dict.fromkeys(part for part, _ in places)
-    runs = (counted(tuple(layer for own, layer in places if own == part and layer >= 0)) for part in parts)
+def _where(layers: list[tuple[str, int]], several: bool) -> str:
+    """Layers of each part in words, with the part where there are several."""
+    parts = dict.fromkeys(part for part, _ in layers)
+    runs = (counted(tuple(layer for own, layer in layers if own == part and layer >= 0)) for part in parts)
     return "; ".join(f"{part}, {run}" if several else run for part, run in zip(parts, runs, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What the parameters of a caller's function mean, by their names: which of the documented forms it has."""
+"""What the parameters of a user's function mean, by their names: which of the documented forms it has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FORMS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True)
 class Call:
-    """One way to call: the role of each argument that is given, by name, or by place where names do not matter."""
+    """One way to call: the name and the role of each argument that is given."""
 
     roles: tuple[tuple[str, str], ...]
 
@@ -56,9 +56,9 @@ class Call:
 
     def invoke(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
         """Call with a value for each role."""
-        named = {name: values[role] for name, role in self.roles}
-        by_place = [name for name, kind in parameters(function).items() if kind.kind == kind.POSITIONAL_ONLY]
-        return function(*(named.pop(name) for name in by_place if name in named), **named)
+        by_name = {name: values[role] for name, role in self.roles}
+        positional = [name for name, kind in parameters(function).items() if kind.kind == kind.POSITIONAL_ONLY]
+        return function(*(by_name.pop(name) for name in positional if name in by_name), **by_name)
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -75,23 +75,23 @@ def calls(function: Callable[..., Any]) -> Iterator[Call]:
     """Every documented way in which the function may be meant to be called, the likeliest first."""
     options: list[list[tuple[str, str | None]]] = []
     for name, parameter in parameters(function).items():
-        roles = [role for role in ("x", "k", "length", "positions", "position", "dim", "index") if _named(name, role)]
+        roles = [role for role in ("x", "k", "length", "positions", "position", "dim", "index") if _may_be(name, role)]
         required = parameter.default is inspect.Parameter.empty
-        if _named(name, "base") and (not required or len(options) > 1):
+        if _may_be(name, "base") and (not required or len(options) > 1):
             roles = []
         if required and not roles:
-            roles = ["base"] if _named(name, "base") else ["x", "length", "positions", "position", "dim", "index"]
+            roles = ["base"] if _may_be(name, "base") else ["x", "length", "positions", "position", "dim", "index"]
         options.append([(name, role) for role in roles] or [(name, None)])
         if not required and roles:
             options[-1].append((name, None))
-    seen = []
+    known_forms = []
     for combination in itertools.islice(itertools.product(*options), 20_000):
         given = tuple((name, role) for name, role in combination if role is not None)
         form = tuple(sorted(role for _, role in given if role != "base"))
-        for rank, known in enumerate(FORMS):
-            if tuple(sorted(known)) == form:
-                seen.append((rank - 100 * len(given), Call(given)))
-    yield from (call for _, call in sorted(seen, key=lambda pair: pair[0]))
+        for rank, documented in enumerate(FORMS):
+            if tuple(sorted(documented)) == form:
+                known_forms.append((rank - 100 * len(given), Call(given)))
+    yield from (call for _, call in sorted(known_forms, key=lambda pair: pair[0]))
 
 
 def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, parameter in parameters(kind).items():
         required = parameter.default is inspect.Parameter.empty
         for role in ("dim", "length", "dropout", "base", "heads"):
-            if _named(name, role) and (required or role == "dim") and values[role] not in given.values():
+            if _may_be(name, role) and (required or role == "dim") and values[role] not in given.values():
                 given[name] = values[role]
                 break
         else:
@@ -112,5 +112,5 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _named(name: str, role: str) -> bool:
+def _may_be(name: str, role: str) -> bool:
     return name.strip("_").lower() in NAMES[role].split()

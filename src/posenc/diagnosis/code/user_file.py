@@ -1,4 +1,4 @@
-"""A user's own file: imported because its user named it, with every error in it told in one line."""
+"""A user's own file: imported because its user named it, with every error in it reported in one line."""
 
 from __future__ import annotations
 

@@ -60,8 +60,21 @@ class ObservedFrequencies(RotationEvidence):
         return self.attention
 
 
+class AtPositions(RotationEvidence):
+    """Rows at positions (n,), of which the first look takes a few."""
+
+    positions: np.ndarray
+
+    @cached_property
+    def _subsample(self) -> np.ndarray:
+        return subsample(self.positions)
+
+    def table_lengths(self) -> tuple[int, ...]:
+        return _powers_within(self.positions)
+
+
 @dataclass(frozen=True, eq=False)
-class ObservedTable(RotationEvidence):
+class ObservedTable(AtPositions):
     """cos and sin (n, pairs) at positions (n,). held: what the module holds beside, which may not be what it uses.
 
     layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
@@ -89,10 +102,6 @@ class ObservedTable(RotationEvidence):
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
         return within(gap, tolerance * size, significant, exact)
 
-    @cached_property
-    def _subsample(self) -> np.ndarray:
-        return subsample(self.positions)
-
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         neighbours = _neighbours(self.positions)
         if neighbours is None:
@@ -107,12 +116,9 @@ class ObservedTable(RotationEvidence):
     def attention_factor(self) -> float:
         return float(np.median(np.hypot(self.cos, self.sin)))
 
-    def table_lengths(self) -> tuple[int, ...]:
-        return _powers_within(self.positions)
-
 
 @dataclass(frozen=True, eq=False)
-class ObservedVectors(RotationEvidence):
+class ObservedVectors(AtPositions):
     """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
 
     heads, batch: the number of each row's head and of its batch, which code may take for its position.
@@ -143,10 +149,6 @@ class ObservedVectors(RotationEvidence):
         size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(pairs.factor)), 1e-6)
         return within(np.abs(expected - y), tolerance * size, significant, exact)
 
-    @cached_property
-    def _subsample(self) -> np.ndarray:
-        return subsample(self.positions)
-
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         pairs = rotated_pairs(usage, self.role)
         neighbours = _neighbours(self.positions)
@@ -156,9 +158,6 @@ class ObservedVectors(RotationEvidence):
             before, after = (part[:, pairs.first] + 1j * part[:, pairs.second] for part in (self.x, self.y))
             here, there = ((after / before)[row] for row in neighbours)
             return np.asarray(np.abs(np.angle(there / here)))
-
-    def table_lengths(self) -> tuple[int, ...]:
-        return _powers_within(self.positions)
 
 
 @dataclass(frozen=True, eq=False)

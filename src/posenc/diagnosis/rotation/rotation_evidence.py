@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from posenc.compose import Backward
 from posenc.diagnosis.mistake import Words, fewest_digits
 from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_in_head
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
 from posenc.models.canonical import canonical
 
@@ -126,11 +128,13 @@ class OtherRotation(RotationEvidence):
 
     @property
     def in_head(self) -> RopeInHead | None:
-        return rope_in_head(self.record)
+        """The RoPE of the record, whichever way it rotates."""
+        return rope_in_head(self.record.encoding if isinstance(self.record, Backward) else self.record)
 
     @property
-    def scaling(self) -> Scaling | None:
-        return None if self.in_head is None else self.in_head.rope.scaling
+    def ropes(self) -> tuple[RoPE | AxialRoPE, ...]:
+        """The RoPE, if there is one."""
+        return () if self.in_head is None else (self.in_head.rope,)
 
     def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
         if not usage.is_default:
@@ -145,26 +149,26 @@ class OtherRotation(RotationEvidence):
         )
 
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
-        return super().bases(usage) if self.in_head is None else (self.in_head.rope.base,)
+        return tuple(rope.base for rope in self.ropes)
 
     def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
-        return super().rotary_dims(usage) if self.in_head is None else (self.in_head.rope.head_dim,)
+        return tuple(rope.head_dim for rope in self.ropes)
 
     def starts(self, head: RopeInHead) -> tuple[int, ...]:
-        return super().starts(head) if self.in_head is None else (self.in_head.start,)
+        return () if self.in_head is None else (self.in_head.start,)
 
     def scalings(self, usage: RotationUsage) -> tuple[Scaling, ...]:
-        return () if self.scaling is None else (self.scaling,)
+        return tuple(rope.scaling for rope in self.ropes if rope.scaling is not None)
 
     def schemes(self, usage: RotationUsage) -> tuple[Scaling, ...]:
         return () if usage.scaling is None else self.scalings(usage)
 
     def scaling_values(self, usage: RotationUsage, name: str) -> tuple[Any, ...]:
-        same_scheme = type(self.scaling) is type(usage.scaling) and hasattr(self.scaling, name)
-        return (getattr(self.scaling, name),) if same_scheme else ()
+        same_scheme = (one for one in self.scalings(usage) if type(one) is type(usage.scaling) and hasattr(one, name))
+        return tuple(getattr(scaling, name) for scaling in same_scheme)
 
     def attention_factors(self) -> tuple[float, ...]:
-        return () if self.in_head is None else (self.in_head.rope.attention_factor,)
+        return tuple(rope.attention_factor for rope in self.ropes)
 
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:

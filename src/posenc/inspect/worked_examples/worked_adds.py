@@ -155,13 +155,14 @@ def _of_sinusoids(record: Adds, request: Request, text: str) -> Formula:
     channels = required_channels(record)
     position = request.shown if not channels.start else f"({request.shown} + {channels.start})"
     scale = _factor(channels.factor)
+    frequencies = np.empty(0) if channels.frequencies is None else channels.frequencies.radians()
 
     def right(dimension: int) -> str:
         kind, pair = channels.channel(dimension)
         if channels.frequencies is None or kind == "zero":
             return ""
         substituted = angle(position, channels.frequencies, pair)
-        radians = _text.number((request.number + channels.start) * channels.frequencies.radians()[pair])
+        radians = _text.number((request.number + channels.start) * frequencies[pair])
         reduced = f" = {scale}{SHORT[kind]}({radians})" if substituted != radians else ""
         return f"{scale}{SHORT[kind]}({substituted}){reduced}"
 
