@@ -1,4 +1,4 @@
-"""What models add before the first layer: learned tables and sines for text, learned vectors for the patches of pictures."""
+"""What models add before the first layer: learned tables and sines for text, learned vectors for patches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ROWS = 1 << 24
 #: A grid larger than this is no grid of patches.
 LARGEST_GRID = 1 << 12
 BEFORE_PADDING = (
-    "rows up to the padding token's are not for tokens: the table serves that many places fewer than it has rows"
+    "rows up to the padding token's are not for tokens: the table serves that many positions fewer than it has rows"
 )
 
 

@@ -15,10 +15,14 @@ from typing import Any
 class ConfigClass:
     """A config class: what its model does with a file that leaves something out.
 
-    config: its name.   theta: the base where rope_parameters states none.   absent: rope_parameters where the file has
-    none.   heeds: whether a rope_theta beside missing rope_parameters counts.   filled: what rope_parameters without any
-    values is completed to.   defaults: of its other keys.   names: its spelling of common keys.
-    parts: the keys of the configs inside it, and their model types.
+    config    its name
+    theta     the base where rope_parameters states none
+    absent    rope_parameters where the file has none
+    heeds     whether a rope_theta beside missing rope_parameters counts
+    filled    what rope_parameters without any values is completed to
+    defaults  of its other keys
+    names     its spelling of common keys
+    parts     the keys of the configs inside it, and their model types
     """
 
     config: str = "a class that is not known"

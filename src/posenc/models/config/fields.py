@@ -14,16 +14,18 @@ from posenc.phase import Numerics
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.
 POSITION_KEYS = re.compile(
-    r"rope|rotary|theta|alibi|position|_pos_|pos_emb|relative|rel_pos|rel_bins|_bucket|sinusoid|nope_|temperature_tuning"
-    r"|^n_ctx$|^max_seq_len$|^max_source|^max_target|^floor_scale$|^attn_scale$|partial_rot|^yarn|^ntk|^xpos|llama_4_scaling"
+    r"rope|rotary|theta|alibi|position|_pos_|pos_emb|relative|rel_pos|rel_bins|_bucket|sinusoid|nope_"
+    r"|temperature_tuning|^n_ctx$|^max_seq_len$|^max_source|^max_target|^floor_scale$|^attn_scale$|partial_rot"
+    r"|^yarn|^ntk|^xpos|llama_4_scaling"
 )
 #: Of these, keys that state nothing about how positions are encoded.
 HARMLESS_KEYS = frozenset(
     {
-        "position_dropout", "dropout_positions", "positional_dropout", "positional_dropout_rate", "position_id_per_seconds",
-        "encoder_positional_dropout_rate", "decoder_positional_dropout_rate", "positionwise_conv_kernel_size",
-        "reset_position_index_per_cell", "memory_attention_rope_dropout", "num_hash_buckets", "out_point_positions2D",
-        "position_bins", "ignore_keys_at_rope_validation", "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
+        "position_dropout", "dropout_positions", "positional_dropout", "positional_dropout_rate",
+        "position_id_per_seconds", "encoder_positional_dropout_rate", "decoder_positional_dropout_rate",
+        "positionwise_conv_kernel_size", "reset_position_index_per_cell", "memory_attention_rope_dropout",
+        "num_hash_buckets", "out_point_positions2D", "position_bins", "ignore_keys_at_rope_validation",
+        "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
         # DINOv3's count in training alone; SAM 2's are sizes of its grid; XLM's says how its table was first filled.
         "pos_embed_rescale", "pos_embed_shift", "pos_embed_jitter", "memory_attention_rope_feat_sizes",
         "memory_attention_rope_k_sizes", "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",
@@ -88,7 +90,8 @@ class Fields:
         value = self.get(name)
         if value is None:
             raise ValueError(
-                f"{self.where}{name} must be known; neither the file nor the class has it. State it: stated={{{name!r}: …}}."
+                f"{self.where}{name} must be known; neither the file nor the class has it. "
+                f"State it: stated={{{name!r}: …}}."
             )
         return value
 
@@ -140,7 +143,7 @@ class Fields:
         ]
 
     def set_unknown_keys(self, harmless: Iterable[str]) -> list[str]:
-        """As `unknown_keys` for files without objects of their own: every key that is set, to neither null nor false."""
+        """As `unknown_keys` for formats without objects of their own: every key that is neither null nor false."""
         known = {*self.used, *harmless}
         return [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
 

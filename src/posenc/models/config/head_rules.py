@@ -83,13 +83,13 @@ def all_heads(fields: Fields, layer_type: str) -> int:
     return width
 
 
-def rotary_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+def by_rotary_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """GPT-J: the first rotary_dim channels rotate."""
     dim = hidden_over_heads(fields, layer_type)
     return Head(dim, fields.integer("rotary_dim") if fields.get("rotary_dim") else fields.integer("hidden_size"))
 
 
-def projected(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+def by_projection_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """CLVP: as many channels rotate as projection_dim says."""
     dim = head_dim(fields, stated_head_dim, layer_type, layer)
     width = fields.integer("projection_dim") if fields.states("projection_dim") else 768
@@ -104,7 +104,7 @@ def latent(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) ->
 
 
 def latent_share(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
-    """Mistral 4: qk_rope_head_dim channels rotate; partial_rotary_factor says once more which share of the head these are."""
+    """Mistral 4: qk_rope_head_dim channels rotate; partial_rotary_factor repeats which share of the head these are."""
     head, share = latent(fields, rope.without(["partial_rotary_factor"]), layer_type, layer), "partial_rotary_factor"
     stated = rope.get(share)
     if stated:

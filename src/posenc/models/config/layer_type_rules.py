@@ -83,7 +83,7 @@ def where_windowed(rule: LayerTypeRule) -> LayerTypeRule:
     return types
 
 
-def sliding_from_layer(fields: Fields, count: int) -> tuple[str, ...]:
+def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
     """Qwen: sliding from max_window_layers on, where use_sliding_window says so."""
     if not fields.flag("use_sliding_window") or fields.get("sliding_window") is None:
         return ("full_attention",) * count
@@ -91,7 +91,7 @@ def sliding_from_layer(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("sliding_attention" if i >= first else "full_attention" for i in range(count))
 
 
-def listed_full(fields: Fields, count: int) -> tuple[str, ...]:
+def by_full_attn_idxs(fields: Fields, count: int) -> tuple[str, ...]:
     """LFM2: the layers of full_attn_idxs attend, the others are convolutions."""
     listed = fields.get("full_attn_idxs")
     full = listed.value if listed is not None and isinstance(listed.value, tuple) else range(count)
@@ -104,7 +104,7 @@ def full_sliding_conv(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple(cycle[i % 4] if i else "conv" for i in range(count))
 
 
-def repeated_blocks(fields: Fields, count: int) -> tuple[str, ...]:
+def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
     """RecurrentGemma: block_types over and over."""
     blocks = fields.require("block_types").value
     if not isinstance(blocks, tuple) or not blocks:
@@ -113,7 +113,7 @@ def repeated_blocks(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple(types[i % len(types)] for i in range(count))
 
 
-def hybrid_blocks(fields: Fields, count: int) -> tuple[str, ...]:
+def by_layers_block_type(fields: Fields, count: int) -> tuple[str, ...]:
     """Zamba 2: layers_block_type, in its own words; the class's own list has 54."""
     listed = fields.get("layers_block_type", listed=False)
     if listed is None:

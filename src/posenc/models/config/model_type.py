@@ -25,21 +25,30 @@ ALL_ROTATE = ByLayerType()
 class ModelType:
     """Model types that treat positions alike.
 
-    names: as configs state them under model_type.   part: of the model.   tables: what is added before the first layer.
-    reader: what reads the layers that do not rotate; it returns None where the layers of this file do after all.
-    harmless_keys: keys on positions that these types ignore.   unsupported: why no record says what they do.
+    Of every type:
+    names          as configs state them under model_type
+    part           of the model: "text", "vision", "audio", "encoder" or "decoder", say
+    tables         what is added before the first layer
+    reader         what reads the layers that do not rotate; it returns None where those of this file do after all
+    harmless_keys  keys on positions that these types ignore
+    unsupported    why no record says what these types do
 
     Of layers that rotate queries and keys:
-
-    layer_count, layer_types: how many layers there are, and of which type each is where the file does not list them.
-    rotations: which of them rotate, and by which values.   rope_keys: keys inside rope_parameters that the class reads besides.
-    pairing: which channels rotate together; "rope_interleave" where the key of that name says it.
-    head_dim: the channels of a head.   partial: whether partial_rotary_factor counts at rope_type "default".
-    last: whether the last channels of a head rotate, not the first.   rotated_slice: what says which channels rotate, where
-    neither head_dim nor partial_rotary_factor does.   axes: how pairs are shared among several axes.
-    sections: the pairs of each axis where a file states no mrope_section.   backward: whether all angles are negative.
-    scales_logits: whether logits are multiplied by m(mscale_all_dim)².   notes: traps of these classes.
-    unrotated: what layers that do not rotate do in its place.
+    layer_count    how many layers there are
+    layer_types    of which type each layer is, where the file does not list them
+    rotations      which layers rotate, and by which values
+    rope_keys      keys inside rope_parameters that these types read besides the common ones
+    pairing        which channels rotate together; "rope_interleave" where the key of that name says it
+    head_dim       how many channels a head has
+    partial        whether partial_rotary_factor counts at rope_type "default"
+    last           whether the last channels of a head rotate, not the first
+    rotated_slice  which channels rotate, where neither head_dim nor partial_rotary_factor says it
+    axes           how pairs are shared among several axes
+    sections       how many pairs each axis has where the file states no mrope_section
+    backward       whether all angles are negative
+    scales_logits  whether logits are multiplied by m(mscale_all_dim)²
+    notes          traps of these classes
+    unrotated      what the layers that do not rotate do in its place
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Rotations over several axes: which coordinate and which frequency every pair reads, for each layout that models use."""
+"""Rotations over several axes: which coordinate and frequency every pair reads, for each layout that models use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ Sections = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PairAxes:
-    """Of every pair its axis and its rung, a power of the base; `ladder` is the width that the powers are taken of.
+    """Which coordinate and which frequency every pair reads.
 
-    blocks: in how many blocks of channels pairs are formed.   sections: of each axis, where they cut through the channels
-    of a pair, so that a pair has no axis.
+    axis      the coordinate of each pair
+    rung      its frequency: base^(-2·rung / ladder)
+    ladder    the width that these exponents are taken of
+    blocks    in how many blocks of channels pairs are formed
+    sections  of each axis, where they cut through the channels of a pair, so that a pair has no axis
     """
 
     axis: tuple[int, ...]
@@ -30,9 +33,11 @@ class PairAxes:
 class AxisLayout:
     """One way to share pairs among axes.
 
-    text: what it does, for docs.   of: the axes of the pairs of a width.   stated: whether mrope_section says how many pairs
-    each axis has.   divisor: what the width must be a multiple of.
-    rotated: how many channels of a head the axes share; None where partial_rotary_factor says it.
+    text     what it does, for docs
+    of       the axes of the pairs of a width
+    stated   whether mrope_section says how many pairs each axis has
+    divisor  what the width must be a multiple of
+    rotated  how many channels of a head the axes share; None where partial_rotary_factor says it
     """
 
     text: str

@@ -31,11 +31,12 @@ def from_config(
     """Read a Hugging Face config: for each group of layers the records, and where every value came from.
 
     config: a dict, the path of a config.json, or its folder; both spellings of rope_parameters, flat and nested.
-    stated: values that the caller states, by the names of the file's keys; they win, and are marked "caller". A model type
-    that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
+    stated: values that the caller states, by the names of the file's keys; they win, and are marked "caller". A model
+    type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
     waive: keys that concern positions and may go unread.
-    length: the length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is None, the
-    file's max_position_embeddings.   numerics: "exact", or "float32" for what released models compute.
+    length: the length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is None,
+    the file's max_position_embeddings.
+    numerics: "exact", or "float32" for what released models compute.
 
     Nothing is imported, fetched or executed. Raises ValueError or TypeError naming the key.
 
@@ -99,7 +100,8 @@ def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
     """The row of a model type that is not in the table: its pairing must be stated."""
     if "pairing" not in stated:
         raise ValueError(
-            f"model_type must be one that is known here, or its pairing must be stated; got {_check.shown(model_type)}. "
+            "model_type must be one that is known here, or its pairing must be stated; "
+            f"got {_check.shown(model_type)}. "
             "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
         )
     pairing = _check.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
@@ -136,8 +138,8 @@ def _read_inside(
         model_type = known.parts[key] or data[key].get("model_type")
         if not isinstance(model_type, str):
             raise ValueError(
-                f"{where}{key}.model_type must be known; got {_check.shown(model_type)}. State it in the config, or give "
-                f"waive=({key!r},)."
+                f"{where}{key}.model_type must be known; got {_check.shown(model_type)}. State it in the config, or "
+                f"give waive=({key!r},)."
             )
         if _is_read(model_type, options.stated):
             own, more = _read_part(data[key], model_type, options, f"{where}{key}.")

@@ -14,7 +14,8 @@ from posenc.models.model_positions import Value
 def scaling_of(rope: RopeParameters, longest: Value | None, length: int | None) -> Scaling | None:
     """The scaling of a rotation; None where its frequencies are plain.
 
-    longest: max_position_embeddings.   length: the length served, for the two types that depend on it; None for `longest`.
+    longest: max_position_embeddings.   length: the length served, for the two types that depend on it, or None for
+    `longest`.
     """
     rope_type = rope.rope_type
     if rope_type in ("default", "axial"):
@@ -57,8 +58,8 @@ def _whole(length: Value | None) -> int:
     """A length of the file; an error that names max_position_embeddings where there is none."""
     if length is None:
         raise ValueError(
-            "max_position_embeddings must be known for this rope_type; neither the file nor the class has it. State it: "
-            "stated={'max_position_embeddings': …}."
+            "max_position_embeddings must be known for this rope_type; neither the file nor the class has it. "
+            "State it: stated={'max_position_embeddings': …}."
         )
     number: Any = length.value
     whole = int(number) if isinstance(number, float) and number.is_integer() else number

@@ -75,7 +75,7 @@ def constant_base(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     return (RopeParameters((Value("rope_theta", 10_000.0, "class default", "a constant of the class"),)),) * len(types)
 
 
-def where_rotary_embedding(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def where_use_rotary_embedding(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """CLVP: all layers rotate by a base of 10000 that no key states, where use_rotary_embedding says so."""
     return constant_base(fields, types) if fields.flag("use_rotary_embedding") else (None,) * len(types)
 
@@ -87,8 +87,8 @@ def where_rotary(key: str, theta: str, other: str) -> RotationRule:
         choice, base = fields.get(key), fields.require(theta)
         if choice is not None and choice.value not in ("rotary", other):
             raise ValueError(
-                f"{choice.key} must be one of 'rotary', {other!r} to be read; got {_check.shown(choice.value)}, which no "
-                "record holds yet. Compare its scores by hand."
+                f"{choice.key} must be one of 'rotary', {other!r} to be read; got {_check.shown(choice.value)}, which "
+                "no record holds yet. Compare its scores by hand."
             )
         rotates = choice is not None and choice.value == "rotary"
         return (RopeParameters((replace(base, name="rope_theta"),)) if rotates else None,) * len(types)
@@ -107,8 +107,8 @@ def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRota
     return tuple(rope if layer_type == "sliding_attention" or i < first else None for i, layer_type in enumerate(types))
 
 
-def by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """Dots 3 Note: a rotation for each type of layer; the share of a head follows from its widths, whatever a file says."""
+def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Dots 3 Note: a rotation for each type of layer; widths, and no key, say which share of a head rotates."""
     stated = fields.json_object("rope_parameters")
     if (stated is not None and not nested(stated[0])) or fields.json_object("rope_scaling"):
         raise ValueError(
@@ -120,14 +120,14 @@ def by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     for rope in ropes.values():
         if rope is not None and rope.rope_type == "proportional":
             raise ValueError(
-                f"{rope.key('rope_type')} must not be 'proportional', which the class makes of another width than the one "
-                "that rotates. Choose another."
+                f"{rope.key('rope_type')} must not be 'proportional', which the class makes of another width than "
+                "the one that rotates. Choose another."
             )
     slices = {name: rope and rope.without(["partial_rotary_factor"]) for name, rope in ropes.items()}
     return tuple(slices.get(layer_type) for layer_type in types)
 
 
-def phimoe(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def short_or_long_mscale(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """PhiMoE states itself what cos and sin are multiplied by, for short and for long contexts."""
     rope = one_rotation(fields)
     if rope.rope_type != "default":
@@ -139,7 +139,7 @@ def phimoe(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     return (rope,) * len(types)
 
 
-def labelled(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def object_for_each_type(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Cohere Compass: an object for each type of layer, or null for one without rotation; its class knows no other."""
     ropes = rotation_by_layer_type(fields)
     missing = sorted(set(types) - set(ropes))
@@ -148,13 +148,13 @@ def labelled(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     return tuple(ropes[layer_type] for layer_type in types)
 
 
-def flagged(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def by_no_rope_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Llama 4, SmolLM3: no_rope_layers holds 1 for a layer that does rotate."""
     flags, rope = rope_flags(fields, len(types)), one_rotation(fields)
     return tuple(rope if rotates else None for rotates in flags)
 
 
-def theta_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def base_by_layer_rope_theta(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Granite with windows: layer_rope_theta is the base of every layer, 0 for none."""
     rope, thetas = one_rotation(fields), _listed(fields, "layer_rope_theta", len(types))
     if thetas is None:
@@ -164,7 +164,7 @@ def theta_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     )
 
 
-def flagged_by_theta(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def where_layer_rope_theta(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Muse: layer_rope_theta says which layers rotate; the base is that of rope_parameters for all."""
     thetas, count, rope = _listed(fields, "layer_rope_theta", len(types)), len(types), one_rotation(fields)
     flags = thetas if thetas is not None else [(count - 1 - i) % 4 != 0 for i in range(count)]
@@ -183,26 +183,26 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
     return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
 
 
-def where_chosen(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def where_position_embedding_rope(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """GraniteMoeHybrid: attention rotates where position_embedding_type is "rope"."""
     choice, rope = fields.get("position_embedding_type"), one_rotation(fields)
     rotates = choice is not None and choice.value == "rope"
     return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
 
 
-def unless_null(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def unless_rope_theta_null(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """OLMo hybrid: attention rotates unless rope_theta is null, as it is in its checkpoints."""
     rope = one_rotation(fields)
     return tuple(rope if rope.get("rope_theta") and layer_type == "full_attention" else None for layer_type in types)
 
 
-def where_flagged(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def where_use_mem_rope(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Zamba 2: its shared attention rotates where use_mem_rope says so."""
     rotates, rope = fields.flag("use_mem_rope"), one_rotation(fields)
     return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
 
 
-def scaled_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def scaled_in_listed_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Molmo 2: layers outside rope_scaling_layers rotate without the scaling."""
     rope, listed = one_rotation(fields), fields.get("rope_scaling_layers")
     scaled = range(len(types)) if listed is None else listed.value if isinstance(listed.value, tuple) else ()
@@ -210,8 +210,8 @@ def scaled_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     return tuple(rope if i in scaled else plain for i in range(len(types)))
 
 
-def compressed(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """DeepSeek-V4: layers with a window have one rotation; those on compressed keys another, which alone is scaled."""
+def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """DeepSeek-V4: layers with a window have one rotation, those on compressed keys another, which alone is scaled."""
     stated = fields.json_object("rope_parameters")
     by_label = nested(stated[0]) if stated else not fields.states("rope_theta")
     if fields.json_object("rope_scaling") is None and by_label:
@@ -219,11 +219,11 @@ def compressed(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         ropes = rotation_by_layer_type(fields)
         main, compress = ropes.get("main"), ropes.get("compress")
     else:
-        main, compress = _compressed_from_older_keys(fields)
+        main, compress = _main_and_compress_from_older_keys(fields)
     return tuple(main if layer_type == "sliding_attention" else compress for layer_type in types)
 
 
-def _compressed_from_older_keys(fields: Fields) -> tuple[RopeParameters, RopeParameters]:
+def _main_and_compress_from_older_keys(fields: Fields) -> tuple[RopeParameters, RopeParameters]:
     rope = one_rotation(fields, {"rope_theta": "rope_theta"}, UNKNOWN_CLASS)
     share = fields.get("partial_rotary_factor")
     if share is None or share.source == "class default":
@@ -237,7 +237,7 @@ def _compressed_from_older_keys(fields: Fields) -> tuple[RopeParameters, RopePar
     return RopeParameters((fields.require("rope_theta"), share)), scaled
 
 
-def first_of_each_type(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def lists_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Step 3.5: bases and fractions listed for every layer, of which the class takes the first of each type."""
     stated = fields.json_object("rope_parameters")
     if stated is not None and all(isinstance(stated[0].get(layer_type), Mapping) for layer_type in types):

@@ -1,4 +1,4 @@
-"""Models of speech and of proteins that rotate, score the distance or add a table as their file says; and WavLM's gates."""
+"""Models of speech and proteins that rotate, score the distance or add a table as their file says; WavLM's gates."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from posenc.models.config.head_rules import latent, latent_share, latent_windows
 from posenc.models.config.layer_type_rules import EveryNth, two_in_each_layer, uniform
 from posenc.models.config.model_type import ModelType
-from posenc.models.config.rotation_rules import by_width, flagged
+from posenc.models.config.rotation_rules import bases_by_width, by_no_rope_layers
 
 INDEXED = uniform("indexed_attention")
 
@@ -43,7 +43,7 @@ LATENT_ATTENTION = (
         ("mistral_large4_text",),
         pairing="adjacent",
         layer_types=INDEXED,
-        rotations=flagged,
+        rotations=by_no_rope_layers,
         rotated_slice=latent,
         scales_logits=True,
     ),
@@ -59,7 +59,7 @@ LATENT_ATTENTION = (
         ("dots3_note_text",),
         pairing="adjacent",
         layer_types=EveryNth(4, nth="indexed_attention", at=1, first=2),
-        rotations=by_width,
+        rotations=bases_by_width,
         rotated_slice=latent_windows,
     ),
 )

@@ -1,10 +1,10 @@
 """Text models whose positions of text, pictures and video have several coordinates: time, height and width."""
 
 from posenc.models.config.head_rules import hidden_over_heads
-from posenc.models.config.layer_type_rules import EveryNth, sliding_from_layer
+from posenc.models.config.layer_type_rules import EveryNth, by_max_window_layers
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.pair_axes import ALTERNATING, CHANNEL_RUNS, EVEN_AND_ODD, EVERY_THIRD, SECTION_RUNS
-from posenc.models.config.rotation_rules import labelled
+from posenc.models.config.rotation_rules import object_for_each_type
 
 LINEAR_BUT_EVERY_4TH = EveryNth(4, key="full_attention_interval", other="linear_attention")
 
@@ -20,7 +20,7 @@ MEDIA_TEXT = (
         ("qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"),
         axes=SECTION_RUNS,
         sections=(16, 24, 24),
-        layer_types=sliding_from_layer,
+        layer_types=by_max_window_layers,
     ),
     ModelType(("glm4v_moe_text", "glm_image_text"), partial=True, axes=SECTION_RUNS, sections=(8, 12, 12)),
     ModelType(
@@ -51,7 +51,7 @@ MEDIA_TEXT = (
         ("cohere_compass_text",),
         axes=EVERY_THIRD,
         sections=(24, 20, 20),
-        rotations=labelled,
+        rotations=object_for_each_type,
         head_dim=hidden_over_heads,
     ),
     ModelType(("ernie4_5_vl_moe_text",), pairing="adjacent", axes=ALTERNATING, sections=(22, 22, 20)),

@@ -4,8 +4,8 @@ from posenc.models.config.bias_readers import falcon_alibi
 from posenc.models.config.head_rules import (
     global_head_dim,
     hidden_over_heads,
-    projected,
-    rotary_dim,
+    by_projection_dim,
+    by_rotary_dim,
     twice_hidden_over_heads,
 )
 from posenc.models.config.layer_type_rules import (
@@ -13,10 +13,10 @@ from posenc.models.config.layer_type_rules import (
     chunked_where_rotating,
     cycles_of_stacks,
     full_sliding_conv,
-    hybrid_blocks,
-    listed_full,
-    repeated_blocks,
-    sliding_from_layer,
+    by_layers_block_type,
+    by_full_attn_idxs,
+    by_block_types,
+    by_max_window_layers,
     sliding_where_not_rotating,
     uniform,
     where_windowed,
@@ -25,20 +25,20 @@ from posenc.models.config.model_type import ModelType
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import (
     ByLayerType,
-    compressed,
+    main_and_compress,
     constant_base,
-    first_of_each_type,
-    flagged,
-    flagged_by_theta,
-    phimoe,
-    scaled_layers,
+    lists_by_layer,
+    by_no_rope_layers,
+    where_layer_rope_theta,
+    short_or_long_mscale,
+    scaled_in_listed_layers,
     sliding_and_first_dense,
-    theta_by_layer,
-    unless_null,
-    where_chosen,
-    where_flagged,
+    base_by_layer_rope_theta,
+    unless_rope_theta_null,
+    where_position_embedding_rope,
+    where_use_mem_rope,
     where_rotary,
-    where_rotary_embedding,
+    where_use_rotary_embedding,
 )
 from posenc.models.config.speech_readers import table_unless_rotary
 from posenc.models.config.temperatures import nope_temperature
@@ -80,7 +80,7 @@ TEXT = (
     ModelType(("hrm_text",), layer_count=cycles_of_stacks),
     ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
     ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
-    ModelType(("phimoe",), rotations=phimoe, rope_keys=("short_mscale", "long_mscale")),
+    ModelType(("phimoe",), rotations=short_or_long_mscale, rope_keys=("short_mscale", "long_mscale")),
     ModelType(("nanochat",), backward=True),
     # A part of every head, by partial_rotary_factor.
     ModelType(
@@ -95,7 +95,7 @@ TEXT = (
     ),
     ModelType(("openai_privacy_filter",), pairing="adjacent", layer_types=uniform("sliding_attention")),
     ModelType(("glm", "glm4"), pairing="adjacent", partial=True),
-    ModelType(("codegen", "gptj"), pairing="adjacent", rotations=constant_base, rotated_slice=rotary_dim),
+    ModelType(("codegen", "gptj"), pairing="adjacent", rotations=constant_base, rotated_slice=by_rotary_dim),
     # Heads as wide as hidden_size over heads, whatever head_dim says.
     ModelType(("deepseek_ocr2_text",), head_dim=hidden_over_heads),
     ModelType(("falcon",), head_dim=hidden_over_heads, reader=falcon_alibi),
@@ -107,7 +107,7 @@ TEXT = (
     # Layers with a window among full ones, all of which rotate.
     ModelType(
         ("deepseek_ocr2_encoder", "qwen2", "qwen2_moe", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
-        layer_types=sliding_from_layer,
+        layer_types=by_max_window_layers,
     ),
     ModelType(("gemma2", "gpt_oss", "vaultgemma"), layer_types=EveryNth(2)),
     ModelType(("t5_gemma_module",), part="module", layer_types=EveryNth(2)),
@@ -176,32 +176,36 @@ TEXT = (
         ("llama4_text",),
         pairing="adjacent",
         layer_types=chunked_where_rotating,
-        rotations=flagged,
+        rotations=by_no_rope_layers,
         unrotated=nope_temperature,
         notes=(NO_ROPE_LAYERS,),
     ),
-    ModelType(("smollm3",), layer_types=sliding_where_not_rotating, rotations=flagged, notes=(NO_ROPE_LAYERS,)),
-    ModelType(("granite_swa", "granitemoe_swa"), layer_types=EveryNth(4, at=0), rotations=theta_by_layer),
+    ModelType(
+        ("smollm3",), layer_types=sliding_where_not_rotating, rotations=by_no_rope_layers, notes=(NO_ROPE_LAYERS,)
+    ),
+    ModelType(("granite_swa", "granitemoe_swa"), layer_types=EveryNth(4, at=0), rotations=base_by_layer_rope_theta),
     ModelType(
         ("muse_glimmer_text", "muse_spark_text"),
         layer_types=EveryNth(4, from_end=True),
-        rotations=flagged_by_theta,
+        rotations=where_layer_rope_theta,
     ),
-    ModelType(("molmo2_text",), rotations=scaled_layers),
-    ModelType(("step3p5",), partial=True, rotations=first_of_each_type),
+    ModelType(("molmo2_text",), rotations=scaled_in_listed_layers),
+    ModelType(("step3p5",), partial=True, rotations=lists_by_layer),
     # Attention among layers of other kinds.
-    ModelType(("granitemoehybrid",), layer_types=uniform("linear_attention"), rotations=where_chosen),
-    ModelType(("lfm2",), layer_types=listed_full),
+    ModelType(("granitemoehybrid",), layer_types=uniform("linear_attention"), rotations=where_position_embedding_rope),
+    ModelType(("lfm2",), layer_types=by_full_attn_idxs),
     ModelType(("lfm3",), layer_types=full_sliding_conv),
     ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
-    ModelType(("olmo_hybrid",), layer_types=EveryNth(4, other="linear_attention"), rotations=unless_null),
+    ModelType(("olmo_hybrid",), layer_types=EveryNth(4, other="linear_attention"), rotations=unless_rope_theta_null),
     ModelType(
         ("qwen3_next",),
         partial=True,
         layer_types=EveryNth(4, key="full_attention_interval", other="linear_attention"),
     ),
-    ModelType(("recurrent_gemma",), partial=True, layer_types=repeated_blocks, head_dim=hidden_over_heads),
-    ModelType(("zamba2",), layer_types=hybrid_blocks, rotations=where_flagged, head_dim=twice_hidden_over_heads),
+    ModelType(("recurrent_gemma",), partial=True, layer_types=by_block_types, head_dim=hidden_over_heads),
+    ModelType(
+        ("zamba2",), layer_types=by_layers_block_type, rotations=where_use_mem_rope, head_dim=twice_hidden_over_heads
+    ),
     ModelType(("zaya",), partial=True, layer_types=uniform("hybrid")),
     # Layers on compressed keys among those with a window.
     ModelType(
@@ -210,7 +214,7 @@ TEXT = (
         partial=True,
         last=True,
         layer_types=EveryNth(2, nth="heavily_compressed_attention", other="compressed_sparse_attention", at=0, first=3),
-        rotations=compressed,
+        rotations=main_and_compress,
     ),
     # Encoders of proteins and of speech tokens, whose file says whether they rotate.
     ModelType(
@@ -228,8 +232,8 @@ TEXT = (
     ),
     ModelType(
         ("clvp_encoder",),
-        rotations=where_rotary_embedding,
-        rotated_slice=projected,
+        rotations=where_use_rotary_embedding,
+        rotated_slice=by_projection_dim,
         notes=("values are rotated as queries and keys are, and the output is not rotated back",),
     ),
 )

@@ -149,8 +149,8 @@ VISION = (
         head_dim=all_heads,
         axes=ROWS_AND_COLUMNS_IN_TURN,
         notes=(
-            "queries and keys rotate before they are cut into heads, in self-attention alone; positions of the aggregated "
-            "map count from 1",
+            "queries and keys rotate before they are cut into heads, in self-attention alone; positions of the "
+            "aggregated map count from 1",
         ),
     ),
     ModelType(("timm_backbone", "timm_wrapper"), part="vision", unsupported="may hold a model of any kind"),
