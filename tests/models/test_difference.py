@@ -27,7 +27,7 @@ def names(found: Any) -> list[str]:
 def test_a_scaling_is_named_and_its_angles_are_those_of_the_first_pair() -> None:
     found = diff(RoPE(64), RoPE(64, scaling=Linear(4.0)))
     assert names(found) == ["scaling", "scaling.factor"]
-    assert [(effect.position, effect.kind, effect.place) for effect in found.effects] == [
+    assert [(effect.position, effect.kind, effect.index) for effect in found.effects] == [
         (1024, "angle", 0),
         (8192, "angle", 0),
         (131_072, "angle", 0),
@@ -40,7 +40,7 @@ def test_a_scaling_is_named_and_its_angles_are_those_of_the_first_pair() -> None
 def test_the_largest_difference_need_not_be_in_the_first_pair() -> None:
     found = diff(RoPE(64, base=1e4), RoPE(64, base=5e5))
     gaps = [1024 * abs(1e4 ** (-pair / 32) - 5e5 ** (-pair / 32)) for pair in range(32)]
-    assert found.effects[0].place == gaps.index(max(gaps))
+    assert found.effects[0].index == gaps.index(max(gaps))
     assert found.effects[0].largest == pytest.approx(max(gaps))
 
 

@@ -39,9 +39,9 @@ def _lines(found: ModelPositions) -> Iterator[str]:
 
 def _runs(layers: tuple[int, ...]) -> str:
     """Layers as runs, without the word."""
-    from posenc.models.model_positions import counted
+    from posenc.models.model_positions import layer_ranges
 
-    return counted(layers).removeprefix("layers ").removeprefix("layer ")
+    return layer_ranges(layers).removeprefix("layers ").removeprefix("layer ")
 
 
 def in_words(group: LayerGroup) -> list[str]:

@@ -15,8 +15,8 @@ from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
-from posenc.models.difference import ABSENT, flat
-from posenc.models.model_positions import ModelPositions, counted
+from posenc.models.difference import ABSENT, record_fields
+from posenc.models.model_positions import ModelPositions, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
@@ -89,7 +89,7 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
 def _where(layers: list[tuple[str, int]], several: bool) -> str:
     """Layers of each part in words, with the part where there are several."""
     parts = dict.fromkeys(part for part, _ in layers)
-    runs = (counted(tuple(layer for own, layer in layers if own == part and layer >= 0)) for part in parts)
+    runs = (layer_ranges(tuple(layer for own, layer in layers if own == part and layer >= 0)) for part in parts)
     return "; ".join(f"{part}, {run}" if several else run for part, run in zip(parts, runs, strict=True))
 
 
@@ -136,7 +136,7 @@ def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Findin
 
 def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
     """Two records of one class, field by field, where few enough differ."""
-    one, other = flat(expected), flat(actual)
+    one, other = record_fields(expected), record_fields(actual)
     differing = [name for name in one if one[name] != other.get(name, ABSENT) and name != "numerics"]
     if type(expected) is not type(actual) or not 0 < len(differing) <= MOST or set(one) != set(other):
         return None

@@ -1,8 +1,8 @@
 """What a record computes, as plain data that is equal exactly where the mathematics is equal.
 
-Rotations become a list of pairs, sinusoids a list of waves, ALiBi its slopes, T5 the ends of its buckets: however they
-were spelled. Any other record is its name and its fields, those left out that only draw fresh parameters, and `numerics`,
-which says how numbers are formed and not which numbers are meant.
+Rotations become a list of pairs, sinusoids a list of waves, ALiBi its slopes, T5 the ends of its buckets, however they
+were spelled. Any other record is its name and its fields, without those that only draw fresh parameters and without
+`numerics`, which says how numbers are formed and not which numbers are meant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.inspect.sinusoid_channels import SinusoidChannels, sinusoid_channels
+from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import PairRotation, pair_rotation
 
@@ -31,8 +31,8 @@ Form = str | int | tuple[Any, ...]
 FREQUENCY = Context(prec=40)
 #: Digits of a factor, which is computed as a float64 and may differ in its last bits between mathematics libraries.
 FACTOR = Context(prec=12)
-#: Fields that say where a learned parameter begins, beside those called std, initial... and the base of learned frequencies.
-BEGUN = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
+#: Fields that say where a learned parameter begins, beside std, initial... and the base of learned frequencies.
+INITIAL_FIELDS = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
 #: The form of what does nothing.
 NOTHING: Form = ("nothing",)
 
@@ -51,12 +51,10 @@ def canonical(record: Any) -> Form:
 def _form(record: Any) -> Form:
     _check.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
     if isinstance(record, Rotates):
-        turned = pair_rotation(record)
-        return _fields(record) if turned is None else _pairs(turned)
-    if isinstance(record, Adds):
-        made = sinusoid_channels(record)
-        return _fields(record) if made is None else _channels(made.width, _terms(made))
-    return _fields(record)
+        rotation = pair_rotation(record)
+        return _fields(record) if rotation is None else _pairs(rotation)
+    terms = _terms(record) if isinstance(record, Adds) else None
+    return _fields(record) if terms is None else _channels(terms)
 
 
 @_form.register
@@ -66,35 +64,34 @@ def _(record: PerLayer) -> Form:
 
 @_form.register
 def _(record: ModelPositions) -> Form:
-    """Part by part, what every layer uses; what layers are called matters only where one has several kinds of attention."""
+    """Part by part, what every layer uses; names of layer types count only where a layer has several attentions."""
     parts = []
     for part in sorted(record.parts):
-        uses: dict[int, list[LayerGroup]] = {}
+        groups_of: dict[int, list[LayerGroup]] = {}
         for group in record.of(part):
             for layer in group.layers or (-1,):
-                uses.setdefault(layer, []).append(group)
-        alike: dict[Form, list[int]] = {}
-        for layer, groups in sorted(uses.items()):
-            alike.setdefault(_together(groups), []).append(layer)
-        parts.append((part, *((form, *layers) for form, layers in alike.items())))
+                groups_of.setdefault(layer, []).append(group)
+        layers_of: dict[Form, list[int]] = {}
+        for layer, groups in sorted(groups_of.items()):
+            layers_of.setdefault(_one_layer(groups), []).append(layer)
+        parts.append((part, *((form, *layers) for form, layers in layers_of.items())))
     return ("model", *parts)
 
 
 @_form.register
 def _(record: LayerGroup) -> Form:
     """What a group does, whatever its layers are called."""
-    made = [form for form in map(canonical, record.encodings) if form != NOTHING]
-    warm: tuple[Form, ...] = ()
-    if record.query_temperature is not None and record.query_temperature.scale:
-        heat = record.query_temperature
-        warm = (("query temperature", number(heat.scale, FACTOR), heat.floor, heat.start),)
-    if record.bias_factor != 1.0 and any(own.door == "biases" for own in record.encodings):
-        warm = (*warm, ("biases times", number(record.bias_factor, FACTOR)))
-    offset = record.offset if made else 0
-    return ("group", offset, number(record.logit_factor, FACTOR), *warm, *made)
+    forms = [form for form in map(canonical, record.encodings) if form != NOTHING]
+    factors: list[Form] = []
+    temperature = record.query_temperature
+    if temperature is not None and temperature.scale:
+        factors.append(("query temperature", number(temperature.scale, FACTOR), temperature.floor, temperature.start))
+    if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
+        factors.append(("biases times", number(record.bias_factor, FACTOR)))
+    return ("group", record.offset if forms else 0, number(record.logit_factor, FACTOR), *factors, *forms)
 
 
-def _together(groups: list[LayerGroup]) -> Form:
+def _one_layer(groups: list[LayerGroup]) -> Form:
     if len(groups) == 1:
         return canonical(groups[0])
     return tuple(sorted((group.attention, canonical(group)) for group in groups))
@@ -117,9 +114,9 @@ def _(record: T5Bias) -> Form:
 
 @_form.register
 def _(record: Partial) -> Form:
-    turned = pair_rotation(record)
-    if turned is not None:
-        return _pairs(turned)
+    rotation = pair_rotation(record)
+    if rotation is not None:
+        return _pairs(rotation)
     if record.dim == record.encoding.head_dim:
         return canonical(record.encoding)
     return ("part", record.dim, record.start, canonical(record.encoding))
@@ -127,8 +124,9 @@ def _(record: Partial) -> Form:
 
 @_form.register
 def _(record: Scaled) -> Form:
-    if sinusoid_channels(record) is not None or _of_waves(record.encoding):
-        return _channels(record.width, _all_terms(record))
+    terms = _terms(record) or _own_terms(record)
+    if terms is not None:
+        return _channels(terms)
     factor, inner = record.factor, record.encoding
     while isinstance(inner, Scaled):
         factor, inner = factor * inner.factor, inner.encoding
@@ -137,9 +135,8 @@ def _(record: Scaled) -> Form:
 
 @_form.register
 def _(record: Sum) -> Form:
-    if _of_waves(record):
-        return _channels(record.width, _all_terms(record))
-    return ("sum", *(canonical(part) for part in record.parts))
+    terms = _terms(record)
+    return ("sum", *(canonical(part) for part in record.parts)) if terms is None else _channels(terms)
 
 
 @_form.register
@@ -153,70 +150,62 @@ def number(value: Decimal | float, digits: Context) -> str:
     return str(rounded.normalize(digits)) if rounded else "0"
 
 
-def _pairs(turned: PairRotation) -> Form:
-    """Every pair that does something, its lower channel first: turning it the other way round is turning it backwards."""
-    factor = number(turned.factor, FACTOR)
-    found = []
-    for one, other, axis, frequency in zip(turned.first, turned.second, turned.axis, turned.frequencies, strict=True):
-        if frequency or factor != "1":
-            signed = frequency if one < other else -frequency
-            found.append((min(one, other), max(one, other), axis, number(signed, FREQUENCY)))
-    return ("rotation", turned.dim, factor, *sorted(found))
+def _pairs(rotation: PairRotation) -> Form:
+    """Every pair that does something, its lower channel first: swapping the channels reverses the rotation."""
+    factor = number(rotation.factor, FACTOR)
+    pairs = zip(rotation.first, rotation.second, rotation.axis, rotation.frequencies, strict=True)
+    forms = [
+        (min(a, b), max(a, b), axis, number(frequency if a < b else -frequency, FREQUENCY))
+        for a, b, axis, frequency in pairs
+        if frequency or factor != "1"
+    ]
+    return ("rotation", rotation.dim, factor, *sorted(forms))
 
 
-#: Of each channel: how much of which wave, (kind, frequency, start).
+#: Of each channel: how much of which sinusoid, (kind, frequency, start).
 Terms = list[dict[tuple[str, str, int], float]]
 
 
-def _terms(made: SinusoidChannels) -> Terms:
-    """The waves of every channel; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
-    channels: Terms = [{} for _ in range(made.width)]
-    exact = made.frequencies.exact() if made.frequencies is not None else ()
+def _channels(terms: Terms) -> Form:
+    def form(channel: dict[tuple[str, str, int], float]) -> tuple[Any, ...]:
+        return tuple(sorted((*key, number(amount, FACTOR)) for key, amount in channel.items() if amount))
+
+    return ("waves", len(terms), *(form(channel) for channel in terms))
+
+
+def _terms(record: Adds) -> Terms | None:
+    """The sinusoids of every channel, through sums and factors; None where a record is not made of them alone."""
+    if isinstance(record, Scaled):
+        inner = _terms(record.encoding)
+        return inner and [{key: amount * record.factor for key, amount in channel.items()} for channel in inner]
+    if isinstance(record, Sum):
+        parts = [terms for part in record.parts if (terms := _terms(part)) is not None]
+        return [_added(channels) for channels in zip(*parts, strict=True)] if len(parts) == len(record.parts) else None
+    return None if isinstance(record, Concatenated) else _own_terms(record)
+
+
+def _own_terms(record: Adds) -> Terms | None:
+    """As `_terms`, of one record; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
+    sinusoids = sinusoid_channels(record)
+    if sinusoids is None:
+        return None
+    channels: Terms = [{} for _ in range(sinusoids.width)]
+    exact = sinusoids.frequencies.exact() if sinusoids.frequencies is not None else ()
     for pair, frequency in enumerate(exact):
-        size = number(abs(frequency), FREQUENCY)
-        start = made.start if frequency else 0
-        if made.sine[pair] >= 0 and frequency:
-            channels[made.sine[pair]]["sine", size, start] = made.factor * (1 if frequency > 0 else -1)
-        if made.cosine[pair] >= 0:
-            channels[made.cosine[pair]]["cosine", size, start] = made.factor
+        size, start = number(abs(frequency), FREQUENCY), sinusoids.start if frequency else 0
+        if sinusoids.sine[pair] >= 0 and frequency:
+            channels[sinusoids.sine[pair]]["sine", size, start] = sinusoids.factor * (1 if frequency > 0 else -1)
+        if sinusoids.cosine[pair] >= 0:
+            channels[sinusoids.cosine[pair]]["cosine", size, start] = sinusoids.factor
     return channels
-
-
-def _of_waves(record: Adds) -> bool:
-    """Whether a record, or all that it is made of, are waves."""
-    if isinstance(record, Sum):
-        return all(_of_waves(part) for part in record.parts)
-    if isinstance(record, Scaled):
-        return _of_waves(record.encoding)
-    return not isinstance(record, Concatenated) and sinusoid_channels(record) is not None
-
-
-def _all_terms(record: Adds) -> Terms:
-    """As `_terms`, through sums and factors."""
-    if isinstance(record, Scaled):
-        return [
-            {wave: amount * record.factor for wave, amount in channel.items()}
-            for channel in _all_terms(record.encoding)
-        ]
-    if isinstance(record, Sum):
-        return [_added(channels) for channels in zip(*(_all_terms(part) for part in record.parts), strict=True)]
-    made = sinusoid_channels(record)
-    return [] if made is None else _terms(made)
 
 
 def _added(channels: Iterable[dict[tuple[str, str, int], float]]) -> dict[tuple[str, str, int], float]:
     total: dict[tuple[str, str, int], float] = {}
     for channel in channels:
-        for wave, amount in channel.items():
-            total[wave] = total.get(wave, 0.0) + amount
+        for key, amount in channel.items():
+            total[key] = total.get(key, 0.0) + amount
     return total
-
-
-def _channels(width: int, terms: Terms) -> Form:
-    def shown(channel: dict[tuple[str, str, int], float]) -> tuple[Any, ...]:
-        return tuple(sorted((*wave, number(amount, FACTOR)) for wave, amount in channel.items() if amount))
-
-    return ("waves", width, *(shown(channel) for channel in terms))
 
 
 def _fields(record: Any) -> Form:
@@ -228,9 +217,11 @@ def _fields(record: Any) -> Form:
 def _idle(record: Any, name: str) -> bool:
     """Whether a field says only how numbers are formed, or from where training starts."""
     learned = getattr(record, "shapes", {})
-    drawn = bool(learned) and (name == "std" or name.startswith("initial"))
-    begun = (name == "base" and "frequencies" in learned) or (type(record).__name__, name) in BEGUN
-    return name == "numerics" or drawn or begun
+    if name == "numerics" or (type(record).__name__, name) in INITIAL_FIELDS:
+        return True
+    if name == "base":
+        return "frequencies" in learned
+    return bool(learned) and (name == "std" or name.startswith("initial"))
 
 
 def _value(value: Any) -> Form:

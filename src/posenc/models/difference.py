@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.inspect import _text
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
-from posenc.models.model_positions import LayerGroup, ModelPositions, counted
+from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where the effect is measured: 1k, 8k and 128k.
-PLACES = (1024, 8192, 131_072)
+POSITIONS = (1024, 8192, 131_072)
 #: Characters of a value that are shown: lists of divisors are longer.
 LONGEST = 100
 #: What stands for a field that the other record does not have.
@@ -28,7 +29,7 @@ ABSENT = "none"
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """A field by its name, and its two values as they are written in records; "none" where a record has no such field."""
+    """A field by its name, and its two values as records write them; "none" where a record has no such field."""
 
     name: str
     first: str
@@ -42,22 +43,22 @@ class FieldDifference:
 class Effect:
     """The largest difference at a position, and where.
 
-    kind: "angle", in radians before whole turns are taken away, where `place` is the pair; "value", where it is the
+    kind: "angle", in radians before whole turns are taken away, where `index` is the pair; "value", where it is the
     channel; "bias", of a logit for a key so many positions away, where it is the head.
     """
 
     position: int
     kind: str
     largest: float
-    place: int
+    index: int
 
     def line(self) -> str:
-        said = {
+        sentences = {
             "angle": "the angle differs by up to {} rad, in pair {}",
             "value": "a value differs by up to {}, in channel {}",
             "bias": "a logit differs by up to {}, in head {}",
         }
-        return f"at {self.position:,} " + said[self.kind].format(f"{self.largest:.6g}", self.place)
+        return f"at {self.position:,} " + sentences[self.kind].format(f"{self.largest:.6g}", self.index)
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,13 @@ class Difference:
             head = [f"{self.first} and {self.second}: {'the same mathematics' if self.same else 'not the same'}"]
         else:
             head = [f"{self.where}:"]
-        said = [field.line() for field in self.fields] + [effect.line() for effect in self.effects]
+        lines = [field.line() for field in self.fields] + [effect.line() for effect in self.effects]
         if self.attention != 1.0:
-            said.append(
+            lines.append(
                 f"attention factor times {self.attention:.6g}, so logits times {self.attention * self.attention:.6g}"
             )
         inner = [line for part in self.parts for line in part.lines()]
-        return [*head, *(f"  {line}" for line in said), *inner]
+        return [*head, *(f"  {line}" for line in lines), *inner]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -124,7 +125,7 @@ def _records(first: Encoding | None, second: Encoding | None, where: str) -> Dif
         _named(second),
         same,
         where,
-        tuple(_fields(flat(first), flat(second))),
+        tuple(_fields(record_fields(first), record_fields(second))),
         () if same else _effects(first, second),
         _factor(second) / _factor(first),
     )
@@ -132,45 +133,67 @@ def _records(first: Encoding | None, second: Encoding | None, where: str) -> Dif
 
 def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     same = fingerprint(first) == fingerprint(second)
-    parts = tuple(part for one in _sections(first, second) for part in _groups(*one))
+    parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     return Difference(first.model_type, second.model_type, same, "", tuple(fields), parts=parts)
 
 
-def _groups(
-    part: str, layers: tuple[int, ...], one: LayerGroup | None, other: LayerGroup | None
-) -> Iterator[Difference]:
-    """What differs between two groups: a Difference for each door, and what stands beside the records with the first."""
-    where = f"{part}, {counted(layers)}"
-    if one is None or other is None:
-        there = one or other
-        uses = " and ".join(map(repr, there.encodings)) if there and there.encodings else ABSENT
-        shown = (uses, "no such layers") if one else ("no such layers", uses)
-        yield Difference(*shown, False, where, (FieldDifference("encodings", *shown),))
+def _same_layers(
+    first: ModelPositions, second: ModelPositions
+) -> Iterator[tuple[str, LayerGroup | None, LayerGroup | None]]:
+    """Layers of a part that have one group here and one group there, and those two groups, in words."""
+    for part in dict.fromkeys((*first.parts, *second.parts)):
+        groups = [model.of(part) if part in model.parts else () for model in (first, second)]
+        for kind in dict.fromkeys(_kind(group) for group in (*groups[0], *groups[1])):
+            ours, theirs = ([group for group in own if _kind(group) == kind] for own in groups)
+            layers_of: dict[tuple[int, int], list[int]] = {}
+            for layer in sorted({layer for group in (*ours, *theirs) for layer in _layers(group)}):
+                layers_of.setdefault((_index(ours, layer), _index(theirs, layer)), []).append(layer)
+            for (one, other), layers in layers_of.items():
+                where = f"{part}, {layer_ranges(tuple(layer for layer in layers if layer >= 0))}"
+                yield where, ours[one] if one >= 0 else None, theirs[other] if other >= 0 else None
+
+
+def _kind(group: LayerGroup) -> str:
+    """Groups that can stand for one another: of layers, of cross-attention, or of what comes before."""
+    if not group.layers:
+        return "before"
+    return "cross" if "cross" in group.attention else "layers"
+
+
+def _layers(group: LayerGroup) -> tuple[int, ...]:
+    """The layers of a group; -1 before the first."""
+    return group.layers or (-1,)
+
+
+def _index(groups: list[LayerGroup], layer: int) -> int:
+    return next((index for index, group in enumerate(groups) if layer in _layers(group)), -1)
+
+
+def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> Iterator[Difference]:
+    """A Difference for each door of two groups; what stands beside the records comes with the first of them."""
+    if first is None or second is None:
+        group = first or second
+        uses = " and ".join(map(repr, group.encodings)) if group and group.encodings else ABSENT
+        both = (uses, "no such layers") if first else ("no such layers", uses)
+        yield Difference(*both, False, where, (FieldDifference("encodings", *both),))
         return
-    beside = list(_fields(_beside(one), _beside(other)))
-    for mine, theirs in _by_door(one, other):
-        found = _records(mine, theirs, where)
-        if beside or not found.same or found.fields:
-            same = found.same and not beside
-            yield Difference(
-                found.first, found.second, same, where, (*found.fields, *beside), found.effects, found.attention
-            )
-        beside = []
+    beside = tuple(_fields(_beside(first), _beside(second)))
+    for one, other in _by_door(first, second):
+        difference = _records(one, other, where)
+        if beside or not difference.same or difference.fields:
+            yield replace(difference, same=difference.same and not beside, fields=(*difference.fields, *beside))
+        beside = ()
 
 
-def _by_door(one: LayerGroup, other: LayerGroup) -> list[tuple[Encoding | None, Encoding | None]]:
-    doors = dict.fromkeys(record.door for record in (*one.encodings, *other.encodings))
+def _by_door(first: LayerGroup, second: LayerGroup) -> list[tuple[Encoding | None, Encoding | None]]:
+    """Records of the same door in two groups, one by one."""
+    doors = dict.fromkeys(record.door for record in (*first.encodings, *second.encodings))
     pairs: list[tuple[Encoding | None, Encoding | None]] = []
     for door in doors:
-        mine, theirs = ([record for record in group.encodings if record.door == door] for group in (one, other))
-        for index in range(max(len(mine), len(theirs))):
-            pairs.append((_nth(mine, index), _nth(theirs, index)))
+        ours, theirs = ([record for record in group.encodings if record.door == door] for group in (first, second))
+        pairs += zip_longest(ours, theirs)
     return pairs or [(None, None)]
-
-
-def _nth(records: list[Encoding], index: int) -> Encoding | None:
-    return records[index] if index < len(records) else None
 
 
 def _beside(group: LayerGroup) -> dict[str, Any]:
@@ -182,56 +205,29 @@ def _beside(group: LayerGroup) -> dict[str, Any]:
     }
 
 
-def _sections(
-    first: ModelPositions, second: ModelPositions
-) -> Iterator[tuple[str, tuple[int, ...], LayerGroup | None, LayerGroup | None]]:
-    """Layers of a part that have one group here and one group there, and those two groups."""
-    for part in dict.fromkeys((*first.parts, *second.parts)):
-        mine, theirs = (model.of(part) if part in model.parts else () for model in (first, second))
-        for kind in dict.fromkeys(_kind(group) for group in (*mine, *theirs)):
-            layers: dict[tuple[int, int], list[int]] = {}
-            ours, yours = ([group for group in own if _kind(group) == kind] for own in (mine, theirs))
-            for layer in sorted({layer for group in (*ours, *yours) for layer in group.layers or (-1,)}):
-                layers.setdefault((_at(ours, layer), _at(yours, layer)), []).append(layer)
-            for (one, other), run in layers.items():
-                there = tuple(layer for layer in run if layer >= 0)
-                yield part, there, ours[one] if one >= 0 else None, yours[other] if other >= 0 else None
-
-
-def _kind(group: LayerGroup) -> str:
-    """Groups that can stand for one another: of layers, of cross-attention, or of what comes before."""
-    if not group.layers:
-        return "before"
-    return "cross" if "cross" in group.attention else "layers"
-
-
-def _at(groups: list[LayerGroup], layer: int) -> int:
-    return next((index for index, group in enumerate(groups) if layer in (group.layers or (-1,))), -1)
-
-
-def flat(record: Any) -> dict[str, Any]:
+def record_fields(record: Any) -> dict[str, Any]:
     """Every field by its name, those of records inside behind a dot; a part of a head and a whole one alike.
 
     >>> from posenc import Linear, RoPE
-    >>> flat(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
+    >>> record_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
     2.0
     """
     if record is None:
         return {"encoding": ABSENT}
     found: dict[str, Any] = {"encoding": type(record).__name__}
     if isinstance(record, Partial):
-        inner = flat(record.encoding)
+        inner = record_fields(record.encoding)
         start = inner.get("start", 0) if isinstance(record.encoding, Partial) else 0
         return inner | {"head_dim": record.dim, "start": record.start + start}
     if isinstance(record, Backward):
-        inner = flat(record.encoding)
+        inner = record_fields(record.encoding)
         return inner | {"encoding": f"Backward of {inner['encoding']}"}
     for field in fields(record):
         value, name = getattr(record, field.name), field.name
         if name == "dim" and isinstance(record, Rotates):
             found |= {"head_dim": value, "width": value, "start": 0}
         elif is_dataclass(value):
-            inside = flat(value)
+            inside = record_fields(value)
             found |= {name: inside.pop("encoding")} | {f"{name}.{key}": own for key, own in inside.items()}
         else:
             found[name] = ABSENT if value is None else value
@@ -255,8 +251,8 @@ def _named(record: Encoding | None) -> str:
 
 
 def _factor(record: Encoding | None) -> float:
-    turned = None if record is None else pair_rotation(record)
-    return 1.0 if turned is None else turned.factor
+    rotation = None if record is None else pair_rotation(record)
+    return 1.0 if rotation is None else rotation.factor
 
 
 def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, ...]:
@@ -265,9 +261,11 @@ def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, .
     if isinstance(first, Rotates) and isinstance(second, Rotates):
         return _angles(first, second)
     if isinstance(first, Adds) and isinstance(second, Adds) and first.width == second.width:
-        return tuple(_value(place, first, second) for place in PLACES if {"unlimited"} <= first.claims & second.claims)
+        return tuple(
+            _value(position, first, second) for position in POSITIONS if {"unlimited"} <= first.claims & second.claims
+        )
     if isinstance(first, Biases) and isinstance(second, Biases) and first.heads == second.heads:
-        return tuple(_bias(place, first, second) for place in PLACES)
+        return tuple(_bias(position, first, second) for position in POSITIONS)
     return ()
 
 
@@ -283,17 +281,17 @@ def _angles(first: Rotates, second: Rotates) -> tuple[Effect, ...]:
         )
     ]
     pair = max(range(len(gaps)), key=gaps.__getitem__)
-    return tuple(Effect(place, "angle", float(place * gaps[pair]), pair) for place in PLACES)
+    return tuple(Effect(position, "angle", float(position * gaps[pair]), pair) for position in POSITIONS)
 
 
-def _value(place: int, first: Adds, second: Adds) -> Effect:
-    rows = (np.asarray(record.embed([place], dtype=np.float64))[0] for record in (first, second))
+def _value(position: int, first: Adds, second: Adds) -> Effect:
+    rows = (np.asarray(record.embed([position], dtype=np.float64))[0] for record in (first, second))
     gap = np.abs(np.subtract(*rows))
-    return Effect(place, "value", float(gap.max()), int(gap.argmax()))
+    return Effect(position, "value", float(gap.max()), int(gap.argmax()))
 
 
-def _bias(place: int, first: Biases, second: Biases) -> Effect:
-    one, other = (np.asarray(record.matrix([place], [0], dtype=np.float64))[:, 0, 0] for record in (first, second))
+def _bias(position: int, first: Biases, second: Biases) -> Effect:
+    one, other = (np.asarray(record.matrix([position], [0], dtype=np.float64))[:, 0, 0] for record in (first, second))
     gap = np.abs(one - other)
     gap[np.isnan(gap)] = math.inf
-    return Effect(place, "bias", float(gap.max()), int(gap.argmax()))
+    return Effect(position, "bias", float(gap.max()), int(gap.argmax()))

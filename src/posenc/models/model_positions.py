@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,8 +20,10 @@ Plain = None | bool | int | float | str | tuple["Plain", ...]
 class Value:
     """One value that a record was made from.
 
-    name: the field or notion, "base", say.   value: as it was used.   source: "file", "class default" of the model type,
-    or stated by the "caller".   key: where it stands in that source, "rope_parameters.rope_theta", say.
+    name    the field or notion, "base", say
+    value   as it was used
+    source  "file", "class default" of the model type, or stated by the "caller"
+    key     where it stands in that source, "rope_parameters.rope_theta", say
     """
 
     name: str
@@ -41,13 +42,16 @@ class Value:
 class LayerGroup:
     """Layers of one part of a model that treat positions alike.
 
-    part: "text", "vision", "audio", "encoder" or "decoder".   attention: the name of the layer type in the file,
-    "full_attention", say; "embedding" for what is added before the first layer.   layers: counted from 0.
-    encodings: the records, in the order of use; empty where the layers know no position.
-    offset: what is added to a token's place, counted from 0, before a learned table is read.
-    logit_factor: what logits are multiplied by besides 1/√d.   query_temperature: what queries are multiplied by.
-    bias_factor: what biases are multiplied by before they are added to the scaled logits.
-    values: where each number came from.   notes: traps of this file or class.
+    part               "text", "vision", "audio", "encoder" or "decoder", say
+    attention          the layer type in the file, "full_attention", say; "embedding" for what is added before layer 0
+    layers             counted from 0
+    encodings          the records, in the order of use; empty where the layers know no position
+    offset             the row of a learned table that the first token reads
+    logit_factor       what logits are multiplied by besides 1/√d
+    query_temperature  what queries are multiplied by
+    values             where each number came from
+    notes              traps of this file or class
+    bias_factor        what biases are multiplied by before they are added to the scaled logits
     """
 
     part: str
@@ -68,7 +72,7 @@ class LayerGroup:
 
     @property
     def channels(self) -> Pairing | None:
-        """Which channels of a head turn together; None where nothing rotates."""
+        """Which channels of a head rotate together; None where nothing rotates."""
         rotation = self.rotation
         if rotation is None:
             return None
@@ -77,7 +81,7 @@ class LayerGroup:
 
     @property
     def pairing(self) -> Literal["adjacent", "halves"] | None:
-        """The layout of the channels that turn together; None where nothing rotates."""
+        """The layout of the channels that rotate together; None where nothing rotates."""
         return None if self.channels is None else self.channels.layout
 
     def value(self, name: str) -> Value:
@@ -91,7 +95,7 @@ class LayerGroup:
     def explain(self) -> str:
         """One row: layers, what they use, and every value with its source."""
         uses = " and ".join(map(repr, self.encodings)) or "no positional encoding"
-        parts = [f"{self.part}, {self.attention}, {counted(self.layers)}: {uses}"]
+        parts = [f"{self.part}, {self.attention}, {layer_ranges(self.layers)}: {uses}"]
         if self.offset:
             parts.append(f"the table is read from row {self.offset} on")
         if self.logit_factor != 1.0:
@@ -140,10 +144,10 @@ class ModelPositions:
         return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
 
 
-def counted(layers: tuple[int, ...]) -> str:
-    """Layers as runs: "layers 0-4, 6".
+def layer_ranges(layers: tuple[int, ...]) -> str:
+    """Layers as runs.
 
-    >>> counted((0, 1, 2, 4)), counted((3,)), counted(())
+    >>> layer_ranges((0, 1, 2, 4)), layer_ranges((3,)), layer_ranges(())
     ('layers 0-2, 4', 'layer 3', 'before the layers')
     """
     if not layers:
@@ -156,8 +160,3 @@ def counted(layers: tuple[int, ...]) -> str:
             runs.append([layer])
     words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ("layer " if len(layers) == 1 else "layers ") + ", ".join(words)
-
-
-def sharpened(factor: float, by: float) -> float:
-    """(0.1·by·ln(factor) + 1)², what DeepSeek's attention multiplies its logits by for a stretched context."""
-    return (0.1 * by * math.log(factor) + 1.0) ** 2 if factor > 1.0 else 1.0

@@ -1,4 +1,4 @@
-"""A rotation of pairs as data: which channels turn together, along which axis, how fast, and by what they are multiplied."""
+"""A rotation of pairs as data: which channels rotate together, along which axis, how fast, and their factor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posenc.turn import Pairing
 
 @dataclass(frozen=True)
 class PairRotation:
-    """For pair i: channels first[i] and second[i] turn by position[axis[i]] · frequencies[i] and are multiplied by factor.
+    """For pair i, channels first[i] and second[i] rotate by position[axis[i]] · frequencies[i], times factor.
 
     dim: channels of the head; those of no pair pass unchanged.   frequencies: radians a step, to 100 digits.
     """
@@ -42,7 +42,7 @@ class PairRotation:
 
 
 def unwrapped(record: Encoding | None) -> Encoding | None:
-    """What turns, without the head around it and whichever way round.
+    """The record that rotates, without the head around it and without its direction.
 
     >>> from posenc import Backward, Partial, RoPE
     >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
@@ -53,7 +53,7 @@ def unwrapped(record: Encoding | None) -> Encoding | None:
 
 @singledispatch
 def pair_rotation(record: Encoding) -> PairRotation | None:
-    """The rotation of a record that turns queries and keys alike and learns nothing; None for any other record.
+    """The rotation of a record that rotates queries and keys alike and learns nothing; None for any other record.
 
     >>> from posenc import Partial, RoPE
     >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first

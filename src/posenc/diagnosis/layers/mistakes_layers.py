@@ -8,7 +8,7 @@ from dataclasses import replace
 from posenc.diagnosis.layers.layer_contents import Content, Contents, OtherLayers
 from posenc.diagnosis.mistake import Change, Mistake, Words
 from posenc.encodings.rotates.temperature import StepTemperature
-from posenc.models.model_positions import counted
+from posenc.models.model_positions import layer_ranges
 
 Changes = Iterator[tuple[Contents, Words]]
 
@@ -20,7 +20,7 @@ def kinds(contents: Contents) -> list[Content]:
 
 def layers_where(contents: Contents, condition: Callable[[Content], bool]) -> str:
     """The layers whose content meets the condition, in words."""
-    return counted(tuple(layer for layer, content in enumerate(contents) if condition(content)))
+    return layer_ranges(tuple(layer for layer, content in enumerate(contents) if condition(content)))
 
 
 def exchanged(all_rotate: bool) -> Change[Contents]:
@@ -96,7 +96,7 @@ def other_plan(contents: Contents, evidence: OtherLayers) -> Changes:
     if {content.form for content in evidence.contents} == set(known):
         changed = tuple(known[content.form] for content in evidence.contents)
         wrong = tuple(layer for layer, (one, two) in enumerate(zip(contents, changed, strict=True)) if one != two)
-        yield changed, {"layers": counted(wrong)}
+        yield changed, {"layers": layer_ranges(wrong)}
 
 
 def temperature(contents: Contents, evidence: OtherLayers) -> Changes:

@@ -2,21 +2,21 @@
 
 from posenc.models.config.bias_readers import falcon_alibi
 from posenc.models.config.head_rules import (
-    global_head_dim,
-    hidden_over_heads,
     by_projection_dim,
     by_rotary_dim,
+    global_head_dim,
+    hidden_over_heads,
     twice_hidden_over_heads,
 )
 from posenc.models.config.layer_type_rules import (
     EveryNth,
+    by_block_types,
+    by_full_attn_idxs,
+    by_layers_block_type,
+    by_max_window_layers,
     chunked_where_rotating,
     cycles_of_stacks,
     full_sliding_conv,
-    by_layers_block_type,
-    by_full_attn_idxs,
-    by_block_types,
-    by_max_window_layers,
     sliding_where_not_rotating,
     uniform,
     where_windowed,
@@ -25,19 +25,19 @@ from posenc.models.config.model_type import ModelType
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import (
     ByLayerType,
-    main_and_compress,
+    base_by_layer_rope_theta,
+    by_no_rope_layers,
     constant_base,
     lists_by_layer,
-    by_no_rope_layers,
-    where_layer_rope_theta,
-    short_or_long_mscale,
+    main_and_compress,
     scaled_in_listed_layers,
+    short_or_long_mscale,
     sliding_and_first_dense,
-    base_by_layer_rope_theta,
     unless_rope_theta_null,
+    where_layer_rope_theta,
     where_position_embedding_rope,
-    where_use_mem_rope,
     where_rotary,
+    where_use_mem_rope,
     where_use_rotary_embedding,
 )
 from posenc.models.config.speech_readers import table_unless_rotary
