@@ -148,7 +148,7 @@ def test_any_library_and_dtype_bit_for_bit():
         (
             {"source": Pairing("adjacent", 6, 4), "target": Pairing("halves", 6, 6), "head_dim": None},
             ValueError,
-            "target must turn 4 of 6 channels, as source does; got 6 of 6",
+            "target must rotate 4 of 6 channels, as source does; got 6 of 6",
         ),
     ],
 )

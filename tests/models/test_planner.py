@@ -32,7 +32,7 @@ def frequencies(dim, base):
 
 def test_mean_cosine_is_the_plain_sum():
     omega = frequencies(10, 500.0)
-    found = mean_cosine(np.array(omega), 173, still=2)
+    found = mean_cosine(np.array(omega), 173, unrotated=2)
     for m in (0, 1, 12, 13, 14, 99, 172):
         assert found[m] == pytest.approx((sum(math.cos(m * w) for w in omega) + 2) / 7, abs=1e-12)
     assert len(found) == 173
@@ -51,7 +51,7 @@ def test_the_least_base_holds_and_those_just_below_do_not():
     base = base_bound(64, 2000)
     assert min(sum(math.cos(m * w) for w in frequencies(64, base)) for m in range(2000)) >= 0
     assert min(sum(math.cos(m * w) for w in frequencies(64, base * 0.995)) for m in range(2000)) < 0
-    assert base_bound(64, 2000, still=32) == 1.0  # as many pairs that stand still: nothing can be negative
+    assert base_bound(64, 2000, unrotated=32) == 1.0  # as many pairs that stand still: nothing can be negative
 
 
 def test_figures_by_hand():
@@ -89,7 +89,7 @@ def test_ways_for_a_plain_rotation():
     found = {planned.way.name: planned for planned in plan.ways}
     plain = RoPE(dim=128, base=1e4, pairing="halves")
     assert (plan.record, plan.trained, plan.typical) == (plain, 4096, 4096)
-    assert plan.said == "max_position_embeddings = 4096 (file: max_position_embeddings)"
+    assert plan.trained_from == "max_position_embeddings = 4096 (file: max_position_embeddings)"
     assert found["YaRN"].way.record.scaling == YaRN(4.0, 4096)
     assert found["Llama 3"].way.record.scaling == Llama3(4.0, 4096)
     assert found["linear"].way.record.scaling == Linear(4.0)
@@ -145,7 +145,7 @@ def test_a_snippet_for_the_class_default_of_every_kind_of_config(kind):
         changed = [one != other for one, other in zip(read.groups, before.groups, strict=True)]
         assert any(changed)
     if kind == "gpt_oss":  # one rotation for both types of layers: its keys cannot part them
-        assert "layers with a window turn by the same keys" in plan.ways[0].checked
+        assert "layers with a window rotate by the same keys" in plan.ways[0].checked
     if kind == "gemma3_text":
         assert "layers with a window" not in plan.ways[0].checked
         assert "llama.cpp" not in dict(plan.ways[0].snippets)  # whose options are for all layers alike
@@ -191,7 +191,7 @@ def test_what_needs_no_plan_and_what_has_none():
     (only,) = plan_context(LLAMA, length=2048).ways
     assert (only.way.name, only.figures.unseen, only.figures.short) == ("as it is", 0, 0.0)
     assert plan_context(GEMMA, length=4096).left == ("text, sliding_attention: it does not see the whole context",)
-    assert plan_context(LLAMA, length=8192, trained=2048).said == "stated by the caller"
+    assert plan_context(LLAMA, length=8192, trained=2048).trained_from == "stated by the caller"
     with pytest.raises(ValueError, match="length must be an integer from 2 to"):
         plan_context(LLAMA, length=10**12)
     with pytest.raises(TypeError, match="length must be an integer"):

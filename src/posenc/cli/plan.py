@@ -84,7 +84,7 @@ def _facts(plan: ContextPlan) -> dict[str, Any]:
 def _lines(plan: ContextPlan) -> Iterator[str]:
     yield Heading(f"{plan.model_type}: from {plan.trained:,} to {plan.length:,} positions")
     yield repr(plan.record)
-    yield f"trained length: {plan.said}"
+    yield f"trained length: {plan.trained_from}"
     yield from (f"left as it is: {one}" for one in plan.left)
     if plan.bound is not None:
         yield f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}"

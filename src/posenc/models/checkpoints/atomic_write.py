@@ -1,4 +1,4 @@
-"""A file or folder that appears under its name when it is whole, or not at all."""
+"""Files and folders written atomically: they appear under their name when they are whole, or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def unused(name: str, path: Path) -> Path:
+def require_unused(name: str, path: Path) -> Path:
     """The path, if nothing is there and its folder exists."""
     if path.exists() or path.is_symlink():
         raise ValueError(
@@ -20,18 +20,20 @@ def unused(name: str, path: Path) -> Path:
     return path
 
 
-def room(path: Path, size: int) -> None:
-    """Refuse a file that the disk has no room for."""
+def require_space(path: Path, size: int) -> None:
+    """Refuse a file that does not fit on the disk."""
     free = shutil.disk_usage(path.absolute().parent).free
     if free < size:
-        raise ValueError(f"output must have room for {size:,} bytes; the disk has {free:,} left. Choose another place.")
+        raise ValueError(
+            f"output must fit on the disk; it takes {size:,} bytes and {free:,} are free. Choose another disk."
+        )
 
 
 @contextlib.contextmanager
-def beside(path: Path, *, folder: bool) -> Iterator[Path]:
+def atomic_path(path: Path, *, folder: bool) -> Iterator[Path]:
     """A temporary path beside the final one: renamed to it when the block ends well, removed when it does not.
 
-    The name is on the disk before the rename (fsync), so that a killed process or a power cut leaves the whole or nothing.
+    Names are synced to the disk before the rename, so that a killed process or a power cut leaves the whole or nothing.
     """
     temporary = path.absolute().parent / f".{path.name}.{os.getpid()}.partial"
     try:
@@ -39,10 +41,10 @@ def beside(path: Path, *, folder: bool) -> Iterator[Path]:
             temporary.mkdir()
         yield temporary
         if folder:
-            settled(temporary)
-        unused("output", path)
+            _sync(temporary)
+        require_unused("output", path)
         temporary.rename(path)
-        settled(path.absolute().parent)
+        _sync(path.absolute().parent)
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -50,15 +52,15 @@ def beside(path: Path, *, folder: bool) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def written(path: Path, text: bytes) -> None:
-    """A small file, on the disk when this returns."""
+def write_synced(path: Path, text: bytes) -> None:
+    """Write a small file, which is on the disk when this returns."""
     with path.open("wb") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
 
-def settled(folder: Path) -> None:
+def _sync(folder: Path) -> None:
     """Put the names in a folder on the disk, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Convert a checkpoint by its plan: streamed, proved by the way back, and there whole or not at all."""
+"""Convert a checkpoint by its plan: streamed, proved by converting it back, and written atomically."""
 
 from __future__ import annotations
 
@@ -10,52 +10,51 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import posenc
-from posenc.models.checkpoints.atomic_write import beside, room, unused, written
+from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
-from posenc.models.checkpoints.permute_rows import copied, moved
+from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permuted_chunks
 from posenc.models.formats.safetensors_header import Header, read_header
 
 #: Called with the bytes done and the bytes in all.
 Progress = Callable[[int, int], None]
 RECEIPT = "posenc-receipt.json"
+#: A receipt lists every tensor; a larger file is none.
+LARGEST_RECEIPT = 1 << 26
 
 
 def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the converted checkpoint to a new file, or a new folder where the plan is of a folder; return its receipt.
+    """Write the converted checkpoint to a new file, or to a new folder where the plan is of a folder.
 
-    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. What was written is then
-    read again, moved back, and must have the hash of the original. Only then does it get its name; killed at any moment,
-    it leaves the original untouched and nothing under the new name. The receipt, a JSON file, says what was done.
+    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. What was written is
+    then read again, moved back, and must have the hash of the original. Only then does it get its name; killed at any
+    moment, the conversion leaves the original untouched and nothing under the new name. Returns the receipt, which is
+    also written as a JSON file and says what was done.
     Raises ValueError where the output exists, the original changed since it was planned, or the proof fails.
     """
-    output = unused("output", Path(output))
-    if not plan.path.is_dir():
-        unused("output", receipt_path(output))
+    output = require_unused("output", Path(output))
+    is_folder = plan.path.is_dir()
+    if not is_folder:
+        require_unused("output", receipt_path(output))
     receipt_of(plan)
-    headers = {file: read_header(plan.place(file)) for file in plan.files}
+    headers = {file: read_header(plan.path_of(file)) for file in plan.files}
     for file, header in headers.items():
-        _same(plan, file, header)
-    total = 2 * sum(header.size for header in headers.values())
-    room(output, total // 2)
-    count = _Counter(progress, total)
-    if not plan.path.is_dir():
-        return _one_file(plan, output, headers[plan.files[0]], count)
-    with beside(output, folder=True) as folder:
-        hashes = {file: _proved(plan, file, headers[file], folder / file, count) for file in plan.files}
-        for index in plan.path.glob("*.safetensors.index.json"):
-            written(folder / index.name, index.read_bytes())
-        receipt = _receipt(plan, output, hashes)
-        written(folder / RECEIPT, _json(receipt))
-    return receipt
-
-
-def _one_file(plan: ConversionPlan, output: Path, header: Header, count: _Counter) -> dict[str, Any]:
-    file = plan.files[0]
-    with beside(output, folder=False) as temporary:
-        receipt = _receipt(plan, output, {file: _proved(plan, file, header, temporary, count)})
-        # The receipt first: a converted file without one could be converted twice.
-        with beside(receipt_path(output), folder=False) as other:
-            written(other, _json(receipt))
+        _require_unchanged(plan, file, header)
+    size = sum(header.size for header in headers.values())
+    require_space(output, size)
+    count = _Counter(progress, 2 * size)
+    with atomic_path(output, folder=is_folder) as target:
+        paths = {file: target / file if is_folder else target for file in plan.files}
+        proofs = [_converted_file(plan, file, headers[file], paths[file], count) for file in plan.files]
+        receipt = _receipt(plan, output, proofs)
+        text = (json.dumps(receipt, indent=1, ensure_ascii=False) + "\n").encode()
+        if is_folder:
+            for index in plan.path.glob("*.safetensors.index.json"):
+                write_synced(target / index.name, index.read_bytes())
+            write_synced(target / RECEIPT, text)
+        else:
+            # The receipt appears first: a converted file without one could be converted twice.
+            with atomic_path(receipt_path(output), folder=False) as beside:
+                write_synced(beside, text)
     return receipt
 
 
@@ -67,24 +66,24 @@ def receipt_path(path: Path) -> Path:
 def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
     """The receipt of an earlier conversion, if there is one; ValueError where it says that this one would be wrong."""
     path = receipt_path(plan.path)
-    if not path.is_file() or path.stat().st_size > 1 << 26:
+    if not path.is_file() or path.stat().st_size > LARGEST_RECEIPT:
         return None
     try:
         receipt = json.loads(path.read_bytes())
-        made, size = receipt["target"], receipt["files"][0]["size"]
+        layout, size = receipt["target"], receipt["files"][0]["size"]
     except (ValueError, TypeError, LookupError, RecursionError):
         raise ValueError(f"{path.name} must be a receipt of posenc; it is not. Move it away, or mend it.") from None
-    same = plan.path.is_dir() or size == plan.path.stat().st_size
-    if same and made != plan.source:
+    same_file = plan.path.is_dir() or size == plan.path.stat().st_size
+    if same_file and layout != plan.source:
         raise ValueError(
-            f"source must be {made!r}, which is what {path.name} says this checkpoint was converted to; got {plan.source!r}. "
-            "Converted twice it would be wrong."
+            f"source must be {layout!r}, which is what {path.name} says this checkpoint was converted to; "
+            f"got {plan.source!r}. Converted twice it would be wrong."
         )
     return receipt  # type: ignore[no-any-return]
 
 
 class _Counter:
-    """Counts bytes and tells whoever asked."""
+    """Counts bytes and reports them."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
@@ -95,46 +94,47 @@ class _Counter:
             self.progress(self.done, self.total)
 
 
-def _same(plan: ConversionPlan, file: str, header: Header) -> None:
-    """Refuse a file whose tensors are not those that were planned for."""
-    if {entry.name: entry.shape for entry in header.entries} != {
-        n: step.shape for n, step in plan.of_file(file).items()
-    }:
+def _require_unchanged(plan: ConversionPlan, file: str, header: Header) -> None:
+    planned = {name: step.shape for name, step in plan.of_file(file).items()}
+    if {entry.name: entry.shape for entry in header.entries} != planned:
         raise ValueError(f"plan must be of this checkpoint; {file} has changed since. Plan it again.")
 
 
-def _proved(plan: ConversionPlan, file: str, header: Header, output: Path, count: _Counter) -> dict[str, Any]:
-    """Write one converted file, read it back the other way, and return the hashes."""
+def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Path, count: _Counter) -> dict[str, Any]:
+    """Write one converted file, read it back the other way, and return its hashes."""
     steps, before, after, back = plan.of_file(file), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
-    with plan.place(file).open("rb") as read, output.open("xb") as write:
-        for taken, given in _streamed(read, header, steps, inverse=False):
-            before.update(taken)
-            after.update(given)
-            write.write(given)
-            count(len(taken))
+    with plan.path_of(file).open("rb") as read, output.open("xb") as write:
+        for old, new in _converted_chunks(read, header, steps, inverse=False):
+            before.update(old)
+            after.update(new)
+            write.write(new)
+            count(len(old))
         write.flush()
         os.fsync(write.fileno())
     with output.open("rb") as read:
-        for _, given in _streamed(read, header, steps, inverse=True):
-            back.update(given)
-            count(len(given))
+        for _, old in _converted_chunks(read, header, steps, inverse=True):
+            back.update(old)
+            count(len(old))
     if back.digest() != before.digest():
-        raise ValueError(f"{file} must come back byte for byte when converted back; it does not. Nothing was kept: check disk and memory.")  # fmt: skip
+        raise ValueError(
+            f"{file} must come back byte for byte when converted back; it does not. "
+            "Nothing was kept: check disk and memory."
+        )
     return {"name": file, "size": header.size, "sha256_before": before.hexdigest(), "sha256_after": after.hexdigest()}
 
 
-def _streamed(read: BinaryIO, header: Header, steps: dict[str, Step], *, inverse: bool) -> Any:
-    """A whole file, part by part: its header and what stays as they are, what moves moved."""
-    yield from copied(read, header.start)
+def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, Step], *, inverse: bool) -> Chunks:
+    """A whole file, chunk by chunk: its header and the tensors that stay unchanged, the others with their rows moved."""
+    yield from copied_chunks(read, header.start)
     for entry in header.entries:
         move = steps[entry.name].move
         if move is None or not entry.size:
-            yield from copied(read, entry.size)
+            yield from copied_chunks(read, entry.size)
         else:
-            yield from moved(read, entry, move.inverse() if inverse else move)
+            yield from permuted_chunks(read, entry, move.inverse() if inverse else move)
 
 
-def _receipt(plan: ConversionPlan, output: Path, hashes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _receipt(plan: ConversionPlan, output: Path, files: list[dict[str, Any]]) -> dict[str, Any]:
     """What was done, as plain data."""
     return {
         "made_by": f"posenc {posenc.__version__}",
@@ -143,13 +143,9 @@ def _receipt(plan: ConversionPlan, output: Path, hashes: dict[str, dict[str, Any
         "source": plan.source,
         "target": plan.target,
         "round_trip": "every file, converted back, has the hash it had before",
-        "files": list(hashes.values()),
+        "files": files,
         "moved": [
             {"tensor": step.name, "file": step.file, "why": step.reason, "how": repr(step.move)} for step in plan.moves
         ],
         "left": [{"tensor": step.name, "file": step.file, "why": step.reason} for step in plan.stays],
     }
-
-
-def _json(receipt: dict[str, Any]) -> bytes:
-    return (json.dumps(receipt, indent=1, ensure_ascii=False) + "\n").encode()

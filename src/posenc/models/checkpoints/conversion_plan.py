@@ -6,20 +6,21 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from posenc import _check
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.head_shape import HeadShape
-from posenc.models.checkpoints.tensor_layout import Move, companion
+from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
+from posenc.models.pair_rotation import PairLayout
 
-Word = Literal["adjacent", "halves"]
+#: Suffixes of files that torch.save writes, which can run any code when loaded.
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 @dataclass(frozen=True)
 class Step:
-    """What happens to one tensor: `move` says how its rows are laid out anew; None where it stays as it is."""
+    """What happens to one tensor: `move` says where its rows go; None where it stays as it is."""
 
     name: str
     file: str
@@ -30,14 +31,14 @@ class Step:
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """A conversion that has been thought through: it lists every tensor of every file.
+    """What a conversion would do to every tensor of every file.
 
-    path: the file or folder; files: the safetensors files in it, in order; steps: a tensor each.
+    path: the file or folder.   files: the safetensors files in it, in order.   steps: one for each tensor.
     """
 
     path: Path
-    source: Word
-    target: Word
+    source: PairLayout
+    target: PairLayout
     files: tuple[str, ...]
     steps: tuple[Step, ...]
 
@@ -55,7 +56,7 @@ class ConversionPlan:
         """The steps of one file, by tensor."""
         return {step.name: step for step in self.steps if step.file == file}
 
-    def place(self, file: str) -> Path:
+    def path_of(self, file: str) -> Path:
         """Where one of the files lies."""
         return self.path / file if self.path.is_dir() else self.path
 
@@ -63,8 +64,8 @@ class ConversionPlan:
 def plan_conversion(
     path: str | Path,
     *,
-    source: Word,
-    target: Word,
+    source: PairLayout,
+    target: PairLayout,
     heads: HeadShape | Sequence[HeadShape | None],
     under: str | None = None,
     leave: Sequence[str] = (),
@@ -76,11 +77,11 @@ def plan_conversion(
     under: the beginning of the names to convert ("model.language_model."), required where several stacks of layers have
     queries and keys: a vision tower that does not rotate must stay as it is.
     leave: names, with * for any text, of tensors that stay although posenc does not know them.
-    Raises ValueError or TypeError in one line; a tensor that may have to move with queries and keys, and is not known, is one.
+    Raises ValueError or TypeError in one line, also for an unknown tensor that may have to move with queries and keys.
     """
     path = Path(path)
-    for name, word in (("source", source), ("target", target)):
-        _check.choice(name, word, ("adjacent", "halves"))
+    for name, layout in (("source", source), ("target", target)):
+        _check.choice(name, layout, ("adjacent", "halves"))
     if source == target:
         raise ValueError(f"target must differ from source; got {source!r} for both. Nothing is to be done.")
     files, entries = _contents(path)
@@ -91,52 +92,61 @@ def plan_conversion(
 def _contents(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
     """The files, and for every tensor its file and entry."""
     if not path.is_dir():
-        _named_safetensors(path)
+        _require_safetensors(path)
         return (path.name,), {entry.name: (path.name, entry) for entry in read_header(path).entries}
     index = shards(path)
-    files = sorted(set(index.values())) if index else [each.name for each in sorted(path.glob("*.safetensors"))]
-    if not files:
-        pickles = [each.name for each in sorted(path.iterdir()) if each.suffix in (".bin", ".pt", ".pth", ".ckpt")]
-        then = (
-            f"{pickles[0]} is a pickle file, which posenc never loads: save it as safetensors"
-            if pickles
-            else "Name another one"
-        )
-        raise ValueError(f"{path.name} must hold safetensors files; it holds none. {then}.")
-    if index is None and len(files) > 1:
-        raise ValueError(f"{path.name} must have an index, model.safetensors.index.json, for {len(files)} files. Add it, or name one file.")  # fmt: skip
-    found: dict[str, tuple[str, Entry]] = {}
+    files = _files_of_folder(path, index)
+    entries: dict[str, tuple[str, Entry]] = {}
     for file in files:
         for entry in read_header(path / file).entries:
-            if entry.name in found or (index and index.get(entry.name) != file):
+            if entry.name in entries or (index and index.get(entry.name) != file):
                 raise ValueError(
-                    f"{entry.name!r:.80} must lie in the one file that the index names; it is in {file}. Mend the index."
+                    f"{entry.name!r:.80} must lie in the one file that the index names; it is in {file}. "
+                    "Mend the index."
                 )
-            found[entry.name] = (file, entry)
-    missing = next((name for name in index or () if name not in found), None)
+            entries[entry.name] = (file, entry)
+    missing = next((name for name in index or () if name not in entries), None)
     if missing:
         raise ValueError(
             f"{missing!r:.80} must lie in the file that the index names; it does not. A file is cut off or missing."
         )
-    return tuple(files), found
+    return tuple(files), entries
 
 
-def _named_safetensors(path: Path) -> None:
-    if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl"):
+def _files_of_folder(path: Path, index: dict[str, str] | None) -> list[str]:
+    files = sorted(set(index.values())) if index else [file.name for file in sorted(path.glob("*.safetensors"))]
+    if not files:
+        pickle = next((file.name for file in sorted(path.iterdir()) if file.suffix in PICKLES), None)
+        advice = f"{pickle} is a pickle file, which posenc never loads: save it as safetensors"
         raise ValueError(
-            f"{path.name} must be a safetensors file; it is named as a pickle file, which can run any code when loaded. posenc never "
-            "loads it: save it as safetensors."
+            f"{path.name} must hold safetensors files; it holds none. {advice if pickle else 'Name another one'}."
+        )
+    if index is None and len(files) > 1:
+        raise ValueError(
+            f"{path.name} must have an index, model.safetensors.index.json, for {len(files)} files. "
+            "Add it, or name one file."
+        )
+    return files
+
+
+def _require_safetensors(path: Path) -> None:
+    if path.suffix in PICKLES:
+        raise ValueError(
+            f"{path.name} must be a safetensors file; it is named as a pickle file, which can run any code when loaded. "
+            "posenc never loads it: save it as safetensors."
         )
     if path.suffix == ".gguf":
-        raise ValueError(f"{path.name} must be a safetensors file; it is a GGUF file. Convert before you make it.")
+        raise ValueError(
+            f"{path.name} must be a safetensors file; it is a GGUF file. Convert the safetensors file it was made from."
+        )
 
 
 @dataclass(frozen=True)
 class _Planner:
-    """Goes through the names."""
+    """Decides for every tensor by its name."""
 
-    source: Word
-    target: Word
+    source: PairLayout
+    target: PairLayout
     heads: HeadShape | Sequence[HeadShape | None]
     under: str | None
     leave: tuple[str, ...]
@@ -146,59 +156,59 @@ class _Planner:
         shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in entries.items()}
         steps = []
         for name, (file, entry) in entries.items():
-            own = next((one for one in _parents(name) if one in attentions), None)
-            reason, move = self._one(name, own, shapes)
+            attention = next((parent for parent in _parents(name) if parent in attentions), None)
+            reason, move = self._reason_and_move(name, attention, shapes)
             steps.append(Step(name, file, entry.shape, reason, move))
-        _complete(steps)
+        _require_queries_and_keys(steps)
         return steps
 
     def _attentions(self, entries: dict[str, tuple[str, Entry]]) -> frozenset[str]:
-        """The attention modules that are to be converted: of one stack of layers."""
-        found = {own for name in entries if not self._left(name) and (own := tensor_names.attention_of(name))}
+        """The attention modules to convert, which must be of one stack of layers."""
+        names = {own for name in entries if not self._is_left(name) and (own := tensor_names.attention_of(name))}
         if self.under is not None:
-            found = {own for own in found if f"{own}.".startswith(self.under)}
-        stems = sorted({tensor_names.stem(own) for own in found})
-        if not found:
+            names = {name for name in names if f"{name}.".startswith(self.under)}
+        stems = sorted({tensor_names.stem(name) for name in names})
+        if not names:
             raise ValueError(
-                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none is known by its name "
-                "(q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
+                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none is known by "
+                "its name (q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
             )
         if len(stems) > 1:
             raise ValueError(
-                f"under must say which layers rotate: there are queries and keys in {', '.join(stems)[:400]}. Give the beginning "
-                "of their names, or leave the others out by name."
+                f"under must say which layers rotate: there are queries and keys in {', '.join(stems)[:400]}. "
+                "Give the beginning of their names, or leave the others out by name."
             )
-        return frozenset(found)
+        return frozenset(names)
 
-    def _left(self, name: str) -> bool:
+    def _is_left(self, name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.leave)
 
-    def _one(
-        self, name: str, own: str | None, shapes: dict[str, tuple[str, tuple[int, ...]]]
-    ) -> tuple[str, Move | None]:
+    def _reason_and_move(self, name: str, attention: str | None, shapes: Shapes) -> tuple[str, Move | None]:
         """Why a tensor stays, or how it moves."""
-        if self._left(name):
+        if self._is_left(name):
             return "left as it is, as asked", None
-        if own is None:
+        if attention is None:
             if self.under is not None and not name.startswith(self.under):
                 return f"not under {self.under}", None
             if tensor_names.suspect(name):
                 raise ValueError(
-                    f"{name} must be known before queries and keys are moved: its name speaks of them. Name it in leave, if it stays."
+                    f"{name} must be known before queries and keys are moved: its name speaks of them. "
+                    "Name it in leave, if it stays."
                 )
             return "no part of attention", None
-        shape = self._shape(own)
+        shape = self._head_shape(attention)
         if shape is None:
             return "its layer does not rotate", None
-        return companion(name, own, shape, self.source, self.target, shapes)
+        return move_of(name, attention, shape, self.source, self.target, shapes)
 
-    def _shape(self, own: str) -> HeadShape | None:
+    def _head_shape(self, attention: str) -> HeadShape | None:
         if isinstance(self.heads, HeadShape):
             return self.heads
-        layer = tensor_names.layer_of(own)
+        layer = tensor_names.layer_of(attention)
         if layer is None or layer >= len(self.heads):
             raise ValueError(
-                f"heads must have an entry for every layer; {own} is layer {layer} and {len(self.heads)} are given. Give one for each."
+                f"heads must have an entry for every layer; {attention} is layer {layer} and {len(self.heads)} are given. "
+                "Give one for each."
             )
         return self.heads[layer]
 
@@ -209,16 +219,16 @@ def _parents(name: str) -> list[str]:
     return [".".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
 
 
-def _complete(steps: list[Step]) -> None:
+def _require_queries_and_keys(steps: list[Step]) -> None:
     """Refuse a layer in which queries would move without their keys, or the other way round."""
-    kinds: dict[str, dict[str, str]] = {}
+    moving: dict[str, dict[str, str]] = {}
     for step in steps:
-        if step.move is not None and ".lora_" not in step.name:
-            own = tensor_names.attention_of(step.name)
-            if own is not None:
-                kinds.setdefault(own, {})[step.move.kind] = step.name
-    for own, found in kinds.items():
-        if "fused" not in found and ("query" in found) != bool({"key", "latent"} & set(found)):
+        attention = tensor_names.attention_of(step.name)
+        if step.move is not None and ".lora_" not in step.name and attention is not None:
+            moving.setdefault(attention, {})[step.move.kind] = step.name
+    for attention, kinds in moving.items():
+        if "fused" not in kinds and ("query" in kinds) != bool({"key", "latent"} & set(kinds)):
             raise ValueError(
-                f"{own} must have both queries and keys; only {next(iter(found.values()))} is there. Moving one of them breaks the model."
+                f"{attention} must have both queries and keys; only {next(iter(kinds.values()))} is there. "
+                "Moving one of them breaks the model."
             )

@@ -21,8 +21,9 @@ def head_shapes(
 ) -> tuple[HeadShape | None, ...]:
     """How the heads of each layer are cut, as `from_config` reads it; None for a layer that does not rotate.
 
-    part: of the model, as `from_config` names it.      grouped: as in `HeadShape`; no config states it.
-    A file without a count of key and value heads means as many as of queries; a checkpoint that has others is then refused.
+    part: of the model, as `from_config` names it.   grouped: as in `HeadShape`; no config states it.
+    A file without a count of key and value heads means as many as of queries; a checkpoint that has others is then
+    refused.
     Raises ValueError or TypeError naming the key.
 
     >>> head_shapes({"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
@@ -47,7 +48,7 @@ def head_shapes(
 
 
 def _shape(own: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
-    """One layer's heads; multi-head latent attention has a slice of its own that turns."""
+    """One layer's heads; in multi-head latent attention a slice of its own rotates."""
     heads = _count(own, HEADS)
     if heads is None:
         raise ValueError(
@@ -55,8 +56,8 @@ def _shape(own: Mapping[str, Any], dim: int, width: int, start: int, grouped: bo
         )
     if own.get("kv_lora_rank") is not None:
         latent = _check.integer("kv_lora_rank", own["kv_lora_rank"], 1)
-        still = _check.integer("qk_nope_head_dim", own.get("qk_nope_head_dim"), 0)
-        return HeadShape(heads, heads, still + width, width, still, latent, grouped)
+        unrotated = _check.integer("qk_nope_head_dim", own.get("qk_nope_head_dim"), 0)
+        return HeadShape(heads, heads, unrotated + width, width, unrotated, latent, grouped)
     return HeadShape(heads, _count(own, KV_HEADS) or heads, dim, width, start, None, grouped)
 
 

@@ -20,11 +20,11 @@ _READ = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2"}
 def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Array:
     """A learned table (offset + old, dim) as one of `positions` positions, (offset + positions, dim).
 
-    offset: the rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for RoBERTa). Stretched with the
-    others they would shift every position.
-    how: "stretch" lays the old rows linearly over the new positions, first and last kept (`resized`); "repeat" begins again after the last row,
-    as Longformer does (Beltagy et al. 2020, arXiv:2004.05150), so that neighbours stay as they were; "cut" keeps the first
-    rows, and refuses to make more.
+    offset: the rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
+    RoBERTa). Stretched with the others they would shift every position.
+    how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last (`resized`);
+    "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020, arXiv:2004.05150), so that
+    neighbours stay as they were; "cut" keeps the first rows, and refuses to make more.
     NumPy, PyTorch or JAX; the dtype is kept. Raises ValueError or TypeError naming the argument.
 
     >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions
@@ -35,7 +35,7 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
     """
     table = _array.floats("table", table)
     positions = _check.integer("positions", positions, 1, 1 << 24)
-    how_chosen = _check.choice("how", how, ("cut", "stretch", "repeat"))
+    chosen = _check.choice("how", how, ("cut", "stretch", "repeat"))
     if table.ndim != 2:
         raise ValueError(
             f"table must have shape (rows, dim); got {tuple(table.shape)}. Take away axes of size one first."
@@ -44,9 +44,9 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
     _check.size("positions", (offset + positions) * table.shape[1])
     front, own = table[:offset], table[offset:]
     xp = _array.namespace(table)
-    if how_chosen == "stretch":
+    if chosen == "stretch":
         rows = resized(own, positions)
-    elif how_chosen == "repeat":
+    elif chosen == "repeat":
         rows = own[_array.arange(positions, own) % own.shape[0]]
     elif positions <= own.shape[0]:
         rows = own[:positions]

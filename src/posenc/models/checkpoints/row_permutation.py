@@ -19,8 +19,8 @@ class Fused:
     """Heads of a projection that makes queries, keys and values at once.
 
     query, key, value: how many heads of each; all heads have one width.
-    grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each with its
-    query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
+    grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each with
+    its query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
     Raises ValueError or TypeError naming the field.
     """
 
@@ -35,8 +35,9 @@ class Fused:
         _check.truth("grouped", self.grouped)
         if self.grouped and (self.key != self.value or self.query % self.key):
             raise ValueError(
-                f"key must equal value and divide query where heads are grouped; got query={self.query}, key={self.key}, "
-                f"value={self.value}. Give the counts of the configuration, or grouped=False."
+                "key must equal value and divide query where heads are grouped; "
+                f"got query={self.query}, key={self.key}, value={self.value}. "
+                "Give the counts of the configuration, or grouped=False."
             )
 
     @property
@@ -44,8 +45,8 @@ class Fused:
         """Heads of all three kinds."""
         return self.query + self.key + self.value
 
-    def turning(self) -> np.ndarray:
-        """For every head, in the order of the rows, whether it turns: queries and keys do, values do not."""
+    def rotates(self) -> np.ndarray:
+        """For every head, in the order of the rows, whether it rotates: queries and keys do, values do not."""
         if not self.grouped:
             return np.arange(self.count) < self.query + self.key
         group = self.query // self.key + 2
@@ -55,9 +56,10 @@ class Fused:
 def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
     """The channel of a source head that becomes channel j of the target head, for every j; shape (dim,), int64.
 
-    x[order] is turned under `target` as x is under `source`: pair i keeps its number, hence its frequency. Channels that do not
-    turn keep their order. The way back is channel_order(target, source); the two differ unless each pair of swaps undoes itself.
-    Raises ValueError where the heads are not equally wide or do not turn equally many channels.
+    x[order] rotates under `target` as x does under `source`: pair i keeps its number, hence its frequency. Channels that
+    do not rotate keep their order. The way back is channel_order(target, source); the two differ unless each pair of
+    swaps undoes itself.
+    Raises ValueError where the heads are not equally wide or do not rotate equally many channels.
 
     >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
     [0, 2, 4, 1, 3, 5]
@@ -66,8 +68,8 @@ def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
         _check.instance(name, pairing, Pairing, "a Pairing")
     if (source.dim, source.width) != (target.dim, target.width):
         raise ValueError(
-            f"target must turn {source.width} of {source.dim} channels, as source does; got {target.width} of {target.dim}. "
-            "A conversion moves channels, it neither adds nor drops a pair."
+            f"target must rotate {source.width} of {source.dim} channels, as source does; "
+            f"got {target.width} of {target.dim}. A conversion moves channels, it neither adds nor drops a pair."
         )
     order = np.empty(target.dim, np.int64)
     for taken, placed in zip(_parts(source), _parts(target), strict=True):
@@ -76,21 +78,21 @@ def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
 
 
 def _parts(pairing: Pairing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first channels of the pairs, the second ones, and those that do not turn."""
+    """The first channels of the pairs, the second ones, and those that do not rotate."""
     channels = np.arange(pairing.dim)
     first, second = pairing.split(channels)
-    still = (channels < pairing.start) | (channels >= pairing.start + pairing.width)
-    return first, second, channels[still]
+    unrotated = (channels < pairing.start) | (channels >= pairing.start + pairing.width)
+    return first, second, channels[unrotated]
 
 
 def row_order(source: Pairing, target: Pairing, heads: int | Fused) -> np.ndarray:
     """`channel_order` for all heads, one after another; the heads of values keep their rows. Shape (heads·dim,)."""
-    inside = channel_order(source, target)
+    order = channel_order(source, target)
     if isinstance(heads, Fused):
-        own = np.where(heads.turning()[:, None], inside, np.arange(source.dim))
+        orders = np.where(heads.rotates()[:, None], order, np.arange(source.dim))
     else:
-        own = np.broadcast_to(inside, (_check.integer("heads", heads, 1, MOST_HEADS), source.dim))
-    return (own + source.dim * np.arange(len(own))[:, None]).reshape(-1)
+        orders = np.broadcast_to(order, (_check.integer("heads", heads, 1, MOST_HEADS), source.dim))
+    return (orders + source.dim * np.arange(len(orders))[:, None]).reshape(-1)
 
 
 def convert_qk(
@@ -106,18 +108,18 @@ def convert_qk(
 ) -> Array:
     """Move the rows that make queries or keys, so that a model that pairs channels as `target` computes the same logits.
 
-    Give it everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms of
-    queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never changed,
-    in whatever dtype. Convert queries and keys alike: converting one of them alone breaks the model.
+    Give it everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms
+    of queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never
+    changed, in whatever dtype. Convert queries and keys alike: converting one of them alone breaks the model.
 
-    tensor: a NumPy, PyTorch or JAX array.      axis: which axis holds the rows (1 for a transposed weight).
+    tensor: a NumPy, PyTorch or JAX array.   axis: which axis holds the rows (1 for a transposed weight).
     source, target: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
     head_dim, width and start by itself.
-    heads: of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all heads share,
-    a `Fused` for queries, keys and values in one.
+    heads: of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all heads
+    share, a `Fused` for queries, keys and values in one.
     head_dim: channels of a head, required with a word; heads·head_dim must be the number of rows.
-    width, start: the slice that turns (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left out.
-    Raises ValueError or TypeError naming the argument.
+    width, start: the slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
+    out. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> convert_qk(np.array([0, 1, 2, 3, 4, 5]), source="adjacent", target="halves", heads=1, head_dim=6).tolist()
@@ -163,7 +165,8 @@ def _pairing(name: str, value: Pairing | str, dim: int | None, width: int | None
     layout = _check.choice(name, value, ("adjacent", "halves"))
     if dim is None:
         raise TypeError(
-            f"head_dim must be given with {name}={value!r}; got None. Give the channels of one head: rows alone do not tell."
+            f"head_dim must be given with {name}={value!r}; got None. "
+            "Give the channels of one head: rows alone do not say it."
         )
     dim = _check.integer("head_dim", dim, 2)
     width = dim - start if width is None else width

@@ -1,29 +1,31 @@
-"""What must move with queries and keys: how each tensor of an attention module is laid out anew, or that it stays."""
+"""What must move with queries and keys: where the rows of each tensor of an attention module go, or that it stays."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import Fused, row_order
+from posenc.models.pair_rotation import PairLayout
 from posenc.turn import Pairing
 
-Word = Literal["adjacent", "halves"]
+#: The dtype and shape of every tensor.
 Shapes = dict[str, tuple[str, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
 class Move:
-    """How one tensor moves: cut into heads from one pairing to the other.
+    """How the rows of one tensor move from one pairing of its heads to the other.
 
-    kind: of the module.      axis: which axis holds the rows.
-    block: rows that share one number (128 for the scales of 8-bit blocks).
-    bits: of a number, where several lie in one word along the axis (the zero points of GPTQ); None for whole numbers.
+    kind   of the module
+    heads  of this tensor
+    axis   which axis holds the rows
+    block  how many rows share one number (128 for the scales of 8-bit blocks)
+    bits   of a number, where several lie in one word along the axis (the zero points of GPTQ); None for whole numbers
     """
 
     kind: str
@@ -40,38 +42,39 @@ class Move:
         return rows if self.block == 1 else _blocks(rows, self.block)
 
     def inverse(self) -> Move:
-        """The way back."""
-        return Move(self.kind, self.target, self.source, self.heads, self.axis, self.block, self.bits)
+        """The move back."""
+        return replace(self, source=self.target, target=self.source)
 
 
-def companion(
-    name: str, own: str, shape: HeadShape, source: Word, target: Word, shapes: Shapes
+def move_of(
+    name: str, attention: str, shape: HeadShape, source: PairLayout, target: PairLayout, shapes: Shapes
 ) -> tuple[str, Move | None]:
     """Why the tensor of an attention module stays, or how it moves; ValueError where neither is known."""
-    module, _, part = name[len(own) + 1 :].partition(".")
+    module, _, part = name[len(attention) + 1 :].partition(".")
     kind = tensor_names.MODULES.get(module)
     if kind == "stays":
         return "has no row of a query or key", None
-    moves = (
-        "rows" if kind in ("query norm", "key norm") and part in ("weight", "bias") else tensor_names.part_moves(part)
-    )
+    whole_norm = kind in ("query norm", "key norm") and part in ("weight", "bias")
+    moves = "rows" if whole_norm else tensor_names.part_moves(part)
     if ".quant_state." in f".{part}" or part.endswith(("absmax", "quant_map")):
         raise ValueError(
-            f"{name} must not be there: 4 bits of bitsandbytes are packed across rows, which then cannot be moved. Convert before "
-            "quantising."
+            f"{name} must not be there: 4 bits of bitsandbytes are packed across rows, which then cannot be moved. "
+            "Convert before quantising."
         )
     if kind is None or moves is None:
         raise ValueError(
-            f"{name} must be known before the queries and keys beside it are moved, since it may have to move with them. Name it "
-            "in leave, if it stays."
+            f"{name} must be known before the queries and keys beside it are moved, since it may have to move with them. "
+            "Name it in leave, if it stays."
         )
     if moves == "stays":
         return "has no row of a query or key", None
-    move = _move(kind, name, shape, source, target, shapes)
-    return _fitted(name, move, moves, shapes, f"{own}.{module}.")
+    move = _move_of_module(kind, name, shape, source, target, shapes)
+    return _fitted(name, move, moves, shapes, f"{attention}.{module}.")
 
 
-def _move(kind: str, name: str, shape: HeadShape, source: Word, target: Word, shapes: Shapes) -> Move:
+def _move_of_module(
+    kind: str, name: str, shape: HeadShape, source: PairLayout, target: PairLayout, shapes: Shapes
+) -> Move:
     """The rows of a module of this kind."""
     try:
         if kind == "latent":
@@ -96,9 +99,9 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
     if moves == "packed zeros" and transposed and len(shape) == 2 and dtype in ("I32", "U32"):
         bits = 32 * shape[1] // rows
         if bits in (2, 4, 8) and bits * rows == 32 * shape[1] and shapes[f"{module}qweight"][1][-1:] == (rows,):
-            return "packed zero points of rows", _with(move, axis=1, bits=bits)
+            return "packed zero points of rows", replace(move, axis=1, bits=bits)
     elif (moves == "packed columns" or (moves == "scale" and transposed)) and len(shape) == 2 and shape[1] == rows:
-        return "columns, a row each", _with(move, axis=1)
+        return "columns, a row each", replace(move, axis=1)
     elif moves in ("rows", "scale", "zero point") and not (transposed and moves != "rows"):
         if shape[:1] == (rows,) or (move.kind.endswith("norm") and math.prod(shape) == rows):
             return "rows of queries and keys" if moves == "rows" else "a number for each row", move
@@ -106,9 +109,9 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
             return _block_scaled(name, move, shape[0], rows)
     heads = move.heads.count if isinstance(move.heads, Fused) else move.heads
     raise ValueError(
-        f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} in shape "
-        f"{list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of bitsandbytes) cannot be "
-        "converted: do it before quantising."
+        f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} in "
+        f"shape {list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of "
+        "bitsandbytes) cannot be converted: do it before quantising."
     )
 
 
@@ -119,7 +122,7 @@ def _block_scaled(name: str, move: Move, count: int, rows: int) -> tuple[str, Mo
         raise ValueError(
             f"{name} must have a number a row or a block of 2^k rows; got {count} for {rows} rows. It is not known."
         )
-    fitted = _with(move, block=blocks[0])
+    fitted = replace(move, block=blocks[0])
     try:
         order = fitted.order()
     except ValueError as error:
@@ -136,10 +139,7 @@ def _blocks(rows: np.ndarray, block: int) -> np.ndarray:
     first = taken[np.arange(count) * block]
     if not np.array_equal(taken, np.repeat(first, block)[: len(rows)]):
         raise ValueError(
-            f"must have blocks of {block} rows that stay whole: rows of one block would come from several. Convert before quantising."
+            f"must have blocks of {block} rows that stay whole: rows of one block would come from several. "
+            "Convert before quantising."
         )
     return first
-
-
-def _with(move: Move, axis: int = 0, block: int = 1, bits: int | None = None) -> Move:
-    return Move(move.kind, move.source, move.target, move.heads, axis, block, bits)

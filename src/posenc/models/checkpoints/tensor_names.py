@@ -1,4 +1,4 @@
-"""Which tensors of a checkpoint have a row for each channel of a query or a key, by name; what is not known is refused."""
+"""Which tensors of a checkpoint have a row for each channel of a query or a key, by name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MODULES: dict[Kind, tuple[str, ...]] = {
     "query norm": ("q_norm", "query_norm", "q_layernorm", "query_layernorm", "norm_q"),
     "key norm": ("k_norm", "key_norm", "k_layernorm", "key_layernorm", "norm_k"),
     "stays": (
-        "v_proj", "wv", "value", "to_v", "linear_v", "v_norm", "o_proj", "wo", "out_proj", "dense", "to_out", "linear_proj",
-        "linear_out", "c_proj", "q_a_proj", "q_a_layernorm", "wq_a", "kv_a_layernorm", "kv_norm", "kv_b_proj", "wkv_b",
+        "v_proj", "wv", "value", "to_v", "linear_v", "v_norm", "o_proj", "wo", "out_proj", "dense", "to_out",
+        "linear_proj", "linear_out", "c_proj", "q_a_proj", "q_a_layernorm", "wq_a", "kv_a_layernorm", "kv_norm", "kv_b_proj", "wkv_b",
         "rotary_emb", "inner_attention", "sinks", "bias", "masked_bias",
     ),
 }  # fmt: skip

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import DynamicNTK, Linear, Llama3, YaRN
+from posenc.frequencies import DynamicNTK, Linear, Llama3, Scaling, YaRN
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way.
+    """One way to reach a longer length.
 
-    name: in a word.      record: the rotation that serves the new length; short: the one that serves inputs of the typical length,
-    another where the frequencies follow the length.      tune: what to train, as its source says.      source: where that stands.
+    name    in a word
+    record  the rotation that serves the new length
+    short   the rotation that serves inputs of the typical length; another one where the frequencies follow the length
+    tune    what to train, as its source says
+    source  where that stands
     """
 
     name: str
@@ -29,22 +32,17 @@ _PLAIN = "none: nothing is changed, and what lies beyond the trained length was 
 def ways(record: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ...]:
     """The ways that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    found = [Way("as it is", record, record, _PLAIN, "arithmetic")]
+    unchanged = Way("as it is", record, record, _PLAIN, "arithmetic")
     if stretch <= 1:
-        return tuple(found)
+        return (unchanged,)
     scaling = record.scaling
     if scaling is None:
-        found += _of_plain(record, stretch, trained, length, typical)
-    elif isinstance(scaling, YaRN):
-        new = replace(record, scaling=replace(scaling, factor=scaling.factor * stretch))
-        found.append(Way("YaRN, a larger factor", new, new, _YARN, _YARN_SOURCE))
-    elif isinstance(scaling, Llama3):
-        new = replace(record, scaling=replace(scaling, factor=scaling.factor * stretch))
-        found.append(Way("Llama 3, a larger factor", new, new, _LLAMA3, _LLAMA3_SOURCE))
-    elif isinstance(scaling, Linear):
-        new = replace(record, scaling=Linear(scaling.factor * stretch))
-        found.append(Way("linear, a larger factor", new, new, _LINEAR, _LINEAR_SOURCE))
-    return tuple(found)
+        return (unchanged, *_of_plain(record, stretch, trained, length, typical))
+    if not isinstance(scaling, YaRN | Llama3 | Linear):
+        return (unchanged,)
+    larger = replace(record, scaling=replace(scaling, factor=scaling.factor * stretch))
+    name, tune, source = _STRETCHED[type(scaling)]
+    return unchanged, Way(f"{name}, a larger factor", larger, larger, tune, source)
 
 
 _LINEAR = "all weights, on long text: within 1,000 steps"
@@ -60,17 +58,21 @@ _DYNAMIC = (
 )
 _DYNAMIC_SOURCE = "Peng et al. 2023, arXiv:2309.00071, §3.3"
 
+#: Of scalings with a factor: the name, what to train, and where that stands.
+_STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
+    YaRN: ("YaRN", _YARN, _YARN_SOURCE),
+    Llama3: ("Llama 3", _LLAMA3, _LLAMA3_SOURCE),
+    Linear: ("linear", _LINEAR, _LINEAR_SOURCE),
+}
+
 
 def _of_plain(record: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
     """Ways for a rotation without a scaling."""
-    linear = replace(record, scaling=Linear(stretch))
-    yarn = replace(record, scaling=YaRN(stretch, trained))
-    llama = replace(record, scaling=Llama3(stretch, trained))
-    found = [
-        Way("YaRN", yarn, yarn, _YARN, _YARN_SOURCE),
-        Way("Llama 3", llama, llama, _LLAMA3, _LLAMA3_SOURCE),
-        Way("linear", linear, linear, _LINEAR, _LINEAR_SOURCE),
-    ]
+    found = []
+    for scaling in (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch)):
+        scaled = replace(record, scaling=scaling)
+        name, tune, source = _STRETCHED[type(scaling)]
+        found.append(Way(name, scaled, scaled, tune, source))
     if record.dim > 2:
         larger = replace(record, base=float(f"{record.base * stretch ** (record.dim / (record.dim - 2)):.6g}"))
         dynamic = replace(record, scaling=DynamicNTK(stretch, trained, length))

@@ -14,7 +14,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.context_extension.candidates import Way, ways
 from posenc.models.context_extension.metrics import LONGEST, Figures, base_bound, figures
-from posenc.models.context_extension.snippets import Target, sees, snippets, wrapped
+from posenc.models.context_extension.snippets import Target, sees_whole_context, snippets, wrapped
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 
@@ -36,14 +36,16 @@ class Planned:
 class ContextPlan:
     """The ways to a length, the first ranked best.
 
-    trained: the length the model was trained for, and said: where that stands.      bound: the least base of Men et al. 2024 for this
-    length, None beyond 131,072, where it is not searched.      left: layers that are not planned for.
+    trained       the length that the model was trained for
+    trained_from  where that length stands
+    bound         the least base of Men et al. 2024 for this length; None beyond 131,072, where it is not searched
+    left          layers that are not planned for
     """
 
     model_type: str
     record: Rotates
     trained: int
-    said: str
+    trained_from: str
     length: int
     typical: int
     bound: float | None
@@ -56,15 +58,16 @@ def plan_context(
 ) -> ContextPlan:
     """Ranked ways for a model to reach `length` positions.
 
-    config: as for `from_config`.      typical: the length of most inputs, for what is lost there; 4096, or the trained length if that is
-    shorter.      trained: the length the model was trained for; the file's max_position_embeddings if left out.
-    The figures are computed from the frequencies. The order is a rule of thumb: first ways that show no pair an angle it was never trained
-    on, of these first those whose frequencies do not follow the length (cached keys would go stale), and then the one that changes short
-    distances least. Only a test on your own text decides.
+    config: as for `from_config`.
+    typical: the length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
+    trained: the length the model was trained for; the file's max_position_embeddings if left out.
+    The figures are computed from the frequencies. The order is a rule of thumb: first the ways that show no pair an angle
+    it was never trained on, of these first those whose frequencies do not follow the length (cached keys would go stale),
+    and then the one that changes short distances least. Only a test on your own text decides.
     Raises ValueError or TypeError naming the argument or key.
 
-    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2,
-    ...           "max_position_embeddings": 4096}
+    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
+    ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
     >>> [planned.way.name for planned in plan_context(config, length=16384).ways]
     ['Llama 3', 'YaRN', 'linear', 'dynamic', 'larger base', 'as it is']
     """
@@ -74,33 +77,37 @@ def plan_context(
     group, left = _planned_group(positions)
     if trained is None:
         value = group.value("max_position_embeddings")
-        trained, said = _check.integer(value.key, value.value, 2, LONGEST), str(value)
+        trained, trained_from = _check.integer(value.key, value.value, 2, LONGEST), str(value)
     else:
-        trained, said = _check.integer("trained", trained, 2, LONGEST), "stated by the caller"
+        trained, trained_from = _check.integer("trained", trained, 2, LONGEST), "stated by the caller"
     typical = min(4096, trained) if typical is None else _check.integer("typical", typical, 2, LONGEST)
     record = group.rotation
     inner = unwrapped(record)
     if record is None or not isinstance(inner, RoPE):
         raise ValueError(
-            f"config must have layers that rotate by one plain rotation; got {record!r:.100}. No way is known for others."
+            f"config must have layers that rotate by one plain rotation; got {record!r:.100}. "
+            "No way is known for others."
         )
-    made = [
-        _one(way, data, positions, group, record, (trained, length, typical))
+    planned = [
+        _planned(way, data, positions, group, record, (trained, length, typical))
         for way in ways(inner, trained, length, typical)
     ]
-    made.sort(key=_rank)
-    still = (record.head_dim - inner.dim) // 2
-    bound = base_bound(inner.dim, length, still) if length <= LONGEST_BOUND else None
-    return ContextPlan(positions.model_type, record, trained, said, length, typical, bound, tuple(made), left)
+    planned.sort(key=_rank)
+    unrotated = (record.head_dim - inner.dim) // 2
+    bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
+    return ContextPlan(
+        positions.model_type, record, trained, trained_from, length, typical, bound, tuple(planned), left
+    )
 
 
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
     """The layers that see the whole context, and what is left as it is."""
     part = "text" if "text" in positions.parts else positions.parts[0]
-    whole = [group for group in positions.of(part) if group.rotation is not None and sees(group)]
+    whole = [group for group in positions.of(part) if group.rotation is not None and sees_whole_context(group)]
     if len({group.rotation for group in whole}) != 1:
         raise ValueError(
-            f"config must have one rotation for the layers that see the whole context; got {len(whole)}. Plan each kind by itself."
+            f"config must have one rotation for the layers that see the whole context; got {len(whole)}. "
+            "Plan each kind by itself."
         )
     others = [group for group in positions.groups if group not in whole]
     left = tuple(
@@ -110,7 +117,7 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
     return whole[0], left
 
 
-def _one(
+def _planned(
     way: Way,
     data: Mapping[str, Any],
     positions: ModelPositions,
@@ -120,17 +127,17 @@ def _one(
 ) -> Planned:
     """A way with its figures and its text."""
     trained, length, typical = lengths
-    rotations = [pair_rotation(wrapped(record, one)) for one in (way.record, way.short)]
-    before, (new, short) = pair_rotation(record), rotations
+    before, new, short = (
+        pair_rotation(one) for one in (record, wrapped(record, way.record), wrapped(record, way.short))
+    )
     if before is None or new is None or short is None:
         raise ValueError("config must have a rotation that is known; this one is not. No way is known for it.")
-    numbers = figures(before, new, trained, length, typical, short)
     text, checked = snippets(data, Target(positions, group, way.record, length))
-    return Planned(way, numbers, tuple(text.items()), checked)
+    return Planned(way, figures(before, new, trained, length, typical, short), tuple(text.items()), checked)
 
 
 def _rank(planned: Planned) -> tuple[bool, bool, float, float]:
-    """No unseen angle first, then what does not follow the length; then little change nearby, or unseen angles that are near."""
+    """First no unseen angle, then no change with the length; then little change nearby, or unseen angles not far off."""
     numbers, follows = planned.figures, planned.way.record != planned.way.short
     if numbers.unseen == 0:
         return False, follows, numbers.short, 0.0

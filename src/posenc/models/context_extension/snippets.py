@@ -27,7 +27,7 @@ SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rop
 class Target:
     """What is to be written: `new` in place of `old`, in the layers that see the whole context, for `length` positions.
 
-    windows: whether layers with a window, which turn as the others did, change with them.
+    windows: whether layers with a window, which rotate as the others did, change with them.
     """
 
     positions: ModelPositions
@@ -38,15 +38,17 @@ class Target:
 
     def replaced(self) -> tuple[LayerGroup, ...]:
         """The groups of the model as they shall be."""
-        return tuple(self._one(group) for group in self.positions.groups)
+        return tuple(
+            replace(group, encodings=(wrapped(group.rotation, self.new),)) if self._changes(group) else group
+            for group in self.positions.groups
+        )
 
-    def _one(self, group: LayerGroup) -> LayerGroup:
-        if group.part != self.group.part or group.rotation != self.group.rotation or not (self.windows or sees(group)):
-            return group
-        return replace(group, encodings=(wrapped(group.rotation, self.new),))
+    def _changes(self, group: LayerGroup) -> bool:
+        same = (group.part, group.rotation) == (self.group.part, self.group.rotation)
+        return same and (self.windows or sees_whole_context(group))
 
 
-def sees(group: LayerGroup) -> bool:
+def sees_whole_context(group: LayerGroup) -> bool:
     """Whether layers see the whole context, and not a window of it."""
     return not any(word in group.attention for word in ("sliding", "chunked", "local"))
 
@@ -58,10 +60,10 @@ def wrapped(record: Rotates | None, inner: RoPE) -> Rotates:
     return inner
 
 
-def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[str, Any]:
+def config_of(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[str, Any]:
     """The config with its rotation replaced: one for all layers, or one for each type of layer."""
     if isinstance(data.get("text_config"), Mapping):
-        return {**data, "text_config": changed(data["text_config"], target, nested=nested)}
+        return {**data, "text_config": config_of(data["text_config"], target, nested=nested)}
     # The dynamic type counts from the length in the file, which must stay the trained one.
     scaling = target.new.scaling
     longest = scaling.original if isinstance(scaling, DynamicNTK) else target.length
@@ -69,58 +71,54 @@ def changed(data: Mapping[str, Any], target: Target, *, nested: bool) -> dict[st
         return {**data, "max_position_embeddings": longest}
     old = data.get("rope_parameters")
     if nested:
-        own = [group for group in target.replaced() if group.part == target.group.part]
-        made: dict[str, Any] = {group.attention: rope_parameters_of_group(group) for group in own}
+        groups = [group for group in target.replaced() if group.part == target.group.part]
+        rope: dict[str, Any] = {group.attention: rope_parameters_of_group(group) for group in groups}
     else:
         merged = old if isinstance(old, Mapping) else data.get("rope_scaling") or {}
         if any(isinstance(value, Mapping) for value in merged.values()):
             raise ValueError(
                 "rope_parameters must have a rotation for each type of layer, as in this file. Write one for each."
             )
-        made = {
+        rope = {
             **{name: value for name, value in merged.items() if name not in SCALING_KEYS},
             **rope_parameters_of(target.new.base, target.new.scaling),
         }
     # An older key would win over the new ones: it is set to null where the file has it.
     kept = {name: None if name in OLDER_KEYS else value for name, value in data.items()}
-    return {**kept, "max_position_embeddings": longest, "rope_parameters": made}
+    return {**kept, "max_position_embeddings": longest, "rope_parameters": rope}
 
 
 def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], str]:
     """The text for each engine, and how it was checked; no text where reading it back gives another model."""
-    said = ""
+    problem = ""
     for nested, windows in ((False, True), (False, False), (True, False)):
         aim = replace(target, windows=windows)
         try:
-            made = changed(data, aim, nested=nested)
-            read = from_config(made, length=target.length)
+            config = config_of(data, aim, nested=nested)
+            read = from_config(config, length=target.length)
         except (ValueError, TypeError) as error:
-            said = said or f"a config that says so cannot be read back ({error})"
+            problem = problem or f"a config that says so cannot be read back ({error})"
             continue
         if [group.encodings for group in read.groups] == [group.encodings for group in aim.replaced()]:
             more = aim.replaced() != replace(target, windows=False).replaced()
-            note = "; layers with a window turn by the same keys, and change with the others" if more else ""
-            return _texts(made, aim), f"read back through from_config: the same records{note}"
-        said = said or "read back, the config does not say the same"
-    return {}, f"none: {said}"
+            note = "; layers with a window rotate by the same keys, and change with the others" if more else ""
+            return _texts(config, aim), f"read back through from_config: the same records{note}"
+        problem = problem or "read back, the config does not say the same"
+    return {}, f"none: {problem}"
 
 
-def _texts(made: Mapping[str, Any], target: Target) -> dict[str, str]:
-    own = made.get("text_config", made)
-    wanted = (
-        "max_position_embeddings",
-        "rope_parameters",
-        *(name for name in OLDER_KEYS if name in own and own[name] is None),
-    )
-    keys = {name: own[name] for name in wanted if name in own}
-    shown = json.dumps({"text_config": keys} if "text_config" in made else keys, ensure_ascii=False)
-    found = {"transformers": f"config.json: {shown}"}
-    if not isinstance(target.new.scaling, DynamicNTK):  # which vLLM takes as constant, for factor · the trained length
-        found["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
+def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
+    own = config.get("text_config", config)
+    nulls = [name for name in OLDER_KEYS if name in own and own[name] is None]
+    keys = {name: own[name] for name in ("max_position_embeddings", "rope_parameters", *nulls) if name in own}
+    shown = json.dumps({"text_config": keys} if "text_config" in config else keys, ensure_ascii=False)
+    texts = {"transformers": f"config.json: {shown}"}
+    if not isinstance(target.new.scaling, DynamicNTK):  # vLLM takes it as constant, for factor · the trained length
+        texts["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
     # llama.cpp's options are for all layers alike.
     alike = len({group.encodings for group in target.replaced() if group.part == target.group.part}) == 1
-    engine = _llama_cpp(target.new, target.length) if alike else ""
-    return found | ({"llama.cpp": engine} if engine else {})
+    options = _llama_cpp(target.new, target.length) if alike else ""
+    return texts | ({"llama.cpp": options} if options else {})
 
 
 def _llama_cpp(record: RoPE, length: int) -> str:
