@@ -1,5 +1,6 @@
-"""What a released model's positions are: read, compared and converted. Needs NumPy alone; other formats import their own library when used.
+"""What a released model's positions are: read, compared and converted.
 
+Needs NumPy alone; other formats import their own library when used.
 Every result is a frozen record of plain numbers that says where each of them came from.
 """
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from posenc.models.canonical import canonical
 
-#: Characters of a fingerprint, four bits each: among a million records, two share one by chance once in 37 million tries.
+#: Characters of a fingerprint, four bits each: among a million records, two share one by chance once in 37 million
+#: tries.
 LENGTH = 16
 
 
@@ -18,8 +19,8 @@ def fingerprint(record: Any) -> str:
     record: any record of an encoding, `PerLayer`, or what `from_config` returns; None is a layer without positions.
 
     Equal: other spellings of one function, such as `Partial` of its own full width, a scaling by 1, the slopes of ALiBi
-    by two rules that agree for this number of heads. Not part of it: `numerics`, which says how numbers are rounded, and
-    how learned parameters are first drawn. Records inside records are compared one by one. Frequencies count to 40
+    by two rules that agree for this number of heads. Not part of it: `numerics`, which says how numbers are rounded,
+    and how learned parameters are first drawn. Records inside records are compared one by one. Frequencies count to 40
     digits, factors to 12. Different: the pairing, since it says which channels of a checkpoint belong together.
     TypeError for anything else.
 

@@ -1,1 +1,1 @@
-"""Checkpoints: which tensors follow the pairing of channels, and how they are converted; what the config says is read in `config`."""
+"""Weights: which tensors follow the pairing of channels, and how they are converted; configs are read in `config`."""

@@ -124,7 +124,7 @@ def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Pat
 
 
 def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, Step], *, inverse: bool) -> Chunks:
-    """A whole file, chunk by chunk: its header and the tensors that stay unchanged, the others with their rows moved."""
+    """A whole file, chunk by chunk: its header and tensors that stay unchanged, the others with their rows moved."""
     yield from copied_chunks(read, header.start)
     for entry in header.entries:
         move = steps[entry.name].move

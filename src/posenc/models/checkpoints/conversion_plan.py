@@ -132,8 +132,8 @@ def _files_of_folder(path: Path, index: dict[str, str] | None) -> list[str]:
 def _require_safetensors(path: Path) -> None:
     if path.suffix in PICKLES:
         raise ValueError(
-            f"{path.name} must be a safetensors file; it is named as a pickle file, which can run any code when loaded. "
-            "posenc never loads it: save it as safetensors."
+            f"{path.name} must be a safetensors file; it is named as a pickle file, which can run any code when "
+            "loaded. posenc never loads it: save it as safetensors."
         )
     if path.suffix == ".gguf":
         raise ValueError(
@@ -170,8 +170,8 @@ class _Planner:
         stems = sorted({tensor_names.stem(name) for name in names})
         if not names:
             raise ValueError(
-                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none is known by "
-                "its name (q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
+                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none is known "
+                "by its name (q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
             )
         if len(stems) > 1:
             raise ValueError(
@@ -207,8 +207,8 @@ class _Planner:
         layer = tensor_names.layer_of(attention)
         if layer is None or layer >= len(self.heads):
             raise ValueError(
-                f"heads must have an entry for every layer; {attention} is layer {layer} and {len(self.heads)} are given. "
-                "Give one for each."
+                f"heads must have an entry for every layer; {attention} is layer {layer} and {len(self.heads)} are "
+                "given. Give one for each."
             )
         return self.heads[layer]
 

@@ -71,6 +71,7 @@ class HeadShape:
         if self.grouped is None:
             raise ValueError(
                 "grouped must be given where one projection makes queries, keys and values; got None. Say True for one "
-                "group of heads after another (GPT-NeoX, Falcon, InternLM2), False for all queries before all keys (Phi-3)."
+                "group of heads after another (GPT-NeoX, Falcon, InternLM2), False for all queries before all keys "
+                "(Phi-3)."
             )
         return Fused(self.heads, self.kv_heads, self.kv_heads, self.grouped)

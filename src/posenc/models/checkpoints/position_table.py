@@ -22,9 +22,9 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
 
     offset: the rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
     RoBERTa). Stretched with the others they would shift every position.
-    how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last (`resized`);
-    "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020, arXiv:2004.05150), so that
-    neighbours stay as they were; "cut" keeps the first rows, and refuses to make more.
+    how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last
+    (`resized`); "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020, arXiv:2004.05150),
+    so that neighbours stay as they were; "cut" keeps the first rows, and refuses to make more.
     NumPy, PyTorch or JAX; the dtype is kept. Raises ValueError or TypeError naming the argument.
 
     >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions

@@ -56,9 +56,9 @@ class Fused:
 def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
     """The channel of a source head that becomes channel j of the target head, for every j; shape (dim,), int64.
 
-    x[order] rotates under `target` as x does under `source`: pair i keeps its number, hence its frequency. Channels that
-    do not rotate keep their order. The way back is channel_order(target, source); the two differ unless each pair of
-    swaps undoes itself.
+    x[order] rotates under `target` as x does under `source`: pair i keeps its number, hence its frequency. Channels
+    that do not rotate keep their order. The way back is channel_order(target, source); the two differ unless each pair
+    of swaps undoes itself.
     Raises ValueError where the heads are not equally wide or do not rotate equally many channels.
 
     >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
@@ -106,7 +106,7 @@ def convert_qk(
     start: int = 0,
     axis: int = 0,
 ) -> Array:
-    """Move the rows that make queries or keys, so that a model that pairs channels as `target` computes the same logits.
+    """Move the rows of queries or keys, so that a model that pairs channels as `target` computes the same logits.
 
     Give it everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms
     of queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never
@@ -118,8 +118,8 @@ def convert_qk(
     heads: of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all heads
     share, a `Fused` for queries, keys and values in one.
     head_dim: channels of a head, required with a word; heads·head_dim must be the number of rows.
-    width, start: the slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
-    out. Raises ValueError or TypeError naming the argument.
+    width, start: the slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if
+    left out. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> convert_qk(np.array([0, 1, 2, 3, 4, 5]), source="adjacent", target="halves", heads=1, head_dim=6).tolist()

@@ -63,8 +63,8 @@ def move_of(
         )
     if kind is None or moves is None:
         raise ValueError(
-            f"{name} must be known before the queries and keys beside it are moved, since it may have to move with them. "
-            "Name it in leave, if it stays."
+            f"{name} must be known before the queries and keys beside it are moved, since it may have to move with "
+            "them. Name it in leave, if it stays."
         )
     if moves == "stays":
         return "has no row of a query or key", None
@@ -109,8 +109,8 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
             return _block_scaled(name, move, shape[0], rows)
     heads = move.heads.count if isinstance(move.heads, Fused) else move.heads
     raise ValueError(
-        f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} in "
-        f"shape {list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of "
+        f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} "
+        f"in shape {list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of "
         "bitsandbytes) cannot be converted: do it before quantising."
     )
 

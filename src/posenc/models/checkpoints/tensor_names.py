@@ -17,7 +17,8 @@ _MODULES: dict[Kind, tuple[str, ...]] = {
     "key norm": ("k_norm", "key_norm", "k_layernorm", "key_layernorm", "norm_k"),
     "stays": (
         "v_proj", "wv", "value", "to_v", "linear_v", "v_norm", "o_proj", "wo", "out_proj", "dense", "to_out",
-        "linear_proj", "linear_out", "c_proj", "q_a_proj", "q_a_layernorm", "wq_a", "kv_a_layernorm", "kv_norm", "kv_b_proj", "wkv_b",
+        "linear_proj", "linear_out", "c_proj", "q_a_proj", "q_a_layernorm", "wq_a", "kv_a_layernorm", "kv_norm",
+        "kv_b_proj", "wkv_b",
         "rotary_emb", "inner_attention", "sinks", "bias", "masked_bias",
     ),
 }  # fmt: skip

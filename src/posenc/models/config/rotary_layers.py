@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from posenc.compose import Backward, Partial
 from posenc.doors import Rotates
@@ -20,6 +20,7 @@ from posenc.models.config.rope_scaling import scaling_of
 from posenc.models.config.rope_types import ROPE_TYPES
 from posenc.models.config.temperatures import rope_temperature
 from posenc.models.model_positions import LayerGroup, Value
+from posenc.models.pair_rotation import PairLayout
 
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = ("mrope_section", "mrope_interleaved")
@@ -87,7 +88,7 @@ def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str,
     return Head(dim, width, dim - width if row.last else 0)
 
 
-def _pairing(fields: Fields, row: ModelType) -> Literal["adjacent", "halves"]:
+def _pairing(fields: Fields, row: ModelType) -> PairLayout:
     """Which channels rotate together; files of some classes say it, since checkpoints come in both layouts."""
     if row.pairing == "rope_interleave":
         return "adjacent" if fields.flag("rope_interleave") else "halves"
@@ -115,7 +116,7 @@ def _record(
     fields: Fields,
     rope: RopeParameters,
     head: Head,
-    pairing: Literal["adjacent", "halves"],
+    pairing: PairLayout,
     axes: PairAxes | None,
     longest: Value | None,
 ) -> Rotates:

@@ -114,9 +114,9 @@ def first_negative(frequencies: np.ndarray, length: int, unrotated: int = 0) -> 
 def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
     """The least base, in steps of 0.1%, for which Σ_i cos(m·base^(-2i/dim)) + unrotated ≥ 0 at every m below `length`.
 
-    Men et al. 2024, arXiv:2405.14591: below it, a token similar to the query draws no more attention than any other, far
-    away. A base that holds does not mean that all larger ones do, so bases are tried upwards. It is about random vectors:
-    it bounds, and promises nothing.
+    Men et al. 2024, arXiv:2405.14591: below it, a token similar to the query draws no more attention than any other,
+    far away. A base that holds does not mean that all larger ones do, so bases are tried upwards. It is about random
+    vectors: it bounds, and promises nothing.
     unrotated: pairs of the head that do not rotate; with as many of them as of the others, every base holds.
 
     >>> f"{base_bound(dim=128, length=4096):.1e}"

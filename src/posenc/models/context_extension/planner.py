@@ -61,9 +61,9 @@ def plan_context(
     config: as for `from_config`.
     typical: the length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
     trained: the length the model was trained for; the file's max_position_embeddings if left out.
-    The figures are computed from the frequencies. The order is a rule of thumb: first the ways that show no pair an angle
-    it was never trained on, of these first those whose frequencies do not follow the length (cached keys would go stale),
-    and then the one that changes short distances least. Only a test on your own text decides.
+    The figures are computed from the frequencies. The order is a rule of thumb: first the ways that show no pair an
+    angle it was never trained on, of these first those whose frequencies do not follow the length (cached keys would go
+    stale), and then the one that changes short distances least. Only a test on your own text decides.
     Raises ValueError or TypeError naming the argument or key.
 
     >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
@@ -111,7 +111,8 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
         )
     others = [group for group in positions.groups if group not in whole]
     left = tuple(
-        f"{group.part}, {group.attention}: {'no rotation' if not group.rotation else 'it does not see the whole context'}"
+        f"{group.part}, {group.attention}: "
+        f"{'no rotation' if not group.rotation else 'it does not see the whole context'}"
         for group in others
     )
     return whole[0], left
@@ -137,7 +138,7 @@ def _planned(
 
 
 def _rank(planned: Planned) -> tuple[bool, bool, float, float]:
-    """First no unseen angle, then no change with the length; then little change nearby, or unseen angles not far off."""
+    """First no unseen angle, then no change with the length; then little change nearby, or unseen angles nearby."""
     numbers, follows = planned.figures, planned.way.record != planned.way.short
     if numbers.unseen == 0:
         return False, follows, numbers.short, 0.0

@@ -8,21 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
+
+from posenc.models.pair_rotation import PairLayout
 
 
 @dataclass(frozen=True)
 class Architecture:
     """Architectures that rotate alike.
 
-    names: as files state them under general.architecture.   pairing: which channels rotate together; None where none do.
-    last: whether the rotated channels lie last in a head, as in multi-head latent attention.
-    varying: whether layers differ in ways that no key states: some do not rotate, or rotate otherwise.
-    windows: what layers with a window take where a file that has one lacks these keys; such layers are never scaled.
+    names    as files state them under general.architecture
+    pairing  which channels rotate together; None where none do
+    last     whether the rotated channels lie last in a head, as in multi-head latent attention
+    varying  whether layers differ in ways that no key states: some do not rotate, or rotate otherwise
+    windows  what layers with a window take where a file that has one lacks these keys; such layers are never scaled
     """
 
     names: tuple[str, ...]
-    pairing: Literal["adjacent", "halves"] | None
+    pairing: PairLayout | None
     last: bool = False
     varying: bool = False
     windows: Mapping[str, Any] = field(default_factory=dict)
@@ -30,9 +33,9 @@ class Architecture:
 
 _ROWS = (
     Architecture(
-        ("llama", "llada", "deci", "baichuan", "starcoder", "internlm2", "minicpm", "xverse", "command-r", "olmo", "arctic",
-         "deepseek", "chatglm", "glm4", "granite", "granitemoe", "granitehybrid", "chameleon", "bailingmoe", "neo-bert",
-         "arcee", "ernie4_5", "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
+        ("llama", "llada", "deci", "baichuan", "starcoder", "internlm2", "minicpm", "xverse", "command-r", "olmo",
+         "arctic", "deepseek", "chatglm", "glm4", "granite", "granitemoe", "granitehybrid", "chameleon", "bailingmoe",
+         "neo-bert", "arcee", "ernie4_5", "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
         "adjacent",
     ),
     Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
@@ -40,9 +43,9 @@ _ROWS = (
     Architecture(
         ("falcon", "falcon-h1", "grok", "dbrx", "bert", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
          "stablelm", "bitnet", "qwen", "qwen2", "dream", "qwen2moe", "qwen3", "qwen3moe", "llada-moe", "rnd1", "olmoe",
-         "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "gemma2", "starcoder2", "openelm", "gptneox", "codeshell",
-         "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss", "hunyuan-dense",
-         "seed_oss", "grovemoe", "apertus", "minimax-m2", "cogvlm", "pangu-embedded", "glm4moe"),
+         "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "gemma2", "starcoder2", "openelm", "gptneox",
+         "codeshell", "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss",
+         "hunyuan-dense", "seed_oss", "grovemoe", "apertus", "minimax-m2", "cogvlm", "pangu-embedded", "glm4moe"),
         "halves",
     ),
     Architecture(("minicpm3",), "halves", last=True),
@@ -56,8 +59,9 @@ _ROWS = (
         varying=True,
     ),
     Architecture(
-        ("gpt2", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder", "jais",
-         "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h", "nemotron_h_moe", "kimi-linear"),
+        ("gpt2", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder",
+         "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h", "nemotron_h_moe",
+         "kimi-linear"),
         None,
     ),
 )  # fmt: skip
@@ -78,6 +82,6 @@ DEFAULTS: dict[str, Any] = {
 HARMLESS_KEYS = frozenset({"rope.scaling.finetuned"})
 #: Keys that are known and cannot be read.
 AMBIGUOUS_KEYS = {
-    "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of it, "
-    "and nothing says which"
+    "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of "
+    "it, and nothing says which"
 }

@@ -1,4 +1,4 @@
-"""The head of a GGUF file, read strictly: metadata, and the few small tensors that say something of positions."""
+"""The head of a GGUF file, read strictly: metadata, and the few small tensors that concern positions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_gguf(path: str | Path) -> GGUFHead:
 
 
 class _Reader:
-    """A place in the bytes, going forward."""
+    """Reads the bytes one after another, from `at` on."""
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self.path, self.data, self.at, self.words = path, data, 0, 0
@@ -57,15 +57,15 @@ class _Reader:
             raise _bad(self.path, f"its version is {version}, and 2 and 3 are known (big-endian files are not read)")
         if tensors > MOST_TENSORS or keys > MOST_KEYS:
             raise _bad(self.path, f"it states {tensors} tensors and {keys} keys")
-        found: dict[str, Any] = {}
+        metadata: dict[str, Any] = {}
         for _ in range(keys):
             key = self.text()
             value = self.value(self.number("I"))
-            if key in found:
+            if key in metadata:
                 raise _bad(self.path, f"{key!r:.80} occurs twice")
-            found[key] = value
-        places = dict(self.tensor() for _ in range(tensors))
-        return GGUFHead(found, tuple(places), self.divisors(places, found.get("general.alignment", 32)))
+            metadata[key] = value
+        entries = dict(self.tensor() for _ in range(tensors))
+        return GGUFHead(metadata, tuple(entries), self.divisors(entries, metadata.get("general.alignment", 32)))
 
     def number(self, form: str) -> Any:
         (value,) = struct.unpack_from(f"<{form}", self.data, self.at)
@@ -114,7 +114,7 @@ class _Reader:
         return _FORMATS[kind]
 
     def tensor(self) -> tuple[str, tuple[int, int, int]]:
-        """A name, with its count of numbers, type and place."""
+        """A name, with its count of numbers, type and offset."""
         name, axes = self.text(), self.number("I")
         if axes > 8:
             raise _bad(self.path, f"{name!r:.80} has {axes} axes")
@@ -123,17 +123,17 @@ class _Reader:
             count *= self.number("Q")
         return name, (count, self.number("I"), self.number("Q"))
 
-    def divisors(self, places: dict[str, tuple[int, int, int]], alignment: Any) -> dict[str, tuple[float, ...]]:
+    def divisors(self, entries: dict[str, tuple[int, int, int]], alignment: Any) -> dict[str, tuple[float, ...]]:
         if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
             raise _bad(self.path, f"its alignment is {alignment!r:.40}")
-        start, found = -(-self.at // alignment) * alignment, {}
+        start, divisors = -(-self.at // alignment) * alignment, {}
         for name in DIVISORS:
-            if name in places:
-                count, kind, offset = places[name]
+            if name in entries:
+                count, kind, offset = entries[name]
                 if kind != _FLOAT32 or count > LONGEST_LIST or start + offset + 4 * count > len(self.data):
                     raise _bad(self.path, f"{name} is no short list of float32 inside the file")
-                found[name] = tuple(np.frombuffer(self.data, "<f4", count, start + offset).astype(float).tolist())
-        return found
+                divisors[name] = tuple(np.frombuffer(self.data, "<f4", count, start + offset).astype(float).tolist())
+        return divisors
 
 
 def _bad(path: Path, what: str) -> ValueError:

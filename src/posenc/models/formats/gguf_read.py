@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from posenc.models.formats.gguf_architectures import (
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value
+from posenc.models.pair_rotation import PairLayout
 from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
@@ -34,19 +35,20 @@ def from_gguf(
 ) -> ModelPositions:
     """Read what a GGUF file says of positions, as llama.cpp understands it.
 
-    file: a path, or a head that was read.   stated: values by their keys without the name of the architecture, which win.
+    file: a path, or a head that was read.
+    stated: values by their keys without the name of the architecture, which win.
     waive: keys that concern positions and may go unread.
     The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
-    are the tensor rope_freqs.weight, from which the record is recovered; divisors of another origin become a LongRoPE with
-    one list. Raises ValueError or TypeError naming the key.
+    are the tensor rope_freqs.weight, from which the record is recovered; divisors of another origin become a LongRoPE
+    with one list. Raises ValueError or TypeError naming the key.
     """
     head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
     keys = _Keys(head, dict(stated or {}))
     pairing = _pairing(keys)
     if keys.row.varying and "layers" not in waive:
         raise ValueError(
-            f"general.architecture must treat all layers alike, or say in its keys how not; {keys.arch!r} does not. Give "
-            "waive=('layers',) to read what its full layers do."
+            f"general.architecture must treat all layers alike, or say in its keys how not; {keys.arch!r} does not. "
+            "Give waive=('layers',) to read what its full layers do."
         )
     layers, full = tuple(range(keys.whole("block_count"))), _rotation(keys, pairing, "")
     own_windows = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
@@ -105,9 +107,10 @@ class _Keys:
         return [key for key in own if key.startswith(concerns) and key not in self.used]
 
 
-def _pairing(keys: _Keys) -> Literal["adjacent", "halves"]:
+def _pairing(keys: _Keys) -> PairLayout:
     if "pairing" in keys.stated:
-        return _check.choice("stated['pairing']", keys.stated["pairing"], ("adjacent", "halves"))  # type: ignore[return-value]
+        stated = _check.choice("stated['pairing']", keys.stated["pairing"], ("adjacent", "halves"))
+        return "adjacent" if stated == "adjacent" else "halves"
     if keys.arch not in ARCHITECTURES:
         raise ValueError(
             f"general.architecture must be one whose pairing is known here; got {keys.arch!r}. "
@@ -121,8 +124,8 @@ def _pairing(keys: _Keys) -> Literal["adjacent", "halves"]:
     return keys.row.pairing
 
 
-def _rotation(keys: _Keys, pairing: Literal["adjacent", "halves"], suffix: str) -> Rotates:
-    """The rotation of full layers; with "_swa" that of sliding ones, which share every key that has none with the suffix."""
+def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> Rotates:
+    """The rotation of full layers; with "_swa" that of sliding ones, which share keys that lack this suffix."""
 
     def own(name: str) -> str:
         named = f"{name}{suffix}"
@@ -158,7 +161,8 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
         return _yarn(keys, factor, attention)
     if attention != 1.0:
         raise ValueError(
-            f"{keys.arch}.rope.scaling.attn_factor must be 1 without YaRN or LongRoPE; got {attention}. Look at the file."
+            f"{keys.arch}.rope.scaling.attn_factor must be 1 without YaRN or LongRoPE; got {attention}. Look at the "
+            "file."
         )
     return None if kind == "none" or factor in (0.0, 1.0) else Linear(factor)
 
@@ -193,7 +197,7 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
 
 
 def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
-    """The scaling that has these divisors of frequencies: that of Llama 3 with its published numbers, else a plain list."""
+    """The scaling with these divisors of frequencies: Llama 3's with its published numbers, else a plain list."""
     for high in (4.0, 1.0):
         scaling = Llama3(factor=max(divisors), original=8192, low=1.0, high=high) if max(divisors) >= 1.0 else None
         if scaling and _close(divisors, divisors_of(scaling, 2 * len(divisors), base)):

@@ -20,9 +20,9 @@ def to_gguf(
     """The keys and the small float32 tensors that make llama.cpp rotate as the record does.
 
     arch: the architecture, whose pairing must be the record's: GGUF has no key for it (see `convert_checkpoint`).
-    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types of
-    the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors
-    of the frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
+    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types
+    of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become
+    divisors of the frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
 
     >>> from posenc.models import from_gguf, GGUFHead
     >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
@@ -38,7 +38,8 @@ def to_gguf(
     if len(rotations) == 2:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
-                "scaling must be none where two kinds of layers rotate for GGUF; its readers differ there. Leave it out."
+                "scaling must be none where two kinds of layers rotate for GGUF; its readers differ there. Leave it "
+                "out."
             )
         keys |= _widths(sliding, "_swa")
         slides = frozenset(sliding.group.layers)
@@ -64,8 +65,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     for rotation in rotations:
         if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the record does, {rotation.pairing!r}; {arch!r} does not. Choose another one, "
-                "or convert the checkpoint and its record first."
+                f"arch must pair channels as the record does, {rotation.pairing!r}; {arch!r} does not. Choose another "
+                "one, or convert the checkpoint and its record first."
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(
@@ -99,7 +100,8 @@ def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, t
         return keys, {"rope_factors_long.weight": scaling.long, "rope_factors_short.weight": scaling.short}
     if scaling.attention_factor != 1.0:
         raise ValueError(
-            f"scaling must have no attention factor to be written as divisors; got {scaling!r:.100}. GGUF has no key for it."
+            f"scaling must have no attention factor to be written as divisors; got {scaling!r:.100}. GGUF has no key "
+            "for it."
         )
     return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors_of(scaling, rotation.width, rotation.base)}
 

@@ -34,8 +34,9 @@ def to_config(
 ) -> dict[str, Any]:
     """A config whose rotations are those of `positions`, with everything else as it was.
 
-    positions: from any reader: a GGUF file, params.json, Megatron's arguments.   config: of the same architecture; it says
-    what no rotation does: the model type, sizes, which layers are of which type.   length: as in `from_config`.
+    positions: from any reader: a GGUF file, params.json, Megatron's arguments.
+    config: of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
+    length: as in `from_config`.
     The result is in the present spelling, and is read back before it is returned: ValueError where its class cannot say
     what the records say, such as another pairing (see `convert_checkpoint`).
 

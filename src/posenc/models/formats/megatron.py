@@ -139,7 +139,7 @@ def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
 
 
 def to_megatron(positions: ModelPositions) -> dict[str, Any]:
-    """The arguments that say the same, but for sizes that a record does not know; ValueError for what they cannot say."""
+    """The arguments that say the same, without sizes that no record knows; ValueError for what they cannot say."""
     (first, *rest) = positions.groups
     if not rest and len(first.encodings) == 1 and isinstance(first.encodings[0], Learned):
         table = first.encodings[0]

@@ -22,7 +22,7 @@ from posenc.models.formats.single_rotation import (
 )
 from posenc.models.model_positions import ModelPositions, Value
 
-#: What Meta's code has as constants: the scaling's low factor and trained length, and its high factor where a file has none.
+#: What Meta's code has as constants, the high factor only where a file has none.
 CONSTANTS = ConfigClass(
     defaults={
         "rope_low_freq_factor": 1.0,
@@ -36,11 +36,12 @@ CONSTANTS = ConfigClass(
 def from_meta(
     params: Mapping[str, Any] | str | Path, *, stated: Mapping[str, Any] | None = None, waive: Iterable[str] = ()
 ) -> ModelPositions:
-    """Read a params.json of Meta's Llama releases, or one of the same form: channels pair up adjacent, as complex numbers.
+    """Read a params.json of Meta's Llama releases, or one of the same form. Channels pair up adjacent.
 
     stated: values by the file's keys, which win. Two must often be stated, since files leave them to the code of their
     release: rope_theta (10000 in Llama 1 and 2), and rope_scaling_factor where use_scaled_rope is true (8 in Llama 3.1,
-    32 in Llama 3.2). waive: keys that concern positions and may go unread. Raises ValueError or TypeError naming the key.
+    32 in Llama 3.2). waive: keys that concern positions and may go unread. Raises ValueError or TypeError naming the
+    key.
 
     >>> params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "rope_theta": 5e5, "use_scaled_rope": True}
     >>> from_meta(params, stated={"rope_scaling_factor": 8.0}).groups[0].encodings[0].scaling
@@ -81,8 +82,8 @@ def to_meta(positions: ModelPositions) -> dict[str, Any]:
     rotation = only_rotation(positions, "params.json")
     if rotation.pairing != "adjacent" or rotation.width != rotation.dim:
         raise ValueError(
-            f"pairing must be 'adjacent' over whole heads for params.json; got {rotation.pairing!r} over {rotation.width} of "
-            f"{rotation.dim} channels. Convert the checkpoint first."
+            f"pairing must be 'adjacent' over whole heads for params.json; got {rotation.pairing!r} over "
+            f"{rotation.width} of {rotation.dim} channels. Convert the checkpoint first."
         )
     count, unrotated = layer_count(positions), unrotated_layers(positions, rotation)
     keys = {"n_layers": count, "head_dim": rotation.dim, "rope_theta": rotation.base, **_scaling_keys(rotation.scaling)}

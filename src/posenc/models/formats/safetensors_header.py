@@ -13,7 +13,8 @@ from posenc.models.config.json_file import unique_keys
 
 #: Bits of one number of each dtype of the format.
 BITS = {
-    "F64": 64, "I64": 64, "U64": 64, "C64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
+    "F64": 64, "I64": 64, "U64": 64, "C64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16,
+    "I16": 16, "U16": 16,
     "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
     "F6_E2M3": 6, "F6_E3M2": 6, "F4": 4,
 }  # fmt: skip
@@ -50,8 +51,8 @@ class Header:
 def read_header(path: str | Path) -> Header:
     """The header of a safetensors file; nothing else of it is read.
 
-    Every statement of the header is checked against the length of the file: dtypes are known, sizes follow from shapes, and
-    the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
+    Every statement of the header is checked against the length of the file: dtypes are known, sizes follow from shapes,
+    and the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
     """
     path = Path(path)
     size = plain_size(path)
@@ -84,19 +85,24 @@ def plain_size(path: Path) -> int:
 
 def _no_pickle(path: Path, first: bytes) -> None:
     if first.startswith(b"PK\x03\x04") or (first[:1] == b"\x80" and first[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")):
-        raise _bad(path, "it is a pickle file (or a zip of one), which can run any code when loaded", "posenc never loads it: save it as safetensors")  # fmt: skip
+        raise _bad(
+            path,
+            "it is a pickle file (or a zip of one), which can run any code when loaded",
+            "posenc never loads it: save it as safetensors",
+        )
 
 
 def _parsed(path: Path, text: bytes) -> dict[str, Any]:
-    """The header as a dict whose names are all different."""
-
+    """The header as a dict whose names all differ."""
     try:
         if not text.startswith(b"{"):
             raise ValueError("no object")
         return json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)  # type: ignore[no-any-return]
     except (ValueError, RecursionError) as error:
-        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
-        raise _bad(path, f"its header is no JSON object ({said})", "The file is damaged, or no safetensors") from None
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
+        raise _bad(
+            path, f"its header is no JSON object ({problem})", "The file is damaged, or no safetensors"
+        ) from None
 
 
 def _laid_out(path: Path, found: dict[str, Any], room: int) -> tuple[Entry, ...]:

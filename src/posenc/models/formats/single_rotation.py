@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
+from posenc.models.pair_rotation import PairLayout
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SingleRotation:
     dim: int
     width: int
     start: int
-    pairing: Literal["adjacent", "halves"]
+    pairing: PairLayout
     scaling: Scaling | None
 
 
