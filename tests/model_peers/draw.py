@@ -9,7 +9,7 @@ from model_peers.rotary import Peer
 from posenc.models.config import head_rules
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.pair_axes import ALTERNATING, EVERY_THIRD, AxisLayout
+from posenc.models.config.pair_axes import AxisLayout, alternating, every_third
 
 KINDS = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 #: Types that a class refuses to be built with, or computes with a width that its own code cannot use.
@@ -85,10 +85,10 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
 
 def _sections(draw: random.Random, layout: AxisLayout, pairs: int) -> list[int]:
     """Pairs of time, height and width; of height, width and time where they alternate."""
-    if layout is ALTERNATING:
+    if layout is alternating:
         each = draw.randrange(1, pairs // 2)
         return [each, each, pairs - 2 * each]
-    if layout is EVERY_THIRD:
+    if layout is every_third:
         each = pairs // 3
         return [pairs - 2 * each, each, each]
     first = draw.randrange(1, pairs - 1)

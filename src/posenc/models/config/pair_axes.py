@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from posenc import _check
 
@@ -63,6 +63,17 @@ def _counts(sections: object) -> Sections:
     return tuple(_check.integer("mrope_section", count, 0) for count in sections)
 
 
+def layout(
+    *, stated: bool = False, divisor: int = 4, rotated: Callable[[int], int] | None = None
+) -> Callable[[Callable[[int, Sections], PairAxes]], AxisLayout]:
+    """Make a layout of a function, whose docstring is its text."""
+    return lambda of: AxisLayout((of.__doc__ or "").rstrip("."), of, stated, divisor, rotated)
+
+
+def _whole_head(dim: int) -> int:
+    return dim
+
+
 def _check_sum(width: int, sections: Sections) -> None:
     if sum(sections) != width // 2:
         raise ValueError(
@@ -71,18 +82,27 @@ def _check_sum(width: int, sections: Sections) -> None:
         )
 
 
-def _runs(width: int, sections: Sections) -> PairAxes:
+# Text with pictures and video: time, height and width, as mrope_section shares them out.
+
+
+@layout(stated=True, divisor=2)
+def section_runs(width: int, sections: Sections) -> PairAxes:
+    """runs of pairs, axis after axis and round again"""
     _check_sum(width, sections)
     axis = tuple(i % 3 for i, count in enumerate(sections) for _ in range(count))
     return PairAxes(axis, tuple(range(width // 2)), width)
 
 
-def _channel_runs(width: int, sections: Sections) -> PairAxes:
+@layout(stated=True, divisor=2)
+def channel_runs(width: int, sections: Sections) -> PairAxes:
+    """runs of twice as many channels, axis after axis, whichever pairs they cut through"""
     _check_sum(width, sections)
     return PairAxes((), (), width, sections=sections)
 
 
-def _every_third(width: int, sections: Sections) -> PairAxes:
+@layout(stated=True, divisor=2)
+def every_third(width: int, sections: Sections) -> PairAxes:
+    """height and width on every third pair from the second and third on, time on all others"""
     axis = [0] * (width // 2)
     for number in (1, 2):
         for pair in range(number, min(3 * sections[number], width // 2), 3):
@@ -90,7 +110,9 @@ def _every_third(width: int, sections: Sections) -> PairAxes:
     return PairAxes(tuple(axis), tuple(range(width // 2)), width)
 
 
-def _alternating(width: int, sections: Sections) -> PairAxes:
+@layout(stated=True, divisor=2)
+def alternating(width: int, sections: Sections) -> PairAxes:
+    """height and width in turn, time on the slow pairs at the end"""
     pairs, fast = width // 2, sections[0] + sections[1]
     if sum(sections) != pairs or sections[0] != sections[1]:
         raise ValueError(
@@ -99,86 +121,59 @@ def _alternating(width: int, sections: Sections) -> PairAxes:
     return PairAxes(tuple(1 + i % 2 if i < fast else 0 for i in range(pairs)), tuple(range(pairs)), width)
 
 
-def _even_and_odd(width: int, _: Sections) -> PairAxes:
+@layout(divisor=1)
+def even_and_odd(width: int, _: Sections) -> PairAxes:
+    """rows on even pairs, columns on odd ones, of one ladder"""
     return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(range(width // 2)), width)
 
 
-def _in_turn(first: int) -> Callable[[int, Sections], PairAxes]:
-    """The axes pair by pair, each with a ladder of its own."""
-
-    def of(width: int, _: Sections) -> PairAxes:
-        pairs = range(width // 2)
-        return PairAxes(tuple((first + i) % 2 for i in pairs), tuple(i // 2 for i in pairs), width // 2)
-
-    return of
+# Vision towers: rows (height) and columns (width) of patches.
 
 
-def _one_after_another(*axes: int, blocks: int = 1) -> Callable[[int, Sections], PairAxes]:
-    """All pairs of one axis, then all of the next, each axis with a ladder of its own."""
-
-    def of(width: int, _: Sections) -> PairAxes:
-        each = width // 2 // len(axes)
-        return PairAxes(
-            tuple(axis for axis in axes for _ in range(each)), tuple(range(each)) * len(axes), 2 * each, blocks
-        )
-
-    return of
+@layout(rotated=_whole_head)
+def rows_then_columns(width: int, _: Sections) -> PairAxes:
+    """height, then width, each with a ladder of its own"""
+    return _axis_by_axis(width, 0, 1)
 
 
-def _split_rungs(width: int, _: Sections) -> PairAxes:
+@layout(rotated=_whole_head)
+def columns_then_rows(width: int, _: Sections) -> PairAxes:
+    """width, then height, each with a ladder of its own"""
+    return _axis_by_axis(width, 1, 0)
+
+
+@layout(rotated=_whole_head)
+def rows_then_columns_in_blocks(width: int, _: Sections) -> PairAxes:
+    """as the grid, with the pairs of each axis formed in a half of the head"""
+    return replace(_axis_by_axis(width, 0, 1), blocks=2)
+
+
+@layout(divisor=1, rotated=lambda dim: 6 * (dim // 3 // 2))
+def time_rows_columns(width: int, _: Sections) -> PairAxes:
+    """time, height and width, each with a ladder of its own"""
+    return _axis_by_axis(width, 0, 1, 2)
+
+
+def _axis_by_axis(width: int, *axes: int) -> PairAxes:
+    each = width // 2 // len(axes)
+    return PairAxes(tuple(axis for axis in axes for _ in range(each)), tuple(range(each)) * len(axes), 2 * each)
+
+
+@layout(rotated=_whole_head)
+def columns_and_rows_in_turn(width: int, _: Sections) -> PairAxes:
+    """width and height pair by pair, each with a ladder of its own"""
+    return PairAxes(tuple(1 - i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
+
+
+@layout(rotated=_whole_head)
+def rows_and_columns_in_turn(width: int, _: Sections) -> PairAxes:
+    """height and width pair by pair, each with a ladder of its own"""
+    return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
+
+
+@layout(rotated=_whole_head)
+def split_rungs(width: int, _: Sections) -> PairAxes:
+    """height on the even rungs of one ladder, width on the odd ones"""
     each = width // 4
     rungs = (*range(0, 2 * each, 2), *range(1, 2 * each, 2))
     return PairAxes((0,) * each + (1,) * each, rungs, width)
-
-
-def _all(dim: int) -> int:
-    return dim
-
-
-def _multiple_of_six(dim: int) -> int:
-    return 6 * (dim // 3 // 2)
-
-
-#: Text with pictures and video: time, height and width, as mrope_section shares them out.
-SECTION_RUNS = AxisLayout("runs of pairs, axis after axis and round again", _runs, stated=True, divisor=2)
-CHANNEL_RUNS = AxisLayout(
-    "runs of twice as many channels, axis after axis, whichever pairs they cut through",
-    _channel_runs,
-    stated=True,
-    divisor=2,
-)
-EVERY_THIRD = AxisLayout(
-    "height and width on every third pair from the second and third on, time on all others",
-    _every_third,
-    stated=True,
-    divisor=2,
-)
-ALTERNATING = AxisLayout(
-    "height and width in turn, time on the slow pairs at the end", _alternating, stated=True, divisor=2
-)
-EVEN_AND_ODD = AxisLayout("rows on even pairs, columns on odd ones, of one ladder", _even_and_odd, divisor=1)
-#: Vision towers: rows (height) and columns (width) of patches.
-ROWS_THEN_COLUMNS = AxisLayout(
-    "height, then width, each with a ladder of its own", _one_after_another(0, 1), rotated=_all
-)
-COLUMNS_THEN_ROWS = AxisLayout(
-    "width, then height, each with a ladder of its own", _one_after_another(1, 0), rotated=_all
-)
-ROWS_THEN_COLUMNS_IN_BLOCKS = AxisLayout(
-    "as the grid, with the pairs of each axis formed in a half of the head",
-    _one_after_another(0, 1, blocks=2),
-    rotated=_all,
-)
-COLUMNS_AND_ROWS_IN_TURN = AxisLayout(
-    "width and height pair by pair, each with a ladder of its own", _in_turn(1), rotated=_all
-)
-ROWS_AND_COLUMNS_IN_TURN = AxisLayout(
-    "height and width pair by pair, each with a ladder of its own", _in_turn(0), rotated=_all
-)
-SPLIT_RUNGS = AxisLayout("height on the even rungs of one ladder, width on the odd ones", _split_rungs, rotated=_all)
-TIME_ROWS_COLUMNS = AxisLayout(
-    "time, height and width, each with a ladder of its own",
-    _one_after_another(0, 1, 2),
-    divisor=1,
-    rotated=_multiple_of_six,
-)

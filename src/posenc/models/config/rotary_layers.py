@@ -113,12 +113,7 @@ def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | 
 
 
 def _record(
-    fields: Fields,
-    rope: RopeParameters,
-    head: Head,
-    pairing: PairLayout,
-    axes: PairAxes | None,
-    longest: Value | None,
+    fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
 ) -> Rotates:
     """The record of a rotation, inside its head."""
     if rope.get("rope_theta") is None:

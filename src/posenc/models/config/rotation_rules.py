@@ -33,24 +33,51 @@ NO_ATTENTION = frozenset({"linear_attention", "conv", "mamba", "mamba2", "recurr
 class ByLayerType:
     """Every layer with attention rotates: by one rotation for all, or by one for its type, as the class reads the file.
 
-    only: the types that rotate, where not all do.   keys: the class's spelling of keys beside rope_parameters.
-    older: how older files state the bases of the types.
+    only   the types that rotate, where not all do
+    where  a key, what it must be for any layer to rotate, and the one other word that it may be, if not any
+    keys   the class's spelling of keys beside rope_parameters
+    older  how older files state the bases of the types
+    base   the key of the base, or the base itself, of a class that reads no rope_parameters
     """
 
     only: tuple[str, ...] = ()
+    where: tuple[str, str | bool] | tuple[str, str, str] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     older: Mapping[str, OlderBase] = field(default_factory=dict)
+    base: str | float | None = None
 
     def __call__(self, fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-        ropes: Mapping[str, RopeParameters | None]
-        if nested(fields.config_class.absent):
-            ropes = rotation_by_layer_type(fields, self.older)
-        else:
-            rope = _with_rotary_dim(fields, one_rotation(fields, {**KEYS_BESIDE, **self.keys}))
-            ropes = dict.fromkeys(types, rope)
-        return tuple(ropes.get(layer_type) if self._rotates(fields, layer_type) else None for layer_type in types)
+        rotates, ropes = self._is_met(fields), self._ropes(fields, types)
+        return tuple(
+            ropes.get(layer_type) if rotates and self._includes(fields, layer_type) else None for layer_type in types
+        )
 
-    def _rotates(self, fields: Fields, layer_type: str) -> bool:
+    def _is_met(self, fields: Fields) -> bool:
+        if self.where is None:
+            return True
+        key, wanted, *others = self.where
+        if isinstance(wanted, bool):
+            return fields.flag(key) is wanted
+        choice = fields.get(key)
+        if choice is not None and others and choice.value not in (wanted, *others):
+            raise ValueError(
+                f"{choice.key} must be one of {wanted!r}, {others[0]!r} to be read; got {_check.shown(choice.value)}, "
+                "which no record holds yet. Compare its scores by hand."
+            )
+        return choice is not None and choice.value == wanted
+
+    def _ropes(self, fields: Fields, types: tuple[str, ...]) -> Mapping[str, RopeParameters | None]:
+        if isinstance(self.base, str):
+            return dict.fromkeys(types, RopeParameters((replace(fields.require(self.base), name="rope_theta"),)))
+        if self.base is not None:
+            base = Value("rope_theta", self.base, "class default", "a constant of the class")
+            return dict.fromkeys(types, RopeParameters((base,)))
+        if nested(fields.config_class.absent):
+            return rotation_by_layer_type(fields, self.older)
+        rope = one_rotation(fields, {**KEYS_BESIDE, **self.keys})
+        return dict.fromkeys(types, _with_rotary_dim(fields, rope))
+
+    def _includes(self, fields: Fields, layer_type: str) -> bool:
         if layer_type in NO_ATTENTION:
             return False
         if not self.only or layer_type in self.only:
@@ -68,33 +95,6 @@ def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
     count = fields.require("rotary_dim")
     fraction = fields.integer("rotary_dim") / fields.integer("head_dim")
     return rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
-
-
-def constant_base(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """GPT-J: all layers rotate by a base of 10000 that no key states."""
-    return (RopeParameters((Value("rope_theta", 10_000.0, "class default", "a constant of the class"),)),) * len(types)
-
-
-def where_use_rotary_embedding(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """CLVP: all layers rotate by a base of 10000 that no key states, where use_rotary_embedding says so."""
-    return constant_base(fields, types) if fields.flag("use_rotary_embedding") else (None,) * len(types)
-
-
-def where_rotary(key: str, theta: str, other: str) -> RotationRule:
-    """Layers rotate where a key says "rotary", by the base of the key `theta`. other: what else the key may say."""
-
-    def rotations(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-        choice, base = fields.get(key), fields.require(theta)
-        if choice is not None and choice.value not in ("rotary", other):
-            raise ValueError(
-                f"{choice.key} must be one of 'rotary', {other!r} to be read; got {_check.shown(choice.value)}, which "
-                "no record holds yet. Compare its scores by hand."
-            )
-        rotates = choice is not None and choice.value == "rotary"
-        return (RopeParameters((replace(base, name="rope_theta"),)) if rotates else None,) * len(types)
-
-    rotations.__doc__ = f"all layers rotate where {key} is 'rotary'"
-    return rotations
 
 
 def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
@@ -183,23 +183,10 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
     return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
 
 
-def where_position_embedding_rope(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """GraniteMoeHybrid: attention rotates where position_embedding_type is "rope"."""
-    choice, rope = fields.get("position_embedding_type"), one_rotation(fields)
-    rotates = choice is not None and choice.value == "rope"
-    return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
-
-
 def unless_rope_theta_null(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """OLMo hybrid: attention rotates unless rope_theta is null, as it is in its checkpoints."""
     rope = one_rotation(fields)
     return tuple(rope if rope.get("rope_theta") and layer_type == "full_attention" else None for layer_type in types)
-
-
-def where_use_mem_rope(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
-    """Zamba 2: its shared attention rotates where use_mem_rope says so."""
-    rotates, rope = fields.flag("use_mem_rope"), one_rotation(fields)
-    return tuple(rope if rotates and layer_type not in NO_ATTENTION else None for layer_type in types)
 
 
 def scaled_in_listed_layers(fields: Fields, types: tuple[str, ...]) -> LayerRotations:

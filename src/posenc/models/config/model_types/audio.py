@@ -2,7 +2,7 @@
 
 from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
-from posenc.models.config.rotation_rules import where_rotary
+from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
 
 #: Keys of conformers that only size their tables.
@@ -10,7 +10,9 @@ CONFORMER_SIZES = (
     "max_source_positions", "num_conv_pos_embeddings", "num_conv_pos_embedding_groups", "left_max_position_embeddings",
     "right_max_position_embeddings",
 )  # fmt: skip
-CONFORMER_ROTATIONS = where_rotary("position_embeddings_type", "rotary_embedding_base", "relative")
+CONFORMER_ROTATIONS = ByLayerType(
+    where=("position_embeddings_type", "rotary", "relative"), base="rotary_embedding_base"
+)
 
 CODECS = (
     "lasr_encoder", "mimi", "neucodec", "pocket_tts_audio_tokenizer", "qwen2_5_omni_dit",
@@ -22,15 +24,8 @@ PARTLY_ROTATING_AUDIO = (
 )  # fmt: skip
 
 AUDIO = (
-    ModelType(
-        CODECS,
-        part="audio",
-    ),
-    ModelType(
-        PARTLY_ROTATING_AUDIO,
-        part="audio",
-        partial=True,
-    ),
+    ModelType(CODECS, part="audio"),
+    ModelType(PARTLY_ROTATING_AUDIO, part="audio", partial=True),
     ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),
     # Encoders and decoders of speech.
     ModelType(("moonshine",), part="encoder", pairing="adjacent", partial=True),

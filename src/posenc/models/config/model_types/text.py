@@ -1,5 +1,6 @@
 """Text models that rotate queries and keys along one axis, but for those with multi-head latent attention."""
 
+from posenc.models.config import layer_type_rules, rotation_rules
 from posenc.models.config.bias_readers import falcon_alibi
 from posenc.models.config.head_rules import (
     by_projection_dim,
@@ -8,53 +9,23 @@ from posenc.models.config.head_rules import (
     hidden_over_heads,
     twice_hidden_over_heads,
 )
-from posenc.models.config.layer_type_rules import (
-    EveryNth,
-    by_block_types,
-    by_full_attn_idxs,
-    by_layers_block_type,
-    by_max_window_layers,
-    chunked_where_rotating,
-    cycles_of_stacks,
-    full_sliding_conv,
-    sliding_where_not_rotating,
-    uniform,
-    where_windowed,
-)
+from posenc.models.config.layer_type_rules import EveryNth, uniform, where_windowed
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rope_parameters import OlderBase
-from posenc.models.config.rotation_rules import (
-    ByLayerType,
-    base_by_layer_rope_theta,
-    by_no_rope_layers,
-    constant_base,
-    lists_by_layer,
-    main_and_compress,
-    scaled_in_listed_layers,
-    short_or_long_mscale,
-    sliding_and_first_dense,
-    unless_rope_theta_null,
-    where_layer_rope_theta,
-    where_position_embedding_rope,
-    where_rotary,
-    where_use_mem_rope,
-    where_use_rotary_embedding,
-)
+from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import table_unless_rotary
 from posenc.models.config.temperatures import nope_temperature
 
-SLIDING = ByLayerType(only=("sliding_attention",))
-GEMMA_BASES = {
-    "full_attention": OlderBase("rope_theta", scaled=True),
-    "sliding_attention": OlderBase("rope_local_base_freq"),
-}
-MODERNBERT_BASES = {
-    "full_attention": OlderBase("global_rope_theta", scaled=True),
-    "sliding_attention": OlderBase("local_rope_theta", scaled=True),
-}
-OLMO3_BASES = {"full_attention": OlderBase("rope_theta", scaled=True), "sliding_attention": OlderBase(None)}
-NEOX_KEYS = {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}
-NO_ROPE_LAYERS = "no_rope_layers holds 1 for a layer that does rotate"
+FULL, SLIDING = "full_attention", "sliding_attention"
+ONLY_SLIDING = ByLayerType(only=(SLIDING,))
+GEMMA = ByLayerType(older={FULL: OlderBase("rope_theta", scaled=True), SLIDING: OlderBase("rope_local_base_freq")})
+MODERNBERT = ByLayerType(
+    older={FULL: OlderBase("global_rope_theta", scaled=True), SLIDING: OlderBase("local_rope_theta", scaled=True)}
+)
+OLMO3 = ByLayerType(older={FULL: OlderBase("rope_theta", scaled=True), SLIDING: OlderBase(None)})
+NEOX = ByLayerType(keys={"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"})
+ESM = ByLayerType(where=("position_embedding_type", "rotary", "absolute"), base="rope_theta")
+NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 
 LLAMA_KIN = (
     "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "dbrx", "diffllama", "doge", "dots1",
@@ -77,25 +48,21 @@ ADJACENT = (
 TEXT = (
     # Llama's kin: every layer rotates the whole head, in halves.
     ModelType(LLAMA_KIN),
-    ModelType(("hrm_text",), layer_count=cycles_of_stacks),
+    ModelType(("hrm_text",), layer_count=layer_type_rules.cycles_of_stacks),
     ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
     ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
-    ModelType(("phimoe",), rotations=short_or_long_mscale, rope_keys=("short_mscale", "long_mscale")),
+    ModelType(("phimoe",), rotations=rotation_rules.short_or_long_mscale, rope_keys=("short_mscale", "long_mscale")),
     ModelType(("nanochat",), backward=True),
     # A part of every head, by partial_rotary_factor.
-    ModelType(
-        PARTLY_ROTATING,
-        partial=True,
-    ),
-    ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=ByLayerType(keys=NEOX_KEYS)),
+    ModelType(PARTLY_ROTATING, partial=True),
+    ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
     # Adjacent channels.
-    ModelType(
-        ADJACENT,
-        pairing="adjacent",
-    ),
+    ModelType(ADJACENT, pairing="adjacent"),
     ModelType(("openai_privacy_filter",), pairing="adjacent", layer_types=uniform("sliding_attention")),
     ModelType(("glm", "glm4"), pairing="adjacent", partial=True),
-    ModelType(("codegen", "gptj"), pairing="adjacent", rotations=constant_base, rotated_slice=by_rotary_dim),
+    ModelType(
+        ("codegen", "gptj"), pairing="adjacent", rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim
+    ),
     # Heads as wide as hidden_size over heads, whatever head_dim says.
     ModelType(("deepseek_ocr2_text",), head_dim=hidden_over_heads),
     ModelType(("falcon",), head_dim=hidden_over_heads, reader=falcon_alibi),
@@ -107,7 +74,7 @@ TEXT = (
     # Layers with a window among full ones, all of which rotate.
     ModelType(
         ("deepseek_ocr2_encoder", "qwen2", "qwen2_moe", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
-        layer_types=by_max_window_layers,
+        layer_types=layer_type_rules.by_max_window_layers,
     ),
     ModelType(("gemma2", "gpt_oss", "vaultgemma"), layer_types=EveryNth(2)),
     ModelType(("t5_gemma_module",), part="module", layer_types=EveryNth(2)),
@@ -119,27 +86,20 @@ TEXT = (
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
     # A base for each type of layer, which older files state by keys of their own.
+    ModelType(("gemma3_text", "t5gemma2_text"), layer_types=EveryNth(6, key="sliding_window_pattern"), rotations=GEMMA),
     ModelType(
-        ("gemma3_text", "t5gemma2_text"),
-        layer_types=EveryNth(6, key="sliding_window_pattern"),
-        rotations=ByLayerType(older=GEMMA_BASES),
+        ("t5gemma2_decoder",), part="decoder", layer_types=EveryNth(6, key="sliding_window_pattern"), rotations=GEMMA
     ),
-    ModelType(
-        ("t5gemma2_decoder",),
-        part="decoder",
-        layer_types=EveryNth(6, key="sliding_window_pattern"),
-        rotations=ByLayerType(older=GEMMA_BASES),
-    ),
-    ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=ByLayerType(older=GEMMA_BASES)),
+    ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA),
     ModelType(
         ("modernbert", "modernbert-decoder"),
         layer_types=EveryNth(3, key="global_attn_every_n_layers", at=0),
-        rotations=ByLayerType(older=MODERNBERT_BASES),
+        rotations=MODERNBERT,
     ),
     ModelType(
         ("olmo3",),
         layer_types=EveryNth(4),
-        rotations=ByLayerType(older=OLMO3_BASES),
+        rotations=OLMO3,
         notes=("the class takes rope_theta of an older file for its full layers alone",),
     ),
     # Full layers with heads of a width of their own.
@@ -151,60 +111,78 @@ TEXT = (
         head_dim=global_head_dim,
     ),
     # Only layers with a window rotate.
-    ModelType(("afmoe",), layer_types=EveryNth(4, key="global_attn_every_n_layers"), rotations=SLIDING),
+    ModelType(("afmoe",), layer_types=EveryNth(4, key="global_attn_every_n_layers"), rotations=ONLY_SLIDING),
     ModelType(
         ("cohere2",),
         pairing="adjacent",
         layer_types=EveryNth(4, key="sliding_window_pattern"),
-        rotations=SLIDING,
+        rotations=ONLY_SLIDING,
         head_dim=hidden_over_heads,
     ),
     ModelType(
         ("cohere2_moe",),
         pairing="adjacent",
         layer_types=EveryNth(4, key="sliding_window_pattern"),
-        rotations=sliding_and_first_dense,
+        rotations=rotation_rules.sliding_and_first_dense,
     ),
     ModelType(
         ("exaone4", "exaone_moe"),
         layer_types=where_windowed(EveryNth(4, key="sliding_window_pattern")),
-        rotations=SLIDING,
+        rotations=ONLY_SLIDING,
     ),
-    ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=SLIDING),
+    ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=ONLY_SLIDING),
     # A list says which layers rotate, or by which base.
     ModelType(
         ("llama4_text",),
         pairing="adjacent",
-        layer_types=chunked_where_rotating,
-        rotations=by_no_rope_layers,
+        layer_types=layer_type_rules.chunked_where_rotating,
+        rotations=rotation_rules.by_no_rope_layers,
         unrotated=nope_temperature,
-        notes=(NO_ROPE_LAYERS,),
+        notes=NO_ROPE_LAYERS,
     ),
     ModelType(
-        ("smollm3",), layer_types=sliding_where_not_rotating, rotations=by_no_rope_layers, notes=(NO_ROPE_LAYERS,)
+        ("smollm3",),
+        layer_types=layer_type_rules.sliding_where_not_rotating,
+        rotations=rotation_rules.by_no_rope_layers,
+        notes=NO_ROPE_LAYERS,
     ),
-    ModelType(("granite_swa", "granitemoe_swa"), layer_types=EveryNth(4, at=0), rotations=base_by_layer_rope_theta),
+    ModelType(
+        ("granite_swa", "granitemoe_swa"),
+        layer_types=EveryNth(4, at=0),
+        rotations=rotation_rules.base_by_layer_rope_theta,
+    ),
     ModelType(
         ("muse_glimmer_text", "muse_spark_text"),
         layer_types=EveryNth(4, from_end=True),
-        rotations=where_layer_rope_theta,
+        rotations=rotation_rules.where_layer_rope_theta,
     ),
-    ModelType(("molmo2_text",), rotations=scaled_in_listed_layers),
-    ModelType(("step3p5",), partial=True, rotations=lists_by_layer),
+    ModelType(("molmo2_text",), rotations=rotation_rules.scaled_in_listed_layers),
+    ModelType(("step3p5",), partial=True, rotations=rotation_rules.lists_by_layer),
     # Attention among layers of other kinds.
-    ModelType(("granitemoehybrid",), layer_types=uniform("linear_attention"), rotations=where_position_embedding_rope),
-    ModelType(("lfm2",), layer_types=by_full_attn_idxs),
-    ModelType(("lfm3",), layer_types=full_sliding_conv),
-    ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
-    ModelType(("olmo_hybrid",), layer_types=EveryNth(4, other="linear_attention"), rotations=unless_rope_theta_null),
     ModelType(
-        ("qwen3_next",),
-        partial=True,
-        layer_types=EveryNth(4, key="full_attention_interval", other="linear_attention"),
+        ("granitemoehybrid",),
+        layer_types=uniform("linear_attention"),
+        rotations=ByLayerType(where=("position_embedding_type", "rope")),
     ),
-    ModelType(("recurrent_gemma",), partial=True, layer_types=by_block_types, head_dim=hidden_over_heads),
+    ModelType(("lfm2",), layer_types=layer_type_rules.by_full_attn_idxs),
+    ModelType(("lfm3",), layer_types=layer_type_rules.full_sliding_conv),
+    ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
     ModelType(
-        ("zamba2",), layer_types=by_layers_block_type, rotations=where_use_mem_rope, head_dim=twice_hidden_over_heads
+        ("olmo_hybrid",),
+        layer_types=EveryNth(4, other="linear_attention"),
+        rotations=rotation_rules.unless_rope_theta_null,
+    ),
+    ModelType(
+        ("qwen3_next",), partial=True, layer_types=EveryNth(4, key="full_attention_interval", other="linear_attention")
+    ),
+    ModelType(
+        ("recurrent_gemma",), partial=True, layer_types=layer_type_rules.by_block_types, head_dim=hidden_over_heads
+    ),
+    ModelType(
+        ("zamba2",),
+        layer_types=layer_type_rules.by_layers_block_type,
+        rotations=ByLayerType(where=("use_mem_rope", True)),
+        head_dim=twice_hidden_over_heads,
     ),
     ModelType(("zaya",), partial=True, layer_types=uniform("hybrid")),
     # Layers on compressed keys among those with a window.
@@ -214,25 +192,16 @@ TEXT = (
         partial=True,
         last=True,
         layer_types=EveryNth(2, nth="heavily_compressed_attention", other="compressed_sparse_attention", at=0, first=3),
-        rotations=main_and_compress,
+        rotations=rotation_rules.main_and_compress,
     ),
     # Encoders of proteins and of speech tokens, whose file says whether they rotate.
+    ModelType(("esm",), tables=(table_unless_rotary,), rotations=ESM, head_dim=hidden_over_heads),
     ModelType(
-        ("esm",),
-        tables=(table_unless_rotary,),
-        rotations=where_rotary("position_embedding_type", "rope_theta", "absolute"),
-        head_dim=hidden_over_heads,
-    ),
-    ModelType(
-        ("SaProtConfig",),
-        part="protein",
-        tables=(table_unless_rotary,),
-        rotations=where_rotary("position_embedding_type", "rope_theta", "absolute"),
-        head_dim=hidden_over_heads,
+        ("SaProtConfig",), part="protein", tables=(table_unless_rotary,), rotations=ESM, head_dim=hidden_over_heads
     ),
     ModelType(
         ("clvp_encoder",),
-        rotations=where_use_rotary_embedding,
+        rotations=ByLayerType(where=("use_rotary_embedding", True), base=10_000.0),
         rotated_slice=by_projection_dim,
         notes=("values are rotated as queries and keys are, and the output is not rotated back",),
     ),
