@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from posenc.compose import Backward, Partial
-from posenc.doors import Rotates
-from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.xd_rope import XDRoPE
-from posenc.frequencies import YaRN
+from posenc.compose import Backward
+from posenc.models.config.factors import logit_factor, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim
 from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import RopeParameters
-from posenc.models.config.rope_scaling import scaling_of
 from posenc.models.config.rope_types import ROPE_TYPES
-from posenc.models.config.temperatures import rope_temperature
+from posenc.models.config.rotation_record import rotation_record
 from posenc.models.model_positions import LayerGroup, Value
 from posenc.models.pair_rotation import PairLayout
 
@@ -55,13 +48,13 @@ def _rotary_group(
     head = _head(fields, row, rope, layer_type, layers[0])
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
-    record = _record(fields, rope, head, pairing, axes, longest)
+    record = rotation_record(fields, rope, head, pairing, axes, longest)
     return LayerGroup(
         part=row.part,
         attention=layer_type,
         layers=layers,
         encodings=(Backward(record) if row.backward else record,),
-        logit_factor=_logit_factor(rope) if row.scales_logits else 1.0,
+        logit_factor=logit_factor(rope) if row.scales_logits else 1.0,
         query_temperature=rope_temperature(rope, head.dim),
         values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
         notes=(*rope.unread_notes(keys), *row.notes),
@@ -112,36 +105,8 @@ def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | 
     return pair_axes(row.axes, width, sections.value), (sections,)
 
 
-def _record(
-    fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
-) -> Rotates:
-    """The record of a rotation, inside its head."""
-    if rope.get("rope_theta") is None:
-        raise ValueError(
-            "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
-        )
-    base, numerics = rope.real("rope_theta"), fields.options.numerics
-    scaling = scaling_of(rope, longest, fields.options.length)
-    record: Rotates
-    if axes is None:
-        record = RoPE(head.width, base, pairing, numerics, scaling)
-    elif axes.sections:
-        record = XDRoPE(axes.sections, base, numerics, scaling)
-    else:
-        record = AxialRoPE(axes.axis, axes.rung, axes.ladder, base, pairing, axes.blocks, numerics, scaling)
-    return record if head.width == head.dim else Partial(record, head.dim, head.start)
-
-
 def _values(rope: RopeParameters) -> tuple[Value, ...]:
     """The values that count for this type of rotation."""
     reads = ROPE_TYPES[rope.rope_type].reads | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
     reads |= {"alpha"} if rope.rope_type == "dynamic" else set()
     return tuple(value for value in rope.values if value.name in reads and value.value is not None)
-
-
-def _logit_factor(rope: RopeParameters) -> float:
-    """DeepSeek: logits of a stretched context are multiplied by m(mscale_all_dim)²."""
-    if rope.rope_type == "default" or not rope.get("mscale_all_dim") or not rope.get("factor"):
-        return 1.0
-    both: Any = {"mscale": 1.0, "mscale_all_dim": rope.real("mscale_all_dim")}
-    return YaRN(rope.real("factor"), 2**30, **both).softmax_factor

@@ -2,6 +2,7 @@
 
 from posenc.models.config import layer_type_rules, rotation_rules
 from posenc.models.config.bias_readers import falcon_alibi
+from posenc.models.config.factors import nope_temperature
 from posenc.models.config.head_rules import (
     by_projection_dim,
     by_rotary_dim,
@@ -14,7 +15,6 @@ from posenc.models.config.model_type import ModelType
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import table_unless_rotary
-from posenc.models.config.temperatures import nope_temperature
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 ONLY_SLIDING = ByLayerType(only=(SLIDING,))

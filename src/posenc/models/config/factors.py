@@ -1,10 +1,12 @@
-"""What queries are multiplied by, beside the rotation."""
+"""What logits and queries are multiplied by, beside the rotation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.frequencies import YaRN
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import head_dim, stated_head_dim
 from posenc.models.config.rope_parameters import TRAINED, RopeParameters
@@ -25,3 +27,11 @@ def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
     dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
     scale, floor = fields.real("attn_scale"), fields.integer("floor_scale", 1, 2**30)
     return replace(group, query_temperature=StepTemperature(dim, scale, floor, start=1))
+
+
+def logit_factor(rope: RopeParameters) -> float:
+    """DeepSeek: logits of a stretched context are multiplied by m(mscale_all_dim)²."""
+    if rope.rope_type == "default" or not rope.get("mscale_all_dim") or not rope.get("factor"):
+        return 1.0
+    both: Any = {"mscale": 1.0, "mscale_all_dim": rope.real("mscale_all_dim")}
+    return YaRN(rope.real("factor"), 2**30, **both).softmax_factor
