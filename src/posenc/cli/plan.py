@@ -59,7 +59,8 @@ class Plan(Verb):
 
 def _facts(plan: ContextPlan) -> dict[str, Any]:
     facts = {
-        name: getattr(plan, name) for name in ("model_type", "record", "trained", "said", "length", "typical", "left")
+        name: getattr(plan, name)
+        for name in ("model_type", "record", "trained", "trained_from", "length", "typical", "left")
     }
     ways = [
         {
