@@ -101,7 +101,7 @@ def test_errors_are_one_line_and_exit_with_2(posenc, words, says):
 
 def test_a_fault_of_our_own_is_one_line_too(posenc, monkeypatch):
     module = importlib.import_module("posenc.cli.list")
-    monkeypatch.setattr(module.List, "run", lambda self: {}["lost"])
+    monkeypatch.setattr(module.ListVerb, "run", lambda self: {}["lost"])
     ran = posenc("list")
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("posenc list: KeyError: 'lost' (test_main.py, line ")
@@ -113,7 +113,7 @@ def test_an_interrupt_exits_with_130(posenc, monkeypatch):
         raise KeyboardInterrupt
 
     module = importlib.import_module("posenc.cli.list")
-    monkeypatch.setattr(module.List, "run", stop)
+    monkeypatch.setattr(module.ListVerb, "run", stop)
     assert posenc("list") == (130, "", "posenc list: stopped.\n")
 
 

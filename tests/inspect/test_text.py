@@ -56,4 +56,4 @@ def test_one_and_many():
 
 
 def test_terms_carry_their_signs():
-    assert _text.added([-1.0, 2.0, -0.5]) == "-1 + 2 - 0.5"
+    assert _text.signed_sum([-1.0, 2.0, -0.5]) == "-1 + 2 - 0.5"

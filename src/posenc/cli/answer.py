@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.show import Heading, as_json, heading, plain
+from posenc.cli.show import Heading, as_json, as_plain, heading
 
 
 class Answer(NamedTuple):
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
             heading(line) if isinstance(line, Heading) else print(line)
 
 
-class Report(Protocol):
+class PrintsItself(Protocol):
     """A result that prints itself, whose first line is its verdict."""
 
     @property
@@ -34,14 +34,14 @@ class Report(Protocol):
     def lines(self) -> list[str]: ...
 
 
-def of_report(report: Report, right: bool, **facts: Any) -> Answer:
+def of_report(report: PrintsItself, right: bool, **facts: Any) -> Answer:
     """A report's own lines and fields; exit code 1 where something is wrong."""
 
     def lines() -> Iterable[str]:
         first, *rest = report.lines()
         return [Heading(first), *rest]
 
-    return Answer(lambda: {**facts, **plain(report), "explained": report.explained}, lines, 0 if right else 1)
+    return Answer(lambda: {**facts, **as_plain(report), "explained": report.explained}, lines, 0 if right else 1)
 
 
 @dataclasses.dataclass(frozen=True)

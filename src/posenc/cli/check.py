@@ -10,12 +10,12 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb, of_report
 from posenc.diagnosis import CodeReport, check_code
-from posenc.diagnosis.code.user_file import load
+from posenc.diagnosis.code.user_file import load_target
 from posenc.doors import Encoding
 
 
 @dataclass(frozen=True)
-class Check(Verb):
+class CheckVerb(Verb):
     """Check your own encoding against every published convention, and name the mistake.
 
     FILE.py is your own file: it is imported, so it runs. NAME is one of these; what an argument means, its name says:
@@ -67,7 +67,7 @@ class Check(Verb):
         if self.questions or self.question is not None:
             from posenc.cli import grade
 
-            return grade.run(self.question, self.answer, self.target, self.report)
+            return grade.graded_answer(self.question, self.answer, self.target, self.report)
         if self.answer is not None:
             raise ValueError(
                 "answer must come with a question; got --answer alone. Add --question NAME; "
@@ -75,11 +75,11 @@ class Check(Verb):
             )
         if self.target is None:
             raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
-        target = load(self.target)
+        target = load_target(self.target)
         if isinstance(target, Encoding) or (isinstance(target, type) and issubclass(target, Encoding)):
             from posenc.cli import conform
 
-            return conform.run(target, self.dim)
+            return conform.conformance_of(target, self.dim)
         report = self.report(target)
         return of_report(report, report.right)
 

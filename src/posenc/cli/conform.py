@@ -14,7 +14,7 @@ from posenc.doors import Encoding
 FIELDS = {"heads": 4, "length": 64, "model_dim": 16, "head_dim": 16}
 
 
-def run(target: Any, dim: int) -> Answer:
+def conformance_of(target: Any, dim: int) -> Answer:
     """Run every check that applies; exit code 0 when all hold."""
     from posenc.testing import check_encoding
 

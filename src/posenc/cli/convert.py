@@ -24,7 +24,7 @@ Word = Literal["adjacent", "halves"]
 
 
 @dataclass(frozen=True)
-class Convert(Verb):
+class ConvertVerb(Verb):
     """Convert a safetensors checkpoint, a file or a folder of shards, for code that pairs channels otherwise.
 
     Rows of queries and keys move, with every bias, norm, scale and adapter that must move with them; numbers never

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.arguments import implementation
+from posenc.cli.inputs import implementation
 
 
 @dataclass(frozen=True)
-class Diff(Verb):
+class DiffVerb(Verb):
     """Show what differs between two records, or two models layer by layer, and what that does at 1k, 8k and 128k.
 
     Exit code 0 when both compute the same, however they are written; 1 when not; 2 when they cannot be compared.

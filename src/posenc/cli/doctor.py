@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.cli.arguments import implementation
+from posenc.cli.inputs import implementation
 from posenc.diagnosis import diagnose
-from posenc.diagnosis.code.user_file import load
+from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.named_arrays import ARRAY_FILES
 
 
 @dataclass(frozen=True)
-class Doctor(Verb):
+class DoctorVerb(Verb):
     """Compare two configs, or a config with what runs, and name the known mistake that makes them differ.
 
     The second may be another config or record; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch module
@@ -59,5 +59,5 @@ def _actual(text: str) -> Any:
         return text
     file, colon, _ = text.rpartition(":")
     if colon and file.endswith(".py"):
-        return load(text)
+        return load_target(text)
     return implementation("actual", text)

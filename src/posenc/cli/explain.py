@@ -9,14 +9,14 @@ import tyro
 
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.arguments import encoding, is_config
 from posenc.cli.explain_config import explain_config
 from posenc.cli.explain_record import explain_record
 from posenc.cli.explain_sentences import explain_sentences
+from posenc.cli.inputs import encoding, is_config
 
 
 @dataclass(frozen=True)
-class Explain(Verb):
+class ExplainVerb(Verb):
     """Show the worked numbers of an encoding at a position, with its frequencies, claims and paper; or, for two
     sentences with the same words, what self-attention can tell of their order without an encoding and with each; or
     what a model does with positions, layer group by layer group.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from posenc.cli.answer import Answer
-from posenc.cli.arguments import model
+from posenc.cli.inputs import model
 from posenc.cli.show import Heading, columns
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.frequencies import Scaling

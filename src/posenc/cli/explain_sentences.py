@@ -29,7 +29,7 @@ def explain_sentences(sentence: str, versus: str, encoding: str | None, seed: in
     """Without an encoding, and with the one given or a sample of each in the catalog."""
     longest = max(len(sentence.split()), len(versus.split()))
     samples = [row.samples[0] for row in CATALOG if row.encoding is not NoPE]
-    records = [long_enough(sample, longest) for sample in samples] if encoding is None else [parse.record(encoding)]
+    records = [lengthened(sample, longest) for sample in samples] if encoding is None else [parse.record(encoding)]
     pairs = [
         Compared(*(order_blindness(sentence, versus, record, causal=causal, seed=seed) for causal in (False, True)))
         for record in (None, *records)
@@ -82,7 +82,7 @@ def _facts(one: OrderBlindness) -> dict[str, Any]:
     return {name: getattr(one, name) for name in names} | {"notes": _remarks(one)}
 
 
-def long_enough(sample: Encoding, longest: int) -> Encoding:
+def lengthened(sample: Encoding, longest: int) -> Encoding:
     """A sample of the catalog, its table, or those of the records in it, lengthened where the sentence needs it."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     longer: dict[str, Any] = {}
@@ -91,9 +91,9 @@ def long_enough(sample: Encoding, longest: int) -> Encoding:
     elif sizes := stated.get("sizes"):  # a word stands at one number on every axis
         longer = {"sizes": tuple(max(size, longest) for size in sizes)}
     elif isinstance(inner := stated.get("encoding"), Encoding):
-        longer = {"encoding": long_enough(inner, longest)}
+        longer = {"encoding": lengthened(inner, longest)}
     elif parts := stated.get("parts"):
-        longer = {"parts": tuple(long_enough(part, longest) for part in parts)}
+        longer = {"parts": tuple(lengthened(part, longest) for part in parts)}
     elif isinstance(sample, AxialLearned) and sample.length < longest:
         longer = {"shape": (*sample.shape[:-1], -(-longest // math.prod(sample.shape[:-1])))}
     return replace(sample, **longer)

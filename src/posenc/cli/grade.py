@@ -8,14 +8,16 @@ from typing import Any
 from posenc.cli.answer import Answer, of_report
 from posenc.cli.show import Heading, columns
 from posenc.diagnosis import CodeReport
-from posenc.diagnosis.code.user_file import load
+from posenc.diagnosis.code.user_file import load_target
 from posenc.inspect.course.questions import QUESTIONS, Question, grade, question
 
 #: What stands for an answer of each kind.
 PLACEHOLDERS = {"function": "FILE.py:NAME", "number": "VALUE", "position": "VALUE"}
 
 
-def run(name: str | None, answer: str | None, target: str | None, check: Callable[[Any], CodeReport]) -> Answer:
+def graded_answer(
+    name: str | None, answer: str | None, target: str | None, check: Callable[[Any], CodeReport]
+) -> Answer:
     """Exit code 1 for a wrong answer alone."""
     if target is not None:
         raise ValueError("target must be left out with a question; got both. Give a function as --answer FILE.py:NAME.")
@@ -25,7 +27,7 @@ def run(name: str | None, answer: str | None, target: str | None, check: Callabl
     if answer is None:
         return Answer(lambda: _facts(asked), lambda: _ask(asked))
     if asked.kind == "function" and ".py" in answer:
-        return _of_function(asked, answer, check(load(answer)))
+        return _of_function(asked, answer, check(load_target(answer)))
     graded = grade(asked, answer)
     facts = {"question": asked.name, "answer": answer, "right": graded.right, "lines": graded.lines}
     verdict = Heading({True: "right", False: "wrong", None: asked.asks}[graded.right])

@@ -15,7 +15,7 @@ from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class List(Verb):
+class ListVerb(Verb):
     """List every encoding with its door, what is claimed (and tested) of it, and its paper.
 
     Doors: adds to the embeddings, rotates queries and keys, biases the logits, scores content against position.

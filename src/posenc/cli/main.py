@@ -19,7 +19,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class Entry(NamedTuple):
+class VerbEntry(NamedTuple):
     """Where a verb lives and what it does. Its module is loaded only when it is called."""
 
     module: str
@@ -28,20 +28,24 @@ class Entry(NamedTuple):
 
 
 VERBS = {
-    "tour": Entry("posenc.cli.tour", "Tour", "see positional encoding at work on real text, in one page"),
-    "explain": Entry(
-        "posenc.cli.explain", "Explain", "the worked numbers of an encoding, or what order does to a sentence"
+    "tour": VerbEntry("posenc.cli.tour", "TourVerb", "see positional encoding at work on real text, in one page"),
+    "explain": VerbEntry(
+        "posenc.cli.explain", "ExplainVerb", "the worked numbers of an encoding, or what order does to a sentence"
     ),
-    "plot": Entry("posenc.cli.plot", "Plot", "draw a picture of an encoding into a file"),
-    "recover": Entry("posenc.cli.recover", "Recover", "find the position that a value came from"),
-    "list": Entry("posenc.cli.list", "List", "every encoding with its door, its claims and its paper"),
-    "check": Entry("posenc.cli.check", "Check", "check your own encoding, and name the mistake"),
-    "plan": Entry("posenc.cli.plan", "Plan", "ways to a longer context, with figures and what to write"),
-    "diff": Entry("posenc.cli.diff", "Diff", "what differs between two records or models, and what it does to angles"),
-    "doctor": Entry(
-        "posenc.cli.doctor", "Doctor", "do two stacks agree about positions, and which mistake is it if not"
+    "plot": VerbEntry("posenc.cli.plot", "PlotVerb", "draw a picture of an encoding into a file"),
+    "recover": VerbEntry("posenc.cli.recover", "RecoverVerb", "find the position that a value came from"),
+    "list": VerbEntry("posenc.cli.list", "ListVerb", "every encoding with its door, its claims and its paper"),
+    "check": VerbEntry("posenc.cli.check", "CheckVerb", "check your own encoding, and name the mistake"),
+    "plan": VerbEntry("posenc.cli.plan", "PlanVerb", "ways to a longer context, with figures and what to write"),
+    "diff": VerbEntry(
+        "posenc.cli.diff", "DiffVerb", "what differs between two records or models, and what it does to angles"
     ),
-    "convert": Entry("posenc.cli.convert", "Convert", "convert a checkpoint from one pairing of channels to the other"),
+    "doctor": VerbEntry(
+        "posenc.cli.doctor", "DoctorVerb", "do two implementations agree about positions; if not, which mistake is it"
+    ),
+    "convert": VerbEntry(
+        "posenc.cli.convert", "ConvertVerb", "convert a checkpoint from one pairing of channels to the other"
+    ),
 }
 
 EXAMPLES = (

@@ -25,7 +25,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class Plan(Verb):
+class PlanVerb(Verb):
     """Rank ways for a model to reach a longer context: figures for each, what to tune, and what to write for
     transformers, vLLM and llama.cpp.
 

@@ -14,7 +14,7 @@ import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.arguments import encoding
+from posenc.cli.inputs import encoding
 from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -40,7 +40,7 @@ PICTURES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Plot(Verb):
+class PlotVerb(Verb):
     """Draw a picture of an encoding into a PNG, SVG or PDF file, as the ending of --output says; replaces that file.
 
     Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials (encodings that add);

@@ -14,7 +14,7 @@ from posenc.inspect.course.find_positions import conventions_of
 
 
 @dataclass(frozen=True)
-class Recover(Verb):
+class RecoverVerb(Verb):
     """Find the positions where a sinusoidal encoding has the values you know, under every convention or a stated one.
 
     A value fits within one unit of its last printed digit, since printed digits may be rounded or cut off.

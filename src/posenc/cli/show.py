@@ -52,23 +52,23 @@ def _console() -> Any:
 
 def as_json(value: Any) -> str:
     """JSON in which numbers are numbers; what JSON has no word for (NaN, infinity) is null."""
-    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(as_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Records, arrays and tuples as the dicts, lists and numbers of JSON."""
     from posenc.doors import Encoding
 
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return as_plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [as_plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type | Encoding):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
     return repr(value) if isinstance(value, Encoding) else str(value)

@@ -22,7 +22,7 @@ NEEDED = ("matplotlib", "tokenizers", "torch")
 
 
 @dataclass(frozen=True)
-class Tour(Verb):
+class TourVerb(Verb):
     """See positional encoding at work on real text: order blindness, the encodings with their numbers and pictures, and
     six small models that differ in nothing else, trained while you wait (under three minutes on two cores).
 
@@ -75,7 +75,7 @@ def _installed() -> None:
         )
 
 
-def _settings(options: Tour) -> Settings:
+def _settings(options: TourVerb) -> Settings:
     if len(options.sentences) % 2:
         raise ValueError(
             f"sentences must come in pairs, the same words in two orders; got {len(options.sentences)}. "

@@ -2,7 +2,7 @@
 
 from posenc.diagnosis.code.check_code import check_code
 from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.doctor import diagnose
+from posenc.diagnosis.compare_implementations import diagnose
 from posenc.diagnosis.mistake import Finding, Mistake
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.named_arrays import numbers
+from posenc.diagnosis.named_arrays import host_numbers
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.observed_rotations import ObservedFrequencies, ObservedTable
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
@@ -56,7 +56,10 @@ def _frequencies(owner: Any) -> Iterator[tuple[str, ObservedFrequencies]]:
         if name.endswith(BUFFER) and not name.endswith(f"original_{BUFFER}") and value.dim() == 1:
             label = name.removesuffix(BUFFER).rstrip("_")
             factor = getattr(owner, f"{label}_attention_scaling" if label else "attention_scaling", None)
-            yield label, ObservedFrequencies(numbers(name, value).values, None if factor is None else float(factor))
+            yield (
+                label,
+                ObservedFrequencies(host_numbers(name, value).values, None if factor is None else float(factor)),
+            )
 
 
 def _table(owner: Any, label: str, length: int | None) -> ObservedTable | None:

@@ -61,7 +61,7 @@ def on_host(value: Any) -> NamedArray:
     return NamedArray(array.astype(np.float32) if array.dtype.name == "bfloat16" else array, array.dtype.name)
 
 
-def numbers(name: str, value: Any) -> NamedArray:
+def host_numbers(name: str, value: Any) -> NamedArray:
     """An array of any library as float64 or int64. Raises ValueError for what holds no numbers, or too many."""
     array, dtype = on_host(value)
     if array.dtype.kind not in "iuf" or array.size > MOST or not array.size:
@@ -82,7 +82,7 @@ def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
             f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; got {', '.join(unknown)[:200] or 'none'}. "
             "Rename them."
         )
-    return {name: numbers(name, value) for name, value in arrays.items()}
+    return {name: host_numbers(name, value) for name, value in arrays.items()}
 
 
 def scalar(arrays: Arrays, name: str, default: float) -> float:

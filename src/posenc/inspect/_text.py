@@ -62,10 +62,10 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
 
 
-def added(values: Iterable[float]) -> str:
+def signed_sum(values: Iterable[float]) -> str:
     """Terms with their signs between them.
 
-    >>> added([1.5, -0.25])
+    >>> signed_sum([1.5, -0.25])
     '1.5 - 0.25'
     """
     return " + ".join(number(value) for value in values).replace("+ -", "- ")

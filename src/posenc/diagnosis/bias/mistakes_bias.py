@@ -34,7 +34,7 @@ def with_record(usage: BiasUsage, **fields: Any) -> BiasUsage | None:
     return None if record is None else with_fields(usage, record=record)
 
 
-def field(name: str, *values: Any) -> Change[BiasUsage]:
+def bias_field(name: str, *values: Any) -> Change[BiasUsage]:
     """Another of these values in a field of the record."""
 
     def change(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -123,7 +123,7 @@ def directions(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def bucket_count(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another number of buckets: where T5's table is given, it has as many rows as are meant."""
     if evidence.reads_table_off(usage):
-        yield from field("buckets", *BUCKETS)(usage, evidence)
+        yield from bias_field("buckets", *BUCKETS)(usage, evidence)
 
 
 def off_by_one(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -156,7 +156,7 @@ BIASES: tuple[Mistake[BiasUsage], ...] = (
     Mistake("both directions", "Buckets are those of {got} where those of {meant} are meant.",
             "Encoders have buckets for both directions, decoders for earlier keys alone.", directions),
     Mistake("largest distance", "The last bucket begins at a distance of {got} where {meant} is meant.",
-            "Set relative_attention_max_distance={meant}.", field("max_distance", *DISTANCES)),
+            "Set relative_attention_max_distance={meant}.", bias_field("max_distance", *DISTANCES)),
     Mistake("query for key", "Distances are taken from key to query: earlier keys have the biases of later ones.",
             "Take key - query.", setting(swapped=True)),
     Mistake("sign of the bias", "The bias has the opposite sign.", "Far keys lose: add -slope·distance.",
@@ -167,9 +167,9 @@ BIASES: tuple[Mistake[BiasUsage], ...] = (
             "Slope h is 2^(-steepest·(h+1)/heads), h counted from 0.", first_slope),
     Mistake("slope rule",
             "The slopes are those of the rule {got!r} where {meant!r} is meant: they differ unless heads are 2^n.",
-            "Take the slopes by the rule {meant!r}.", field("rule", *RULES)),
+            "Take the slopes by the rule {meant!r}.", bias_field("rule", *RULES)),
     Mistake("steepest", "The slopes are spread to 2^-{got:g} where 2^-{meant:g} is meant.",
-            "Set alibi_bias_max={meant:g}.", field("steepest", *STEEPEST)),
+            "Set alibi_bias_max={meant:g}.", bias_field("steepest", *STEEPEST)),
     Mistake("slopes of a shard", "The slopes are those of {got} heads, on every shard, where the layer has {meant}.",
             _SHARDS, shard_slopes),
     Mistake("order of heads", "The biases of heads {message}.",

@@ -49,7 +49,7 @@ class Probe:
     layout: str | None = None
 
 
-def by_length(caller: Caller) -> Probe:
+def table_by_length(caller: Caller) -> Probe:
     """f(length, dim): a row, or a rotation matrix, for each position from 0."""
 
     def ask(length: int) -> Probe:
@@ -62,7 +62,7 @@ def by_length(caller: Caller) -> Probe:
     return _as_far_as_possible(ask, REACHES[1:])
 
 
-def by_positions(caller: Caller) -> Probe:
+def table_by_positions(caller: Caller) -> Probe:
     """f(positions, dim): a row, or a rotation matrix, for each of the positions."""
 
     def ask(reach: int) -> Probe:
@@ -79,7 +79,7 @@ def by_positions(caller: Caller) -> Probe:
     return _as_far_as_possible(ask)
 
 
-def by_position(caller: Caller) -> Probe:
+def row_by_position(caller: Caller) -> Probe:
     """f(position, dim): the row, or the rotation matrix, of one position."""
 
     def ask(reach: int) -> Probe:
@@ -89,7 +89,7 @@ def by_position(caller: Caller) -> Probe:
     return _as_far_as_possible(ask)
 
 
-def by_channel(caller: Caller) -> Probe:
+def number_by_channel(caller: Caller) -> Probe:
     """f(position, i, dim): one number of the table."""
 
     def ask(reach: int) -> Probe:
@@ -132,10 +132,10 @@ def of_vectors(caller: Caller) -> Probe:
 
 #: How to call each form, by the roles of its arguments beside width and base.
 FORMS: Mapping[frozenset[str], Callable[[Caller], Probe]] = {
-    frozenset({"length"}): by_length,
-    frozenset({"positions"}): by_positions,
-    frozenset({"position"}): by_position,
-    frozenset({"position", "index"}): by_channel,
+    frozenset({"length"}): table_by_length,
+    frozenset({"positions"}): table_by_positions,
+    frozenset({"position"}): row_by_position,
+    frozenset({"position", "index"}): number_by_channel,
 }
 
 

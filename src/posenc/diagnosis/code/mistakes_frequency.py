@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.diagnosis.code.recipe import Recipe
-from posenc.diagnosis.code.recipe_changes import logarithm, mixed, other_rule
+from posenc.diagnosis.code.recipe_changes import orders_mixed, other_logarithm, other_rule
 from posenc.diagnosis.mistake import Mistake, setting
 
 _FORMULA = "The exponent is 2i/d, where i = 0, 1, ... d/2-1 counts pairs: channels 2i and 2i+1 share it."
@@ -11,7 +11,7 @@ _FORMULA = "The exponent is 2i/d, where i = 0, 1, ... d/2-1 counts pairs: channe
 FREQUENCY: tuple[Mistake[Recipe], ...] = (
     Mistake("pairs mixed", "Frequencies right, pairs mixed: the frequencies lie {frequencies}, the pairs {pairs}.",
             "Lay both out alike: frequencies repeated each twice (w0, w0, w1, w1, ...) for adjacent pairs, or the "
-            "whole list twice (w0, w1, ..., w0, w1, ...) for halves.", mixed),
+            "whole list twice (w0, w1, ..., w0, w1, ...) for halves.", orders_mixed),
     Mistake("exponent i/d",
             "The exponent is i/d in place of 2i/d: every frequency is the square root of what it should be.",
             _FORMULA, other_rule("i/d")),
@@ -51,7 +51,7 @@ FREQUENCY: tuple[Mistake[Recipe], ...] = (
     Mistake("order reversed", "The frequencies are right and stand in the reverse order.",
             "The first pair is the fastest: frequency 1.", setting(in_reverse=True)),
     Mistake("logarithm to base 10", "exp was taken of a logarithm to base 10.",
-            "exp needs the natural logarithm: math.log(base).", logarithm(10.0)),
+            "exp needs the natural logarithm: math.log(base).", other_logarithm(10.0)),
     Mistake("logarithm to base 2", "exp was taken of a logarithm to base 2.",
-            "exp needs the natural logarithm: math.log(base).", logarithm(2.0)),
+            "exp needs the natural logarithm: math.log(base).", other_logarithm(2.0)),
 )  # fmt: skip

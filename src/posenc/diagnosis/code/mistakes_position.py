@@ -7,12 +7,12 @@ import math
 from posenc.diagnosis.code.recipe import Recipe
 from posenc.diagnosis.code.recipe_changes import (
     angles_scaled,
-    by_length,
     fixed_width,
     other_base,
-    scaled,
-    shifted,
-    table_end,
+    positions_by_length,
+    positions_shifted,
+    recipe_table_end,
+    values_scaled,
 )
 from posenc.diagnosis.mistake import Mistake, setting
 
@@ -25,8 +25,8 @@ _WIDE_FREQUENCIES = "Form frequencies and angles in float32 or wider; round the 
 _WHOLE_POSITIONS = "Build positions as integers and form angles in float32 or wider."
 
 POSITION: tuple[Mistake[Recipe], ...] = (
-    Mistake("off by one", "Positions start at 1.", "The first token is at position 0.", shifted(1)),
-    Mistake("off by one", "Positions start at -1.", "The first token is at position 0.", shifted(-1)),
+    Mistake("off by one", "Positions start at 1.", "The first token is at position 0.", positions_shifted(1)),
+    Mistake("off by one", "Positions start at -1.", "The first token is at position 0.", positions_shifted(-1)),
     Mistake("position unused", "Every position gets the same values: the position does not enter.",
             "Multiply the frequency by the position.", setting(angle_factor=0.0)),
     Mistake("degrees",
@@ -43,10 +43,10 @@ POSITION: tuple[Mistake[Recipe], ...] = (
             setting(angle_factor=0.5)),
     Mistake("position divided by the length",
             "Positions are divided by the length, so one position gets other values in a longer text.", _LENGTH,
-            by_length(0)),
+            positions_by_length(0)),
     Mistake("position divided by the length",
             "Positions are divided by length-1, so one position gets other values in a longer text.", _LENGTH,
-            by_length(1)),
+            positions_by_length(1)),
     Mistake("fixed width", "The exponent divides by {width}, whatever the width is.",
             "Divide by d, the width that was asked for.", fixed_width),
     Mistake("base", "The base is {base:.10g}.",
@@ -54,7 +54,7 @@ POSITION: tuple[Mistake[Recipe], ...] = (
     Mistake("frequencies scaled", "Every frequency is {factor:.6g} times what it should be.", _FIRST_PAIR,
             angles_scaled),
     Mistake("values scaled", "Every value is {factor:.6g} times what it should be.",
-            "Leave the factor out; sqrt(d) belongs to the token's embedding.", scaled),
+            "Leave the factor out; sqrt(d) belongs to the token's embedding.", values_scaled),
     Mistake("whole numbers", "Values were cut to whole numbers: the table holds integers.",
             "Make the table of floats: numpy.zeros(shape, dtype=float).", setting(whole=True)),
     Mistake("16-bit positions",
@@ -78,9 +78,9 @@ POSITION: tuple[Mistake[Recipe], ...] = (
     Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES,
             setting(rounded=("positions", "frequencies", "angles"), dtype="float16")),
     Mistake("table too short", "Positions from {length} on all get the values of position {last}, without a word.",
-            _TABLE, table_end("stay"), alone=True),
+            _TABLE, recipe_table_end("stay"), alone=True),
     Mistake("table too short", "Positions start again at 0 after {last}, without a word.", _TABLE,
-            table_end("repeat"), alone=True),
-    Mistake("table too short", "Positions from {length} on get zeros, without a word.", _TABLE, table_end("zero"),
+            recipe_table_end("repeat"), alone=True),
+    Mistake("table too short", "Positions from {length} on get zeros, without a word.", _TABLE, recipe_table_end("zero"),
             alone=True),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.diagnosis.code.recipe import Recipe
-from posenc.diagnosis.code.recipe_changes import functions_swapped, negated
+from posenc.diagnosis.code.recipe_changes import function_negated, functions_swapped
 from posenc.diagnosis.mistake import Mistake, setting, with_fields
 
 _ROTATION = "(a, b) becomes (a cos - b sin, a sin + b cos)."
@@ -21,8 +21,8 @@ SINUSOIDS: tuple[Mistake[Recipe], ...] = (
     Mistake("cosine alone", "Every channel is a cosine.", "Even channels (or the first half) take the sine.",
             lambda recipe, observed: [(with_fields(recipe, functions=("cosine", "cosine")), {})]),
     Mistake("sign", "The sines have the wrong sign.", "sin(pos * frequency) is positive for small positions.",
-            negated("sine")),
-    Mistake("sign", "The cosines have the wrong sign.", "cos(0) is 1.", negated("cosine")),
+            function_negated("sine")),
+    Mistake("sign", "The cosines have the wrong sign.", "cos(0) is 1.", function_negated("cosine")),
 )  # fmt: skip
 
 #: Of rotations.

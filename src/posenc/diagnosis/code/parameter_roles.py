@@ -57,11 +57,11 @@ class Call:
     def invoke(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
         """Call with a value for each role."""
         by_name = {name: values[role] for name, role in self.roles}
-        positional = [name for name, kind in parameters(function).items() if kind.kind == kind.POSITIONAL_ONLY]
+        positional = [name for name, kind in parameters_of(function).items() if kind.kind == kind.POSITIONAL_ONLY]
         return function(*(by_name.pop(name) for name in positional if name in by_name), **by_name)
 
 
-def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The parameters that can be given one value each."""
     try:
         signature = inspect.signature(function)
@@ -74,7 +74,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def calls(function: Callable[..., Any]) -> Iterator[Call]:
     """Every documented way in which the function may be meant to be called, the likeliest first."""
     options: list[list[tuple[str, str | None]]] = []
-    for name, parameter in parameters(function).items():
+    for name, parameter in parameters_of(function).items():
         roles = [role for role in ("x", "k", "length", "positions", "position", "dim", "index") if _may_be(name, role)]
         required = parameter.default is inspect.Parameter.empty
         if _may_be(name, "base") and (not required or len(options) > 1):
@@ -97,7 +97,7 @@ def calls(function: Callable[..., Any]) -> Iterator[Call]:
 def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for a class: its width, and what else has no default."""
     given: dict[str, Any] = {}
-    for name, parameter in parameters(kind).items():
+    for name, parameter in parameters_of(kind).items():
         required = parameter.default is inspect.Parameter.empty
         for role in ("dim", "length", "dropout", "base", "heads"):
             if _may_be(name, role) and (required or role == "dim") and values[role] not in given.values():

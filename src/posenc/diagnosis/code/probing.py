@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc.diagnosis.code.call_forms import Probe, observe
 from posenc.diagnosis.code.caller import Caller, Function, UnsupportedFormError
-from posenc.diagnosis.code.parameter_roles import calls, construction, parameters
+from posenc.diagnosis.code.parameter_roles import calls, construction, parameters_of
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 
 
@@ -31,7 +31,7 @@ def probe(target: Any, dim: int, base: float) -> Probe:
             except BaseException as error:
                 first_error = first_error or error_line(error, file)
     raise ValueError(
-        f"target must be callable in a documented form; got {name}({', '.join(parameters(function))})"
+        f"target must be callable in a documented form; got {name}({', '.join(parameters_of(function))})"
         f"{f': {first_error}' if first_error else ''}. See `posenc check --help` for the forms."
     )
 

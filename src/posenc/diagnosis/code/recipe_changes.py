@@ -27,12 +27,12 @@ def other_rule(rule: str) -> Change[Recipe]:
     )
 
 
-def shifted(by: int) -> Change[Recipe]:
+def positions_shifted(by: int) -> Change[Recipe]:
     """Positions counted from elsewhere."""
     return lambda recipe, observed: [(replace(recipe, start=recipe.start + by), {})]
 
 
-def mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
+def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
     """Frequencies laid out otherwise than the pairs."""
     words = {"adjacent": "side by side", "halves": "half a width apart"}
     order = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
@@ -44,7 +44,7 @@ def functions_swapped(recipe: Recipe, observed: ObservedValues) -> Changes:
     yield replace(recipe, functions=recipe.functions[::-1]), {}
 
 
-def negated(function: str) -> Change[Recipe]:
+def function_negated(function: str) -> Change[Recipe]:
     """Sines, or cosines, with the opposite sign."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
@@ -54,7 +54,7 @@ def negated(function: str) -> Change[Recipe]:
     return change
 
 
-def logarithm(base: float) -> Change[Recipe]:
+def other_logarithm(base: float) -> Change[Recipe]:
     """exp of a logarithm to another base than e."""
     return lambda recipe, observed: [(replace(recipe, base=recipe.base ** (1 / math.log(base))), {})]
 
@@ -80,7 +80,7 @@ def fixed_width(recipe: Recipe, observed: ObservedValues) -> Changes:
             yield replace(recipe, fixed_width=width), {"width": width}
 
 
-def scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
+def values_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
     """The factor that the values show."""
     expected = recipe.values(observed.positions, observed.dim)
     near = observed.positions < 50
@@ -101,7 +101,7 @@ def angles_scaled(recipe: Recipe, observed: ObservedValues) -> Changes:
         yield replace(recipe, angle_factor=factor), {"factor": factor}
 
 
-def by_length(less: int) -> Change[Recipe]:
+def positions_by_length(less: int) -> Change[Recipe]:
     """Positions divided by the length, or by one less."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
@@ -111,7 +111,7 @@ def by_length(less: int) -> Change[Recipe]:
     return change
 
 
-def table_end(beyond: Any) -> Change[Recipe]:
+def recipe_table_end(beyond: Any) -> Change[Recipe]:
     """A table that ends at any likely length that the positions pass, and what it then does."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:

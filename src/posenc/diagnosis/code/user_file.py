@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 
-def load(target: str) -> Any:
+def load_target(target: str) -> Any:
     """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr.
 
     Raises ValueError, in one line, for a file that does not run, or a name that it does not have.

@@ -23,7 +23,7 @@ def layers_where(contents: Contents, condition: Callable[[Content], bool]) -> st
     return layer_ranges(tuple(layer for layer, content in enumerate(contents) if condition(content)))
 
 
-def exchanged(all_rotate: bool) -> Change[Contents]:
+def layers_exchanged(all_rotate: bool) -> Change[Contents]:
     """The contents of two kinds of layers exchanged, which both rotate, or of which one does not."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
@@ -85,7 +85,7 @@ def one_base(contents: Contents, evidence: OtherLayers) -> Changes:
         yield tuple(content.with_rope(base=base) for content in contents), {"base": base}
 
 
-def shifted(contents: Contents, evidence: OtherLayers) -> Changes:
+def layers_shifted(contents: Contents, evidence: OtherLayers) -> Changes:
     yield (contents[-1], *contents[:-1]), {"by": "one too late"}
     yield (*contents[1:], contents[0]), {"by": "one too early"}
 
@@ -120,9 +120,9 @@ _KINDS = "Read layer_types, sliding_window_pattern or the nested rope_parameters
 LAYERS: tuple[Mistake[Contents], ...] = (
     Mistake("NoPE layers inverted",
             "The layers without rotation are exchanged with those that rotate: {rotating} should rotate.",
-            "In no_rope_layers a 1 means that the layer does rotate.", exchanged(all_rotate=False)),
+            "In no_rope_layers a 1 means that the layer does rotate.", layers_exchanged(all_rotate=False)),
     Mistake("local and global exchanged", "What {first} and {second} are to use is exchanged.", _KINDS,
-            exchanged(all_rotate=True)),
+            layers_exchanged(all_rotate=True)),
     Mistake("NoPE layers ignored", "Every layer rotates; {rest} should not.",
             "Read no_rope_layers (a 1 means that the layer rotates) or no_rope_layer_interval.",
             one_for_all(all_rotate=False)),
@@ -136,7 +136,7 @@ LAYERS: tuple[Mistake[Contents], ...] = (
     Mistake("one base for all layers", "Every layer has the base {base:g}.",
             "Read both bases: rope_theta and rope_local_base_freq, or the nested rope_parameters.", one_base),
     Mistake("layer plan shifted", "What layers do comes {by}.",
-            "Count layers from 0, and look at which of a period is the special one.", shifted),
+            "Count layers from 0, and look at which of a period is the special one.", layers_shifted),
     Mistake("layer plan", "The right kinds of layers stand in the wrong places: {layers}.",
             "Read layer_types, or the interval, of the file.", other_plan),
     Mistake("query temperature", "The temperature of queries {message}.",

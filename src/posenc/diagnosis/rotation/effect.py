@@ -66,7 +66,9 @@ def cos_sin(
     return cosine(angle) * pairs.factor, sine(angle) * pairs.factor
 
 
-def rotated(usage: RotationUsage, x: np.ndarray, positions: np.ndarray, role: Role, exact: bool = True) -> np.ndarray:
+def rotate_vectors(
+    usage: RotationUsage, x: np.ndarray, positions: np.ndarray, role: Role, exact: bool = True
+) -> np.ndarray:
     """Vectors (n, dim) as this usage rotates them."""
     pairs = rotated_pairs(usage, role, exact)
     cos, sin = cos_sin(usage, positions, role, exact)

@@ -10,7 +10,7 @@ from posenc.diagnosis.rotation.usage import RotationUsage
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 
 
-def exchanged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def axes_exchanged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Two coordinates, one for the other."""
     if isinstance(rope := usage.rope, AxialRoPE):
         for one, other in combinations(range(rope.axes), 2):
@@ -19,7 +19,7 @@ def exchanged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
             yield usage.with_rope(axis=axis), {"one": one, "other": other}
 
 
-def arranged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def axes_arranged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """The same number of pairs for each axis, in blocks or interleaved."""
     if isinstance(rope := usage.rope, AxialRoPE):
         counts = _pair_counts(rope.axis)
@@ -27,7 +27,7 @@ def arranged(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         yield usage.with_rope(axis=_interleaved(counts)), {"got": "interleaved"}
 
 
-def sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Other numbers of pairs for each axis: the other config's, or these with two exchanged, in blocks."""
     if not isinstance(rope := usage.rope, AxialRoPE):
         return
@@ -64,9 +64,9 @@ def _interleaved(counts: list[int]) -> tuple[int, ...]:
 
 AXES: tuple[Mistake[RotationUsage], ...] = (
     Mistake("axes exchanged", "Coordinates {one} and {other} are exchanged, height and width, say.",
-            "Look at the order of the coordinates that positions are built in.", exchanged),
+            "Look at the order of the coordinates that positions are built in.", axes_exchanged),
     Mistake("sections arranged otherwise", "The pairs of the axes stand {got}.",
-            "Look at mrope_interleaved: it says whether sections are blocks or alternate.", arranged),
+            "Look at mrope_interleaved: it says whether sections are blocks or alternate.", axes_arranged),
     Mistake("section sizes", "The axes have {got} pairs where {meant} are meant.",
-            "Set mrope_section={meant}.", sizes),
+            "Set mrope_section={meant}.", section_sizes),
 )  # fmt: skip

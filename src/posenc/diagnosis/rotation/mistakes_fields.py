@@ -13,12 +13,12 @@ from posenc.frequencies import Proportional
 OTHER_PAIRING = {"adjacent": "halves", "halves": "adjacent"}
 
 
-def base(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_rope_base(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for value in evidence.bases(usage):
         yield usage.with_rope(base=value), {"got": value, "meant": usage.rope and usage.rope.base}
 
 
-def exponent(of: str) -> Change[RotationUsage]:
+def other_exponent(of: str) -> Change[RotationUsage]:
     """Frequencies base^(-2i/d) with another d: the same as another base."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -31,33 +31,33 @@ def exponent(of: str) -> Change[RotationUsage]:
     return change
 
 
-def layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.rope is not None and usage.rope.head_dim > 2:
         meant = usage.rope.pairing
         yield usage.with_rope(pairing=OTHER_PAIRING[meant]), {"got": OTHER_PAIRING[meant], "meant": meant}
 
 
-def whole_head(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def partial_ignored(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.in_head is not None:
         rope, dim, _ = usage.in_head
         yield usage.with_rope(dim=dim), {"got": dim, "meant": rope.head_dim}
 
 
-def share_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def partial_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.in_head is not None:
         rope, dim, _ = usage.in_head
         got = rope.head_dim * rope.head_dim // dim
         yield usage.with_rope(dim=got), {"got": got, "meant": rope.head_dim, "dim": dim}
 
 
-def width(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_rotary_dim(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for got in evidence.rotary_dims(usage):
         if usage.in_head is not None:
             rope, dim, _ = usage.in_head
             yield usage.with_rope(dim=got), {"got": got, "meant": rope.head_dim, "dim": dim}
 
 
-def start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     head = usage.in_head
     for got in evidence.starts(head) if head is not None else ():
         yield (
@@ -66,7 +66,7 @@ def start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         )
 
 
-def head_width(usage: RotationUsage, evidence: OtherRotation) -> Changes:
+def other_head_dim(usage: RotationUsage, evidence: OtherRotation) -> Changes:
     head, other = usage.in_head, evidence.in_head
     if head is not None and other is not None:
         rope = with_fields(head.rope, dim=head.rope.head_dim * other.dim // head.dim)
@@ -88,7 +88,7 @@ def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         yield usage.with_rope(dim=rotary_dim, scaling=None), {"got": own, "meant": of_head}
 
 
-def backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def rotated_backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     inner = usage.record.encoding if isinstance(usage.record, Backward) else Backward(usage.record)
     yield replace(usage, record=inner), {}
 
@@ -96,33 +96,33 @@ def backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 FIELDS: tuple[Mistake[RotationUsage], ...] = (
     Mistake("exponent of the head",
             "The frequencies have the exponent -2i/{dim}, of the whole head, where {width} channels rotate.",
-            "Divide by the rotary width: base^(-2i/{width}).", exponent("head"), only_in="code"),
+            "Divide by the rotary width: base^(-2i/{width}).", other_exponent("head"), only_in="code"),
     Mistake("exponent i/d",
             "The exponent is i/d in place of 2i/d: every frequency is the square root of what it should be.",
-            "Use base^(-2i/{width}), where i counts pairs.", exponent("half"), only_in="code"),
+            "Use base^(-2i/{width}), where i counts pairs.", other_exponent("half"), only_in="code"),
     Mistake("exponent doubled", "The exponent is 4i/d: i already runs in steps of two, and is doubled once more.",
-            "Use base^(-2i/{width}), where i counts pairs.", exponent("double"), only_in="code"),
+            "Use base^(-2i/{width}), where i counts pairs.", other_exponent("double"), only_in="code"),
     Mistake("exponent to the ends", "The exponent is i/(d/2-1), that of tensor2tensor's sinusoids.",
-            "Use base^(-2i/{width}).", exponent("ends"), only_in="code"),
+            "Use base^(-2i/{width}).", other_exponent("ends"), only_in="code"),
     Mistake("base", "The base is {got:g} where {meant:g} is meant.",
-            "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}.", base),
+            "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}.", other_rope_base),
     Mistake("sign", "Queries and keys rotate the other way round.",
             "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone "
-            "rotates by -position·frequency.", backward, only_in="configs"),
+            "rotates by -position·frequency.", rotated_backward, only_in="configs"),
     Mistake("layout", "Channels are paired {got} where {meant} is meant.",
-            "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", layout),
+            "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", other_layout),
     Mistake("partial ignored", "The whole head of {got} channels rotates where only {meant} should.",
-            "Rotate the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", whole_head),
+            "Rotate the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", partial_ignored),
     Mistake("partial twice", "Only {got} of {dim} channels rotate where {meant} should: the share is taken twice.",
-            "Take the share of the head once.", share_twice),
+            "Take the share of the head once.", partial_twice),
     Mistake("proportional", "The part that rotates has {got} where {meant} are meant.",
             "rope_type 'proportional' is not a partial_rotary_factor of the default type: they divide by different "
             "widths.", proportional),
     Mistake("rotated width", "{got} of {dim} channels rotate where {meant} should.",
-            "Rotate {meant} channels: look at partial_rotary_factor and rotary_dim.", width),
+            "Rotate {meant} channels: look at partial_rotary_factor and rotary_dim.", other_rotary_dim),
     Mistake("start", "The {width} channels that rotate begin at {got} where {meant} is meant.",
-            "Rotate the channels from {meant} on.", start),
+            "Rotate the channels from {meant} on.", other_start),
     Mistake("head width", "The head has {got} channels where {meant} is meant.",
-            "Read head_dim where the file has it; it need not be hidden_size / num_attention_heads.", head_width,
+            "Read head_dim where the file has it; it need not be hidden_size / num_attention_heads.", other_head_dim,
             only_in="configs"),
 )  # fmt: skip

@@ -18,12 +18,12 @@ RAMP_ENDS: dict[type, tuple[str, str]] = {YaRN: ("beta_fast", "beta_slow"), Llam
 MSCALES = ((1.0, 1.0), (0.707, 0.707), (0.707, None), (1.0, 0.0))
 
 
-def unscaled(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def scaling_dropped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.scaling is not None:
         yield usage.with_rope(scaling=None), {"meant": usage.scaling}
 
 
-def added(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def scaling_added(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for scaling in evidence.scalings(usage) if usage.scaling is None else ():
         yield usage.with_rope(scaling=scaling), {"got": scaling}
 
@@ -42,7 +42,7 @@ def scaled_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         yield replace(usage, scalings=2, query=role, key=role), {"factor": factor, "square": factor * factor}
 
 
-def field(name: str) -> Change[RotationUsage]:
+def scaling_field(name: str) -> Change[RotationUsage]:
     """Another value of one field of the scaling."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -65,7 +65,7 @@ def _listed(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value:g}" for name, value in values.items())
 
 
-def scheme(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_scheme(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for other in evidence.schemes(usage):
         if type(other) is not type(usage.scaling):
             yield usage.with_rope(scaling=other), {"got": other, "meant": usage.scaling}
@@ -102,7 +102,7 @@ def attention_to(power: int) -> Change[RotationUsage]:
     return change
 
 
-def attention(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_attention(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for factor in evidence.attention_factors():
         if usage.scaling is not None:
             yield _with_attention(usage, factor)
@@ -115,7 +115,7 @@ def _with_attention(usage: RotationUsage, factor: float) -> tuple[RotationUsage 
     return changed, {"got": factor, "meant": meant}
 
 
-def dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """The attention factor that another reader takes from mscale, if it is the one that is seen."""
     scaling = usage.scaling
     if not isinstance(scaling, YaRN):
@@ -153,7 +153,7 @@ _TWICE = (
 SCALING: tuple[Mistake[RotationUsage], ...] = (
     Mistake("scaling ignored", "The scaling {meant!r} is not applied.",
             "Pass rope_scaling (in new files rope_parameters) on to the code that makes the frequencies.",
-            unscaled, topic="scheme"),
+            scaling_dropped, topic="scheme"),
     Mistake("exponent of NTK", "The base is multiplied by {factor:g} itself, without the exponent d/(d-2).",
             "Multiply the base by factor^({width}/({width}-2)).", without_exponent, topic="scheme"),
     Mistake("scaling applied twice", *_TWICE, factor_squared, only_in="configs"),
@@ -170,15 +170,15 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Multiply cos and sin by it once, and the logits not at all besides.", attention_to(2)),
     Mistake("mscale dialect",
             "mscale is read as {dialect} reads it: the attention factor is {got:.6g} where {meant:.6g} is meant.",
-            "State the attention factor itself: attention_factor={meant:.6g}.", dialect),
+            "State the attention factor itself: attention_factor={meant:.6g}.", mscale_dialect),
     Mistake("attention factor", "The attention factor is {got:.6g} where {meant:.6g} is meant.",
-            "Set attention_factor={meant:.6g}.", attention),
+            "Set attention_factor={meant:.6g}.", other_attention),
     Mistake("truncate", "truncate is {got} where {meant} is meant: whether the ends of YaRN's ramp are whole pairs.",
-            "Set truncate={meant}; it must reach the code that makes the frequencies.", field("truncate")),
+            "Set truncate={meant}; it must reach the code that makes the frequencies.", scaling_field("truncate")),
     Mistake("scaling factor", "The scaling factor is {got:g} where {meant:g} is meant.",
-            "Set factor={meant:g}.", field("factor")),
+            "Set factor={meant:g}.", scaling_field("factor")),
     Mistake("original length", "The trained length is {got} where {meant} is meant.",
-            "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.", field("original")),
+            "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.", scaling_field("original")),
     Mistake("ramp ends", "The ends are {got} where {meant} is meant.", "Set {meant}.", ramp_ends),
     Mistake("lists swapped",
             "The {got} list of LongRoPE is used where the {meant} one is meant, for {length} positions of {original} "
@@ -186,7 +186,7 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Use long_factor for lengths above the trained one and short_factor below.", lists_swapped),
     Mistake("served length", "The frequencies are those of a length of {got} where {meant} is served.",
             "Choose the frequencies for {meant} positions, once and for all of a sequence.", other_length),
-    Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.", scheme),
+    Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.", other_scheme),
     Mistake("scaling added", "The scaling {got!r} is applied where none is meant.",
-            "Leave the frequencies as they are.", added, topic="scheme"),
+            "Leave the frequencies as they are.", scaling_added, topic="scheme"),
 )  # fmt: skip

@@ -7,7 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.effect import Role, cos_sin, pairs_adjacent, rotated, rotated_pairs, used_positions
+from posenc.diagnosis.rotation.effect import (
+    Role,
+    cos_sin,
+    pairs_adjacent,
+    rotate_vectors,
+    rotated_pairs,
+    used_positions,
+)
 from posenc.diagnosis.rotation.rotation_evidence import ROUGH, RotationEvidence
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 
@@ -100,7 +107,7 @@ class ObservedTable(AtPositions):
         tolerance, significant = tolerances(self.positions[rows], frequencies, self.dtype, exact)
         size = max(1.0, float(np.abs(self.cos).max(initial=0.0)))
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
-        return within(gap, tolerance * size, significant, exact)
+        return all_within(gap, tolerance * size, significant, exact)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         neighbours = _neighbours(self.positions)
@@ -139,7 +146,7 @@ class ObservedVectors(AtPositions):
         if pairs.dim != self.x.shape[1]:
             return False
         x, y = self.x[rows], self.y[rows]
-        expected = rotated(usage, x, positions, self.role, exact)
+        expected = rotate_vectors(usage, x, positions, self.role, exact)
         frequencies, sizes = np.zeros(pairs.dim), np.zeros_like(x)
         for channels, row in ((pairs.first, 0), (pairs.second, -1)):
             frequencies[channels] = np.abs(pairs.frequencies[row])
@@ -147,7 +154,7 @@ class ObservedVectors(AtPositions):
         used = used_positions(usage, positions, self.role)
         tolerance, significant = tolerances(used, frequencies, self.dtype, exact)
         size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(pairs.factor)), 1e-6)
-        return within(np.abs(expected - y), tolerance * size, significant, exact)
+        return all_within(np.abs(expected - y), tolerance * size, significant, exact)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         pairs = rotated_pairs(usage, self.role)
@@ -177,15 +184,15 @@ class ObservedLogits(RotationEvidence):
         if usage.axis != "tokens" or {rotated_pairs(usage, role, exact).dim for role in ROLES} != {self.q.shape[1]}:
             return False
         query_positions, key_positions = self.query_positions[rows], self.key_positions[columns]
-        q = rotated(usage, self.q[rows], query_positions, "query", exact)
-        k = rotated(usage, self.k[columns], key_positions, "key", exact)
+        q = rotate_vectors(usage, self.q[rows], query_positions, "query", exact)
+        k = rotate_vectors(usage, self.k[columns], key_positions, "key", exact)
         logits, scale = self.logits[rows][:, columns], self.scale * usage.logit_factor
         size = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(k, axis=1) * abs(scale)
         fastest = float(np.abs(rotated_pairs(usage, "query", exact).frequencies[0]).max(initial=0.0))
         steps = farness(query_positions)[:, None] + farness(key_positions)
         tolerance = ROUNDING[self.dtype] * 2 + (ANGLE if exact else ROUGH) * fastest * steps
         significant = (tolerance <= SIGNIFICANT) & np.isfinite(logits) & (logits > -1e30)
-        return within(np.abs(q @ k.T * scale - logits), tolerance * size, significant, exact)
+        return all_within(np.abs(q @ k.T * scale - logits), tolerance * size, significant, exact)
 
     @cached_property
     def _subsample(self) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +227,7 @@ def tolerances(
     return ROUNDING[dtype] + angle, angle <= SIGNIFICANT
 
 
-def within(gap: np.ndarray, tolerance: np.ndarray, significant: np.ndarray, exact: bool) -> bool:
+def all_within(gap: np.ndarray, tolerance: np.ndarray, significant: np.ndarray, exact: bool) -> bool:
     """Whether every significant gap is tolerable; of all numbers, some must be significant."""
     return bool(np.all((gap <= tolerance) | ~significant) and (significant.any() or not exact))
 

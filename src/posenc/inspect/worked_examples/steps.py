@@ -17,7 +17,7 @@ Position = int | float | tuple[int | float, ...]
 
 
 @dataclass(frozen=True)
-class Step:
+class WorkedStep:
     """One line with the numbers substituted, and the value or values that it ends in."""
 
     text: str
@@ -25,11 +25,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Steps:
+class WorkedSteps:
     """The formula of a record, a step for each dimension, pair or head, and remarks."""
 
     formula: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorkedStep, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -104,14 +104,14 @@ class Request:
     def notes(self) -> tuple[str, ...]:
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
 
-    def steps(self, formula: Formula, values: np.ndarray, left: Callable[[int], str]) -> Steps:
+    def steps(self, formula: Formula, values: np.ndarray, left: Callable[[int], str]) -> WorkedSteps:
         """left = right = value, for every dimension or head that is asked for."""
         steps = []
         for index in self.chosen(len(values)):
             right, value = formula.right(index), _text.number(values[index])
             sides = [left(index), *([right] if right not in ("", value) else []), value]
-            steps.append(Step(" = ".join(sides), (float(values[index]),)))
-        return Steps(formula.text, tuple(steps), (*formula.notes, *self.notes()))
+            steps.append(WorkedStep(" = ".join(sides), (float(values[index]),)))
+        return WorkedSteps(formula.text, tuple(steps), (*formula.notes, *self.notes()))
 
 
 def position_text(position: Position) -> str:
@@ -127,7 +127,7 @@ def _one(position: Position) -> int | float:
     return position
 
 
-def angle(position: str, frequencies: Frequencies, pair: int) -> str:
+def angle_text(position: str, frequencies: Frequencies, pair: int) -> str:
     """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):
         top, bottom = frequencies.exponents()[pair]
@@ -135,10 +135,10 @@ def angle(position: str, frequencies: Frequencies, pair: int) -> str:
     if isinstance(frequencies, Joined):
         for part in frequencies.parts:
             if pair < part.pairs:
-                return angle(position, part, pair)
+                return angle_text(position, part, pair)
             pair -= part.pairs
     if isinstance(frequencies, Chosen):
-        return angle(position, frequencies.ladder, frequencies.rungs[pair])
+        return angle_text(position, frequencies.ladder, frequencies.rungs[pair])
     if isinstance(frequencies, Divisors):
         divisor = frequencies.divisors[pair]
         return position if divisor == 1.0 else f"{position} / {_text.number(divisor)}"

@@ -21,17 +21,17 @@ from posenc.encodings.adds.time2vec import Time2Vec
 from posenc.encodings.adds.timestep_embedding import TimestepEmbedding
 from posenc.inspect import _text
 from posenc.inspect.sinusoid_channels import required_channels
-from posenc.inspect.worked_examples.steps import Formula, Request, Steps, angle
+from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps, angle_text
 
 SHORT = {"sine": "sin", "cosine": "cos"}
 
 
-def worked_adds(record: Adds, request: Request) -> Steps:
+def worked_adds(record: Adds, request: Request) -> WorkedSteps:
     """The value of every dimension."""
     row = _row(record, request, request.params_of(record))
     steps = request.steps(_formula(record, request), row, lambda dimension: f"PE({request.shown}, {dimension})")
     whole = (f"PE({request.shown}) = {_text.vector(row)}",) if request.dims is None else ()
-    return Steps(steps.formula, steps.steps, (*whole, *steps.notes))
+    return WorkedSteps(steps.formula, steps.steps, (*whole, *steps.notes))
 
 
 @singledispatch
@@ -141,7 +141,7 @@ def _(record: LearnedScale, request: Request) -> Formula:
 def _(record: Sum, request: Request) -> Formula:
     rows = [_row(part, request, _params_of_part(part, request, f"{at}.")) for at, part in enumerate(record.parts)]
     text = f"PE(p) = {' + '.join(_text.short(part) for part in record.parts)}"
-    return Formula(text, lambda dimension: _text.added(row[dimension] for row in rows))
+    return Formula(text, lambda dimension: _text.signed_sum(row[dimension] for row in rows))
 
 
 @_formula.register
@@ -161,7 +161,7 @@ def _of_sinusoids(record: Adds, request: Request, text: str) -> Formula:
         kind, pair = channels.channel(dimension)
         if channels.frequencies is None or kind == "zero":
             return ""
-        substituted = angle(position, channels.frequencies, pair)
+        substituted = angle_text(position, channels.frequencies, pair)
         radians = _text.number((request.number + channels.start) * frequencies[pair])
         reduced = f" = {scale}{SHORT[kind]}({radians})" if substituted != radians else ""
         return f"{scale}{SHORT[kind]}({substituted}){reduced}"

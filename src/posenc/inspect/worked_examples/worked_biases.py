@@ -17,10 +17,10 @@ from posenc.encodings.biases.relative_bias import RelativeBias
 from posenc.encodings.biases.sandwich import Sandwich
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Formula, Request, Steps
+from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps
 
 
-def worked_biases(record: Biases, request: Request) -> Steps:
+def worked_biases(record: Biases, request: Request) -> WorkedSteps:
     """The number that every head adds to the logit of a query and a key."""
     biases = record.matrix(request.positions, np.array([request.key]), request.params_of(record))
     values = _array.to_numpy(biases)[..., 0, 0].reshape(-1)

@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
 from posenc.inspect.course.errata import Erratum, errata
-from posenc.inspect.worked_examples.steps import Position, Request, Step, Steps, position_text
+from posenc.inspect.worked_examples.steps import Position, Request, WorkedStep, WorkedSteps, position_text
 from posenc.inspect.worked_examples.worked_adds import worked_adds
 from posenc.inspect.worked_examples.worked_biases import worked_biases
 from posenc.inspect.worked_examples.worked_rotates import worked_rotates
@@ -22,7 +22,7 @@ from posenc.inspect.worked_examples.worked_scores import score_width, worked_sco
 from posenc.phase import LARGEST_POSITION
 
 #: How each door is worked out; a record is explained by the door it enters through.
-DOORS: tuple[tuple[type[Any], Callable[[Any, Request], Steps]], ...] = (
+DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
     (Adds, worked_adds),
     (Rotates, worked_rotates),
     (Biases, worked_biases),
@@ -37,7 +37,7 @@ class Worked(_text.Lines):
     record: Encoding
     position: Position
     formula: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorkedStep, ...]
     notes: tuple[str, ...]
     errata: tuple[Erratum, ...]
 

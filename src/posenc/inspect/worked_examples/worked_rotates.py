@@ -11,12 +11,12 @@ from posenc.compose import Backward
 from posenc.doors import Rotates
 from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
-from posenc.inspect.worked_examples.steps import Request, Step, Steps, angle
+from posenc.inspect.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text
 from posenc.phase import Frequencies
 from posenc.turn import Operator, Turn, at_every_head
 
 
-def worked_rotates(record: Rotates, request: Request) -> Steps:
+def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
     turn = record.turn(request.positions, request.params_of(record), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:
@@ -33,30 +33,30 @@ def worked_rotates(record: Rotates, request: Request) -> Steps:
             radians, sides = math.atan2(sine[pair], cosine[pair]), ["angle"]
             if frequencies is not None:
                 radians = coordinates[pair] * float(frequencies.radians()[pair])
-                sides.append(angle(_text.number(coordinates[pair]), frequencies, pair))
+                sides.append(angle_text(_text.number(coordinates[pair]), frequencies, pair))
             sides += [_text.number(radians)] if sides[-1] != _text.number(radians) else []
             degrees = _text.number(math.degrees(radians), 2)
             before, after = (f"({_text.number(z[a], 4)}, {_text.number(z[b], 4)})" for z in (x, y))
             line = f"pair {pair} (dimensions {a}, {b}): {' = '.join(sides)} rad = {degrees}°; {before} → {after}"
-            steps.append(Step(line, (radians, float(y[a]), float(y[b]))))
+            steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
     scaled = "" if turn.factor in (None, 1.0) else f"{_text.number(turn.factor)} · "
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
-    return Steps(formula, tuple(steps), (_lengths(x, y), *_notes(record, turn), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(x, y), *_notes(record, turn), *request.notes()))
 
 
-def _by_channel(operator: Operator, request: Request) -> Steps:
+def _by_channel(operator: Operator, request: Request) -> WorkedSteps:
     """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = _array.to_numpy(at_every_head(operator, x[None]))
     y = result[0] if operator.heads is None else result[0, 0]
     steps = [
-        Step(f"dimension {channel}: {_text.number(float(value), 6)}", (float(value),))
+        WorkedStep(f"dimension {channel}: {_text.number(float(value), 6)}", (float(value),))
         for channel, value in enumerate(y)
         if request.dims is None or channel in request.dims
     ]
     which = "" if operator.heads is None else " at head 0"
     formula = f"x → what {type(operator).__name__} makes of it at this position{which}"
-    return Steps(formula, tuple(steps), (_lengths(x, y), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(x, y), *request.notes()))
 
 
 def _notes(record: Rotates, turn: Turn) -> list[str]:

@@ -12,30 +12,30 @@ from posenc.doors import Scores
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Formula, Request, Step, Steps
+from posenc.inspect.worked_examples.steps import Formula, Request, WorkedStep, WorkedSteps
 from posenc.phase import cosine_sine
 
 #: So many keys between a key and a query are made.
 MOST_BETWEEN = 1 << 12
 
 
-def worked_scores(record: Scores, request: Request) -> Steps:
+def worked_scores(record: Scores, request: Request) -> WorkedSteps:
     """What every head adds to the logit of a query and a key with some content."""
     steps = _steps(record, request)
     drawn = f"Query and key are drawn with seed {request.seed}."
     content = drawn if request.vector is None else "Query and key are the vector given."
-    return Steps(steps.formula, steps.steps, (content, *steps.notes))
+    return WorkedSteps(steps.formula, steps.steps, (content, *steps.notes))
 
 
 @singledispatch
-def _steps(record: Scores, request: Request) -> Steps:
+def _steps(record: Scores, request: Request) -> WorkedSteps:
     """What any record that scores can say without more being written for it."""
     formula = Formula(f"{type(record).__name__} adds a score of content and position to the logit.")
     return request.steps(formula, _values(record, request), lambda head: _left(request, head))
 
 
 @_steps.register
-def _(record: Shaw, request: Request) -> Steps:
+def _(record: Shaw, request: Request) -> WorkedSteps:
     q, _ = _content(record, request)
     (value,) = _values(record, request)
     key, query, clip = request.key_shown, request.shown, record.clip
@@ -48,13 +48,13 @@ def _(record: Shaw, request: Request) -> Steps:
         f"{_text.number(product)} / {root}",
         _text.number(value),
     )
-    steps = (Step(f"{index} = {row}", (float(row),)), Step(" = ".join(sides), (float(value),)))
+    steps = (WorkedStep(f"{index} = {row}", (float(row),)), WorkedStep(" = ".join(sides), (float(value),)))
     formula = "score(m, n) = q_m · relative_keys[clip(n - m) + clip] / √dim"
-    return Steps(formula, steps, request.notes())
+    return WorkedSteps(formula, steps, request.notes())
 
 
 @_steps.register
-def _(record: TransformerXL, request: Request) -> Steps:
+def _(record: TransformerXL, request: Request) -> WorkedSteps:
     q, k = _content(record, request)
     values, root = _values(record, request), math.sqrt(record.dim)
     distance = request.number - request.key_number
@@ -66,11 +66,11 @@ def _(record: TransformerXL, request: Request) -> Steps:
     for head in request.chosen(record.heads):
         terms = [q[head] @ seen[head] / root, u[head] @ k[head] / root, v[head] @ seen[head] / root]
         split = f"q·rW + u·k + v·rW, each over √{record.dim}"
-        sides = (_left(request, head), split, _text.added(terms), _text.number(values[head]))
-        steps.append(Step(" = ".join(sides), (*map(float, terms), float(values[head]))))
+        sides = (_left(request, head), split, _text.signed_sum(terms), _text.number(values[head]))
+        steps.append(WorkedStep(" = ".join(sides), (*map(float, terms), float(values[head]))))
     formula = "score(m, n) = (q_m · r_{m-n}W_R + u · k_n + v · r_{m-n}W_R) / √dim"
     note = f"r of distance query - key = {_text.number(distance)}: {_text.vector(r)}"
-    return Steps(formula, tuple(steps), (note, *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (note, *request.notes()))
 
 
 def score_width(record: Scores) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.compare_models import compare_models
-from posenc.diagnosis.learned_tables import compare_tables, table_shapes
 from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
