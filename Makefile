@@ -6,12 +6,16 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test nightly coverage mutants sanitize bench golden lint types contracts unit doctest docs format clean
+.PHONY: tour test nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
+	doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
 
-test: lint types contracts unit doctest docs
+# The short checks at once, a core each; then the tests, which take every core.
+test: $(VENV)/.test $(VENV)/.kernels
+	$(MAKE) --jobs $(WORKERS) doctest types lint contracts docs
+	$(MAKE) unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -23,20 +27,25 @@ types: $(VENV)/.test
 contracts: $(VENV)/.test
 	$(BIN)/lint-imports
 
-# One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers.
+# One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers. A worker takes whole
+# files, so that what a file compiles and computes once is computed once.
 unit: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m "not nightly" --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly" --durations=10
 
-doctest: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest --doctest-modules src/posenc
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --doctest-glob='*.md' README.md docs
+doctest: doctest-pages doctest-sources
+
+doctest-pages: $(VENV)/.test $(VENV)/.kernels
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q --doctest-glob='*.md' README.md docs
+
+doctest-sources: $(VENV)/.test $(VENV)/.kernels
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q --doctest-modules src/posenc
 
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Everything, however long it takes: inductor for every row, every life-cycle event on every row.
+# What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
 nightly: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 PYTHONPATH=quality $(BIN)/pytest -n $(WORKERS) -m nightly -p resume --resume build/nightly
 
 # Branch coverage by file, of `make test` and of what it leaves out, into quality/coverage.json. Hours; a stopped run goes on.
 coverage: $(VENV)/.test $(VENV)/.kernels

@@ -37,8 +37,9 @@ def _distinct() -> Iterator[Encoding]:
 
 #: One sample for each way through the code: one that has an option which none before it has.
 DISTINCT: frozenset[Encoding] = frozenset(_distinct())
-#: The first sample of each row.
+#: The first sample of each row, and of each class: the scalings are rows of one class.
 FIRST: frozenset[Encoding] = frozenset(row.samples[0] for row in CATALOG)
+FIRST_OF_CLASS: frozenset[Encoding] = frozenset({type(record): record for record in reversed(SAMPLES)}.values())
 
 
 def firsts(*names: str) -> frozenset[Encoding]:

@@ -87,7 +87,9 @@ def test_mapped_bits(places: np.ndarray) -> None:
     assert same_bits(torch.vmap(lambda p: cosine_sine(p, RECORD))(rows), cosine_sine(rows, RECORD))
 
 
-@pytest.mark.parametrize("places", [WHOLE, REAL], ids=KINDS)
+@pytest.mark.parametrize(
+    "places", [pytest.param(WHOLE, id="int64"), pytest.param(REAL, id="float64", marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize(
     "form",
     [

@@ -13,13 +13,13 @@ from posenc import ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
 from posenc.compose import LearnedScale
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind, parameters
+from posenc.testing import budgets
 from posenc.testing.one_coordinate import placed
 from samples import DOORS, SAMPLES, by_night, firsts
 
 #: The others by night, since compiling takes seconds: that every row jits, maps and has its gradient is checked by
 #: tests/conformance.
-DAILY = DOORS | firsts("Learned", "ValueRotation", "AxialRoPE")
-every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DAILY))
+every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("ValueRotation")))
 
 
 def bound_to(record: Encoding) -> Bound:
@@ -29,7 +29,8 @@ def bound_to(record: Encoding) -> Bound:
 
 def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     rng = np.random.default_rng(n)
-    start = 70_000 if "unlimited" in record.claims else 0
+    # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
+    start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
     query, key = (placed(record, jnp.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
         return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
@@ -67,6 +68,13 @@ def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
 jitted = jax.jit(run)
 
 
+def unit(record: Encoding, least: float = 2.0**-24) -> float:
+    """What one of 16 terms may be off: a rounding, and what an angle loses that is formed in float32."""
+    if budgets.released(record):  # 70,000 radians: half a step of 2^-7, and XLA may round the frequency in another way
+        return 2.0**-8
+    return least + budgets.angle(record, 7, "float32") / 16
+
+
 def near(left: Any, right: Any, unit: float = 2.0**-24) -> bool:
     """Equal but for a rounding of each of 16 terms that may be added in another order or fused."""
     pairs = list(zip(left, right, strict=True))
@@ -76,13 +84,10 @@ def near(left: Any, right: Any, unit: float = 2.0**-24) -> bool:
     )
 
 
-@every
+@pytest.mark.parametrize("record", by_night(SAMPLES, daily=firsts("Learned")))  # compiled operation by operation too
 def test_jit_takes_the_pytree(record: Encoding) -> None:
     bound = bound_to(record)
-    # numerics="float32" is an angle of 70,000 rounded to float32, and XLA may round its frequency in another way.
-    loose = getattr(record, "numerics", "exact") == "float32"
-    found, wanted = jitted(bound, *inputs(record)), run(bound, *inputs(record))
-    assert near(found, wanted, 2.0**-8 if loose else 2.0**-24)
+    assert near(jitted(bound, *inputs(record)), run(bound, *inputs(record)), unit(record))
     leaves, structure = jax.tree.flatten(bound)
     assert len(leaves) == len(record.shapes)
     assert jax.tree.unflatten(structure, leaves).record == record
@@ -110,9 +115,7 @@ def test_numpy_gives_the_same(record: Encoding) -> None:
         scores = record.score(q, k, query, key, params, hidden=hidden[0] if hidden else None)
         values = record.values(weights, query, key, params)
         expected = (scores,) if values is None else (scores, values)
-    # numerics="float32" is an angle of 70,000 rounded to float32: half a step of 2^-7 there, in NumPy and JAX alike.
-    loose = getattr(record, "numerics", "exact") == "float32"
-    assert near(got, expected, 2.0**-8 if loose else 2.0**-22)
+    assert near(got, expected, unit(record, 2.0**-22))
 
 
 @every
@@ -121,7 +124,8 @@ def test_grad_reaches_every_parameter_and_input(record: Encoding) -> None:
 
     def loss(bound: Bound, *floats: jax.Array) -> jax.Array:
         rest = arguments[len(floats) :]
-        return sum((part**2).sum() for part in run(bound, *floats, *rest))
+        # Cubes: the squares of a cosine and a sine add up to one, whatever their phase is.
+        return sum((part**3).sum() for part in run(bound, *floats, *rest))
 
     floats = tuple(x for x in arguments if x.dtype == jnp.float32)
     by_bound, *by_input = jax.jit(jax.grad(loss, argnums=tuple(range(1 + len(floats)))))(bound, *floats)
@@ -143,7 +147,7 @@ def test_vmap_over_rows(record: Encoding) -> None:
         bound, *(jnp.stack(parts) for parts in zip(*rows, strict=True))
     )
     for index, row in enumerate(rows):
-        assert near([part[index] for part in mapped], jitted(bound, *row))
+        assert near([part[index] for part in mapped], jitted(bound, *row), unit(record))
 
 
 @pytest.mark.parametrize("record", [T5Bias(heads=3), Shaw(dim=4, clip=2)])

@@ -55,6 +55,7 @@ def test_closing_ends_the_processes_at_once(spied):
     assert [alive(worker._process) for worker in spied] == [False, False]
 
 
+@pytest.mark.nightly
 def test_a_broken_run_says_why():
     broken = [Contestant("learned", Learned(dim=16, length=4))]
     with pytest.raises(
@@ -72,6 +73,7 @@ def test_a_killed_worker_is_noticed(spied):
         list(events)
 
 
+@pytest.mark.nightly
 def test_a_worker_whose_parent_is_gone_ends(spied):
     endless = Recipe(**{**vars(SMALL), "steps": 1_000_000})
     events = pool.run(PAIR[:1], CORPUS, endless, workers=1)

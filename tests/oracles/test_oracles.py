@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -15,7 +16,7 @@ from oracles import ORACLES, ways
 from posenc.catalog import CATALOG
 from posenc.compose import Sum
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from samples import FIRST, SAMPLES, by_night
+from samples import FIRST_OF_CLASS, SAMPLES, by_night
 
 
 def released(record: Encoding) -> bool:
@@ -400,14 +401,16 @@ def test_value_terms(record: Any, library: str) -> None:
                 assert abs(float(true) - value) <= (len(key) + 3) * 2**-52 * np.abs(params["relative_values"]).max()
 
 
-@pytest.mark.parametrize("record", by_night(of_door(Adds, of_waves) + of_door(Rotates, exact_pairs), daily=FIRST))
+@pytest.mark.parametrize(
+    "record", by_night(of_door(Adds, of_waves) + of_door(Rotates, exact_pairs), daily=FIRST_OF_CLASS)
+)
 def test_jax_without_64_bits(record: Any) -> None:
     far = [2**24 + 1, 2**30 + 7, 2**31 - 200, -(2**31) + 200]
     kind = ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE, *far])
     oracle = ORACLES[type(record).__name__]
     given = ways.array("jax", np.array(kind, np.int32))
     if isinstance(record, Adds):
-        got, expected = ways.numbers(record.embed(given)), [oracle.row(record, place) for place in kind]
+        got, expected = ways.numbers(jax.jit(record.embed)(given)), [oracle.row(record, place) for place in kind]
     else:
         kind = ways.whole_places(record) if hasattr(record, "farthest") else kind
         given, unit = (
@@ -416,8 +419,8 @@ def test_jax_without_64_bits(record: Any) -> None:
         )
         params, lists = learned(record)
         params = {name: ways.array("jax", value.astype(np.float32)) for name, value in params.items()}
-        turn = record.turn(given, params, role=roles(oracle)[0])
-        got = ways.numbers(turn(ways.array("jax", np.tile(np.float32(unit), (len(kind), 1)))))
+        turned = jax.jit(lambda at, x, params: record.turn(at, params, role=roles(oracle)[0])(x))
+        got = ways.numbers(turned(given, ways.array("jax", np.tile(np.float32(unit), (len(kind), 1))), params))
         expected = [rotated(oracle, record, unit, place, roles(oracle)[0], lists) for place in kind]
     assert got.dtype == np.float32
     # 1.2e-7, the promise of tests/exactness/test_jax.py; a product with an attention factor rounds once more, one with

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from posenc.doors import Encoding
-from samples import FIRST
+from samples import FIRST, FIRST_OF_CLASS
 
 #: 2^53 is the last position; some records add a start of 1, so it is approached from below.
 FAR = (2**31 - 200, 2**31 + 1, 2**40 + 3, 2**53 - 2, -(2**53) + 5)
@@ -26,8 +26,8 @@ LIBRARIES = ("numpy", "torch", "jax", "jax op by op")
 
 
 def cases(records: Iterable[Encoding], *kinds: str) -> pytest.MarkDecorator:
-    """Each record with each dtype in each library. By night: in JAX all but the first sample of a row and all but the
-    last dtype, since each is compiled anew; operation by operation for the first samples alone.
+    """Each record with each dtype in each library. By night: in JAX all but the first sample of a class and all but the
+    last dtype, since each is compiled anew; operation by operation for the first samples of rows alone.
     """
     names = ("record", "kind", "library") if kinds else ("record", "library")
     chosen = (
@@ -40,7 +40,7 @@ def cases(records: Iterable[Encoding], *kinds: str) -> pytest.MarkDecorator:
 
 def _late(record: Encoding, *case: str) -> bool:
     *kinds, library = case
-    return library == "jax op by op" or (library == "jax" and (record not in FIRST or kinds == ["float32"]))
+    return library == "jax op by op" or (library == "jax" and (record not in FIRST_OF_CLASS or kinds == ["float32"]))
 
 
 def tabled(record: Encoding) -> Any:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import coverage_summary
 import mutant_candidates
 
@@ -74,6 +76,7 @@ def test_sees(): assert double(3) == 6
 """
 
 
+@pytest.mark.nightly
 def test_a_mutant_is_killed_by_a_test_that_passes_without_it(tmp_path: Path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "doubled.py").write_text("def double(x):\n    return x + x\n")
@@ -83,3 +86,34 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it(tmp_path: Path):
     words = [sys.executable, "-c", JUDGED, str(tmp_path)]
     ended = subprocess.run(words, env=own, capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["survived", "survived", "killed"]
+
+
+NIGHT = """
+import os
+import pytest
+
+@pytest.mark.parametrize("case", ["first", "second", "third"])
+def test_it(case):
+    assert case != "second" or "MENDED" in os.environ
+"""
+
+
+def test_a_stopped_run_goes_on_with_what_has_not_passed(tmp_path: Path):
+    (tmp_path / "test_night.py").write_text(NIGHT)
+    (tmp_path / "pytest.ini").touch()
+    words = ["-q", "-n2", "-p", "no:cacheprovider", "-p", "resume", f"--resume={tmp_path / 'passed'}", str(tmp_path)]
+
+    def run(**more: str) -> str:
+        own = {**os.environ, "PYTHONPATH": str(QUALITY), **more}
+        command = [sys.executable, "-m", "pytest", *words]
+        return subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    assert "1 failed, 2 passed" in run()
+    (kept,) = (tmp_path / "passed").iterdir()
+    assert [line.split("::")[1] for line in sorted(kept.read_text().splitlines())] == [
+        "test_it[first]",
+        "test_it[third]",
+    ]
+    assert "1 passed" in (said := run(MENDED="yes"))
+    assert "2 passed before" in said
+    assert not list((tmp_path / "passed").iterdir())

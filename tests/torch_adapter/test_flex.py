@@ -12,7 +12,7 @@ from posenc import ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
 from posenc.testing.one_coordinate import placed
 from posenc.torch import Bias, score_mod
-from samples import EACH_DOOR, FIRST, SAMPLES, by_night
+from samples import DOORS, FIRST, SAMPLES, by_night
 
 RECORDS = [record for record in SAMPLES if isinstance(record, Biases)]
 QUERIES, KEYS, WIDTH = 7, 11, 16
@@ -41,7 +41,7 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 
 @uncompiled
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("record", by_night(RECORDS, daily=EACH_DOOR))  # flex_attention traces each anew
+@pytest.mark.parametrize("record", by_night(RECORDS, daily=DOORS))  # flex_attention traces each anew
 def test_flex_attention_equals_the_dense_bias(record: Biases, rows: int) -> None:
     held, (query, key) = trained(record), places(record, rows)
     groups = 3 if record.heads % 3 == 0 else 1

@@ -121,7 +121,7 @@ def test_meta_then_reset() -> None:
     assert torch.equal(filled(IDS), layer(Learned(dim=16, length=9), seed=2)(IDS))
 
 
-@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("batch_first", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_compiles_and_exports(batch_first: bool) -> None:
     first = layer(Sum((Sinusoidal(dim=16), Learned(dim=16, length=9))), batch_first=batch_first)
     ids = [(IDS[:, :n] if batch_first else IDS[:, :n].T).contiguous() for n in (5, 7, 6)]

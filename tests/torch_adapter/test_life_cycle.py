@@ -19,6 +19,8 @@ from torch_adapter.cases import Whole, call, fresh, inputs, same
 
 every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("Learned")))
 
+compiled = pytest.mark.parametrize("record", by_night(SAMPLES, daily=firsts("RoPE")))
+
 
 @pytest.fixture
 def bfloat16_default() -> Iterator[None]:
@@ -138,7 +140,7 @@ def test_autocast(record: Encoding) -> None:
     assert same(inside, call(whole))
 
 
-@every
+@compiled
 def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
     whole = fresh(record)
     torch._dynamo.reset()
@@ -149,7 +151,7 @@ def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
     assert counter.frame_count == 1
 
 
-@every
+@compiled
 def test_export_with_dynamic_length(record: Encoding) -> None:
     whole, lengths = fresh(record), {5: torch.export.Dim("n"), 7: torch.export.Dim("m")}
     arguments = inputs(record, 5)
