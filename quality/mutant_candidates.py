@@ -91,7 +91,10 @@ def ignored(node: libcst.CSTNode) -> bool:
         return True
     if isinstance(node, libcst.If) and isinstance(node.test, libcst.Name) and node.test.value == "TYPE_CHECKING":
         return True
-    return isinstance(node, libcst.Call) and isinstance(node.func, libcst.Name) and node.func.value in TRIVIAL_CALLS
+    if not isinstance(node, libcst.Call) or not isinstance(node.func, libcst.Name):
+        return False
+    words = node.func.value == "float" and isinstance(node.args[0].value, libcst.SimpleString)  # in any spelling, "NaN"
+    return words or node.func.value in TRIVIAL_CALLS
 
 
 @cache
