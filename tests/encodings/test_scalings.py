@@ -56,6 +56,7 @@ SCALINGS = [
     YaRN(32.0, original=4096, truncate=False),
     YaRN(40.0, original=4096, mscale=0.707, mscale_all_dim=1.0),
     YaRN(4.0, original=512, beta_fast=2.0, beta_slow=2.0, attention=1.25),
+    YaRN(4.0, original=512, beta_fast=2.0, beta_slow=2.0, truncate=False),  # the ramp has no length
     Llama3(),
     Llama3(factor=16.0, low=1.0, high=1.0),
     LongRoPE(**LISTS, length=4096),
@@ -64,6 +65,7 @@ SCALINGS = [
     Proportional(0.3, factor=8.0),
     Resonance(),
     Resonance(YaRN(16.0, original=4096)),
+    Resonance(Proportional(0.25)),  # pairs that stand still
 ]
 CASES = pytest.mark.parametrize("scaling", SCALINGS)
 #: Compiled anew for each: two in every run, the others by night.

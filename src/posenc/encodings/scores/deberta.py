@@ -139,12 +139,9 @@ def _remembered_lookup(buckets: int, most: int) -> np.ndarray:
 def _edge(step: int, mid: int, last: int) -> int:
     """The greatest distance d with (d/mid)^(mid-1) ≤ (last/mid)^step, compared in whole numbers."""
     goal = last**step * mid ** (mid - 1 - step)
+    # Up to 2^20 the power is far closer than half a step, so that the rounded one is d or d+1.
     edge: int = round(mid * (last / mid) ** (step / (mid - 1)))
-    while edge ** (mid - 1) > goal:
-        edge -= 1
-    while (edge + 1) ** (mid - 1) <= goal:
-        edge += 1
-    return edge
+    return edge - 1 if edge ** (mid - 1) > goal else edge
 
 
 ROW = Row(

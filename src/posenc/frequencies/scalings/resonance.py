@@ -49,7 +49,9 @@ class Resonance(Scaling):
 
     def float32(self, ladder: Geometric, like: Array) -> Array:
         before = ladder.float32(like) if self.scaling is None else self.scaling.float32(ladder, like)
-        return 2 * math.pi / _array.namespace(like).round(2 * math.pi / before)
+        xp = _array.namespace(like)
+        turning = xp.where(before == 0, 1.0, before)
+        return xp.where(before == 0, before, 2 * math.pi / xp.round(2 * math.pi / turning))
 
     def _before(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return ladder.exact() if self.scaling is None else self.scaling.exact(ladder)
