@@ -80,6 +80,7 @@ def test_what_may_be_written(text, record):
         (f"RoPE(dim={'(' * 100}8{')' * 100})", "record must nest at most 12 deep"),
         (f"RoPE(dim={'-' * 900}8)", "record must nest at most 12 deep"),
         ("RoPE(dim=8)\x00", "record must be one"),
+        ("RoPE(dim=8, pairing='\ud800')", "record must be one plain call"),
         ("RoPE(dim=(lambda: 8)())", "record must begin with a plain name"),
         ("RoPE(dim=__import__('os').system('true'))", "record must begin with a plain name"),
         ("RoPE(dim=().__class__)", "dim must be a number"),

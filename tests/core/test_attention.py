@@ -130,6 +130,11 @@ REFUSED = [
     ({"encodings": posenc.RoPE(dim=8)}, TypeError, r"^encodings must be a list"),
     ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of records"),
     ({"encodings": [posenc.ALiBi(heads=3)]}, ValueError, r"^encodings must have as many heads as q, 12; got ALiBi"),
+    (
+        {"encodings": [posenc.RoPE(dim=8), posenc.AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)]},
+        ValueError,
+        r"^encodings must have one number of axes, as they share positions; got \[1, 2\]",
+    ),
     ({"params": [None]}, ValueError, r"^params must be a list with one entry for each of 0"),
     (
         {"query": [0]},

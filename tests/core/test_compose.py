@@ -92,6 +92,11 @@ REFUSED = [
     (lambda: Sum((SINE, posenc.RoPE(dim=6))), TypeError, r"^parts must be a tuple of records that add; got RoPE"),
     (lambda: Sum((SINE, posenc.Sinusoidal(dim=4))), ValueError, r"^parts must have one width; got \[6, 4\]"),
     (lambda: Scaled(SINE, float("nan")), ValueError, r"^factor must be a finite number"),
+    (
+        lambda: Sum((posenc.Sinusoidal(dim=4), posenc.GridSinusoidal(dims=(2, 2)))),
+        ValueError,
+        r"^parts must share their axes; got \[1, 2\]",
+    ),
     (lambda: Scaled("sine", 1.0), TypeError, r"^encoding must be a record that adds; got 'sine'"),
     (lambda: LearnedScale(SINE, "1"), TypeError, r"^initial must be a finite number"),
     (lambda: LearnedScale(None), TypeError, r"^encoding must be a record that adds; got None"),

@@ -1,5 +1,6 @@
 """Named layouts of several axes: what each deals out, by hand, and refused arguments."""
 
+import numpy as np
 import pytest
 
 from posenc import AxialRoPE, Linear, RoPE, axial
@@ -49,6 +50,9 @@ def test_ladders() -> None:
     assert axial("sam2", (1, 2)).ladder == Joined((Geometric(2), Geometric(4)))
     assert axial("sam2", (1, 2)).rung == (0, 1, 2)
     assert axial("sam2", (2, 2), base=(10.0, 20.0)).ladder == Joined((Geometric(4, 10.0), Geometric(4, 20.0)))
+    parts, like = (Geometric(2), Geometric(4, 10.0), Bands(3)), np.zeros(())
+    assert Joined(parts).float32(like).tolist() == [one for part in parts for one in part.float32(like).tolist()]
+    assert Bands(3).float32(like).tolist() == [np.float32(np.pi), np.float32(2 * np.pi), np.float32(4 * np.pi)]
     assert axial("sam2", (2, 2), ladder=Bands(2)).frequencies.radians().round(4).tolist() == [3.1416, 6.2832] * 2
     assert axial("hope", (3, 3, 3)).frequencies.radians()[5:].round(4).tolist() == [0.0060, 0.0, 0.0, 0.0]
 

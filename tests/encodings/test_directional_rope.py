@@ -58,6 +58,7 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 
 
 def test_directed_refuses() -> None:
+    assert Directed(Geometric(dim=6), (0.0, 0.25, 0.5), "second").pairs == 3
     with pytest.raises(ValueError, match=r"^coordinate must be"):
         Directed(Geometric(dim=2), (0.0,), "third")
     with pytest.raises(TypeError, match=r"^ladder must be"):

@@ -145,6 +145,12 @@ def test_sound_within_pictures() -> None:
     assert (ids[3 : 3 + len(film)] - start).tolist() == film.tolist()
 
 
+@pytest.mark.parametrize(("steps", "after"), [(3, 4), (7, 7)])
+def test_what_follows_a_film_follows_the_longer_of_its_pictures_and_its_sound(steps: int, after: int) -> None:
+    film = Film(Video(2, 16, 8, merge=4, interval=1), Text(steps), chunk=2)
+    assert positions.media([film, Text(1)], after="extent")[0][-1].tolist() == [after] * 3
+
+
 @pytest.mark.parametrize(("height", "width"), [(3, 5), (14, 14)])
 def test_centres_of_patches(height: int, width: int) -> None:
     theirs = modeling("dinov3_vit").get_patches_center_coordinates(height, width, torch.float64, torch.device("cpu"))
