@@ -18,7 +18,7 @@ from posenc.doors import Encoding
 class CheckVerb(Verb):
     """Check your own encoding against every published convention, and name the mistake.
 
-    FILE.py is your own file: it is imported, so it runs. NAME is one of these, recognised by the names of its arguments:
+    FILE.py is your own file: it is imported, so it runs. NAME is one of these, known by the names of arguments:
       f(length, dim)           a table, or rotation matrices such as the article's get_rotary_matrix
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1

@@ -55,9 +55,10 @@ class BinaryCounting(_text.Lines):
         return [
             "What the comparison gets wrong:",
             f"- The fastest pair has period {turns}, not 2 like the rightmost bit: it does not flip with every number.",
-            f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, up to {last:,.1f}.",
-            "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell where "
-            "in its period a position stands.",
+            f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, "
+            f"up to {last:,.1f}.",
+            "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell "
+            "where in its period a position stands.",
         ]
 
 

@@ -128,7 +128,7 @@ def order_blindness(
             params = encoding.init(np.random.default_rng(seed))
     width = _width(encoding, dim)
     here, there = (_attended(words, encoding, params, causal, width, seed) for words in (first, second))
-    # Sums over the words and the channels: so many roundings of the largest value, each at most half a unit, eight-fold.
+    # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
     size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
     rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
     changes = [
@@ -141,7 +141,7 @@ def order_blindness(
 
 
 def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
-    """A word's vector, normally distributed: the same for the same letters and seed, wherever it stands; shape (dim,)."""
+    """A word's vector (dim,), normally distributed: the same for the same letters and seed, wherever it stands."""
     return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
 
 
@@ -198,7 +198,9 @@ def _width(encoding: Encoding | None, dim: int | None) -> int:
     added = isinstance(encoding, Adds) and not isinstance(encoding, Concatenated)
     if dim is None:
         reads = isinstance(encoding, Scores) and encoding.reads
-        return encoding.width if added and isinstance(encoding, Adds) else encoding.model_dim if reads else DIM  # type: ignore[union-attr]
+        if added and isinstance(encoding, Adds):
+            return encoding.width
+        return int(getattr(encoding, "model_dim", DIM)) if reads else DIM
     dim = _check.integer("dim", dim, 1)
     if added and isinstance(encoding, Adds) and encoding.width != dim:
         raise ValueError(f"dim must be the width of what is added, {encoding.width}; got {dim}. Leave it out.")

@@ -46,7 +46,8 @@ class PositionChange(_text.Lines):
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
             f"{_text.short(self.record)}: one vector at positions {', '.join(_text.number(p) for p in self.positions)}",
-            f"Length of the difference from {self.against}, and the share of its square in each quarter of the dimensions:",
+            f"Length of the difference from {self.against}, and the share of its square in each quarter of the "
+            "dimensions:",
             *_text.aligned(head, rows),
         ]
 

@@ -40,7 +40,7 @@ def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
     """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. offset: a number of steps, or (k,) of them; result (width, width) or
-    (k, width, width), float64. TypeError for a record not sinusoids of sinusoids; ValueError where a sine lacks its cosine.
+    (k, width, width), float64. TypeError for a record not made of sinusoids; ValueError where a sine lacks a cosine.
 
     >>> from posenc import Sinusoidal
     >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()

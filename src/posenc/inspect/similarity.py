@@ -85,7 +85,8 @@ def score_by_distance(
         q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
         if record.gathers:
             raise TypeError(
-                f"record must have a score that depends on its own key alone; got {_check.shown(record)}, which reads the keys between."
+                f"record must have a score that depends on its own key alone; got {_check.shown(record)}, "
+                "which reads the keys between."
             )
         read = record.places_read(query.size, 1)
         x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]

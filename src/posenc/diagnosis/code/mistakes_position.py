@@ -81,6 +81,6 @@ POSITION: tuple[Mistake[Recipe], ...] = (
             _TABLE, recipe_table_end("stay"), alone=True),
     Mistake("table too short", "Positions start again at 0 after {last}, without a word.", _TABLE,
             recipe_table_end("repeat"), alone=True),
-    Mistake("table too short", "Positions from {length} on get zeros, without a word.", _TABLE, recipe_table_end("zero"),
-            alone=True),
+    Mistake("table too short", "Positions from {length} on get zeros, without a word.", _TABLE,
+            recipe_table_end("zero"), alone=True),
 )  # fmt: skip

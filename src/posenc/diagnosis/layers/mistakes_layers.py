@@ -72,11 +72,11 @@ def scaled_too(contents: Contents, evidence: OtherLayers) -> Changes:
 
 
 def scaling_exchanged(contents: Contents, evidence: OtherLayers) -> Changes:
-    ropes = [(kind, kind.rope) for kind in kinds(contents)]
-    if len(ropes) == 2 and all(rope is not None for _, rope in ropes):
-        (one, rope), (two, other) = ropes
-        changed = {one: one.with_rope(scaling=other.scaling), two: two.with_rope(scaling=rope.scaling)}  # type: ignore[union-attr]
-        first, second = (layers_where(contents, kind.__eq__) for kind in (one, two))
+    found = kinds(contents)
+    scalings = [kind.rope.scaling for kind in found if kind.rope is not None]
+    if len(found) == len(scalings) == 2:
+        changed = {kind: kind.with_rope(scaling=other) for kind, other in zip(found, scalings[::-1], strict=True)}
+        first, second = (layers_where(contents, kind.__eq__) for kind in found)
         yield tuple(changed[content] for content in contents), {"first": first, "second": second}
 
 

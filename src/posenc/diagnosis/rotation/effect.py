@@ -91,8 +91,8 @@ def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
         return positions[:, None]
     if pairs.axis.max(initial=0) >= positions.shape[1]:
         raise ValueError(
-            f"positions must have a coordinate for each axis; got {positions.shape[1]} for a rotation that reads number "
-            f"{pairs.axis.max()}. Give (n, axes)."
+            f"positions must have a coordinate for each axis; got {positions.shape[1]} for a rotation that reads "
+            f"number {pairs.axis.max()}. Give (n, axes)."
         )
     return np.asarray(positions[:, pairs.axis])
 

@@ -178,7 +178,8 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
     Mistake("scaling factor", "The scaling factor is {got:g} where {meant:g} is meant.",
             "Set factor={meant:g}.", scaling_field("factor")),
     Mistake("original length", "The trained length is {got} where {meant} is meant.",
-            "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.", scaling_field("original")),
+            "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.",
+            scaling_field("original")),
     Mistake("ramp ends", "The ends are {got} where {meant} is meant.", "Set {meant}.", ramp_ends),
     Mistake("lists swapped",
             "The {got} list of LongRoPE is used where the {meant} one is meant, for {length} positions of {original} "
@@ -186,7 +187,8 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Use long_factor for lengths above the trained one and short_factor below.", lists_swapped),
     Mistake("served length", "The frequencies are those of a length of {got} where {meant} is served.",
             "Choose the frequencies for {meant} positions, once and for all of a sequence.", other_length),
-    Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.", other_scheme),
+    Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.",
+            other_scheme),
     Mistake("scaling added", "The scaling {got!r} is applied where none is meant.",
             "Leave the frequencies as they are.", scaling_added, topic="scheme"),
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What the five source documents teach: their questions, errata, ladder of ideas and the search for a position; code is examined in `diagnosis`."""
+"""What the five source documents teach: questions, errata, ladder of ideas; a reader's code goes to `diagnosis`."""

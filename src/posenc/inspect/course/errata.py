@@ -87,8 +87,8 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "the chapter",
         "k = 7 as the answer for 0.488814 at dimension 1088 of 5120",
-        "that k = 7 gives 0.835354 with the stated formula; 0.48881494 is sin(7/10000^(544/5120)), exponent i/d in place "
-        "of 2i/d, with its digits cut off and not rounded. Under the exponent i/d k = 7 (next 60,676); under the "
+        "that k = 7 gives 0.835354 with the stated formula; 0.48881494 is sin(7/10000^(544/5120)), exponent i/d in "
+        "place of 2i/d, with its digits cut off and not rounded. Under the exponent i/d k = 7 (next 60,676); under the "
         "standard exponent the first fit is k = 929,505",
         Sinusoidal(dim=5120),
         7,

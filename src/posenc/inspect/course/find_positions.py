@@ -52,7 +52,8 @@ class Fit:
     exact: float | None
 
     def line(self) -> str:
-        convention = f"exponent {self.record.exponent}, {self.record.layout}, {self.record.first} first, start {self.record.start}"
+        record = self.record
+        convention = f"exponent {record.exponent}, {record.layout}, {record.first} first, start {record.start}"
         if self.first is None:
             return f"{convention}: no position fits"
         near = "" if self.exact is None or abs(self.exact - self.first) < 5e-4 else f" (exactly {self.exact:.3f})"
@@ -77,7 +78,8 @@ class FoundPositions(_text.Lines):
             if (record.exponent, record.layout, record.first, record.start) == (exponent, layout, first, start):
                 return fit
         raise ValueError(
-            f"exponent must name a convention that was searched; got {exponent!r}, {layout!r}, {first!r}, {start!r}. Search it."
+            f"exponent must name a convention that was searched; got {exponent!r}, {layout!r}, {first!r}, {start!r}. "
+            "Search it."
         )
 
     def lines(self) -> list[str]:
@@ -174,7 +176,8 @@ def _records(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Si
 def _printed(values: Mapping[int, float | str], dim: int) -> tuple[Printed, ...]:
     if not isinstance(values, Mapping) or not values:
         raise TypeError(
-            f'values must map dimensions to values, at least one; got {_check.shown(values)}. Give {{1088: "0.488814"}}, say.'
+            f"values must map dimensions to values, at least one; got {_check.shown(values)}. "
+            'Give {1088: "0.488814"}, for example.'
         )
     return tuple(_one(_check.integer("values", dimension, 0, dim - 1), value) for dimension, value in values.items())
 
@@ -233,4 +236,5 @@ def _verdict(good: list[Fit]) -> str:
         return f"One convention and one position fit: k = {good[0].first:,}."
     total = sum(fit.count for fit in good)
     more = " Give more values to decide." if len(unique) != 1 or total > len(good) else ""
-    return f"Not decided by these values: {_text.count(len(good), 'convention')} with {_text.count(total, 'fit')} in all.{more}"
+    conventions, fits = _text.count(len(good), "convention"), _text.count(total, "fit")
+    return f"Not decided by these values: {conventions} with {fits} in all.{more}"

@@ -34,7 +34,7 @@ class LadderFigures(_text.Lines):
     bounded: values of a sentence of a million words are no larger than those of a thousand.
     continuous: between whole positions there are values too, and a small change of position changes them little.
     same_value: a position has the same value in a sentence of any length; `values` are those of position 1 in sentences
-    of 2 and of 4 words.   nearest: distinct rows and closest pair, in float64.   linear: one matrix does a shift of one step.
+    of 2 and of 4 words.   nearest: distinct rows and closest pair, in float64.   linear: one matrix shifts by one step.
     """
 
     record: Adds
@@ -62,7 +62,7 @@ class LadderFigures(_text.Lines):
 def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = None) -> LadderFigures:
     """Bounded, continuous, consistent, closest pair of positions in 0 … count-1, linear in a shift: measured.
 
-    A record with a `length` and nothing learned (NormalisedCount) is taken for a sentence of as many words as are asked.
+    A record with a `length` and nothing learned (NormalisedCount) is taken for a sentence of `count` words.
 
     >>> figures = ladder_figures(OneSine())
     >>> figures.nearest.closest, figures.bounded, figures.linear
@@ -108,12 +108,12 @@ def _continuous(record: Adds, count: int, params: Params | None) -> bool:
     between = np.arange(count - 1) + 0.5
     step = np.abs(_rows(record, between + SMALL, params) - _rows(record, between, params)).max()
     whole = np.abs(_rows(record, between + 0.5, params) - _rows(record, between - 0.5, params)).max()
-    # A continuous value that moves by `whole` in a step moves by about `whole`·SMALL in a small one; a jump does not shrink.
+    # A continuous value that moves by `whole` in a step moves by about `whole`·SMALL in a small one; a jump does not.
     return bool(step <= 4 * SMALL * max(whole, 1.0))
 
 
 def _linear(record: Adds, count: int, params: Params | None) -> bool:
-    """Whether one matrix takes every row one step on: the best one by least squares misses none, from far more rows than it has."""
+    """Whether one matrix shifts every row by one step: the best by least squares, over far more rows than it has."""
     if "unlimited" in record.claims:
         count = max(count, 4 * record.width)
     rows = _rows(record, np.arange(count), params)

@@ -59,16 +59,19 @@ QUESTIONS: tuple[Question, ...] = (
         numbers=lambda: _row(Sinusoidal(dim=8), 3),
     ),
     Question(
-        "article-rotary", "the article", "Write the efficient form of the rotary encoding: a function of x and positions.", "function",
+        "article-rotary", "the article",
+        "Write the efficient form of the rotary encoding: a function of x and positions.", "function",
         "(a, b) becomes (a cos - b sin, a sin + b cos) in every pair, at the angle position · 10000^(-2i/d).",
     ),
     Question(
         "lesson-1", "the lesson", "Why can self-attention alone not tell the order of words?", "words",
-        'It compares every word with every word, and nothing in that says where a word stands. See: posenc explain "Dog bites man" --versus "Man bites dog"',
+        "It compares every word with every word, and nothing in that says where a word stands. See: "
+        'posenc explain "Dog bites man" --versus "Man bites dog"',
     ),
     Question(
         "lesson-2", "the lesson", "What do sinusoidal encodings have over learned ones?", "words",
-        "They are defined at every position, also beyond the lengths seen in training; whether a model then does well there is another matter.",
+        "They are defined at every position, also beyond the lengths seen in training; whether a model then does well "
+        "there is another matter.",
     ),
     Question(
         "lesson-check", "the lesson", "Are positional encodings learned or fixed?", "words",
@@ -97,19 +100,22 @@ QUESTIONS: tuple[Question, ...] = (
         numbers=lambda: _row(Sinusoidal(dim=16, base=100.0), 2), note="The chapter prints 0.41 for the fourth.",
     ),
     Question(
-        "chapter-sum", "the chapter", 'The sum of the embedding of "book" and its encoding: the sixteen numbers.', "numbers",
+        "chapter-sum", "the chapter", 'The sum of the embedding of "book" and its encoding: the sixteen numbers.',
+        "numbers",
         numbers=lambda: tuple(e + p for e, p in zip(_BOOK, _row(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
         allowed=2 * TWO_DECIMALS + 1e-9, note="The chapter's sum goes wrong from the third number on.",
     ),
     Question(
         "chapter-085", "the chapter", "The position whose dimension 3 is 0.85, for d = 16, n = 100.", "number",
-        numbers=lambda: (1.0,), allowed=0.02, note='0.85 stands in the row of "the", k = 1, not of "book"; solved for, it gives k = 0.987.',
+        numbers=lambda: (1.0,), allowed=0.02,
+        note='0.85 stands in the row of "the", k = 1, not of "book"; solved for, it gives k = 0.987.',
     ),
     Question(
         "chapter-binary", "the chapter", "150 in eight bits.", "number", numbers=lambda: (float(f"{150:b}"),),
     ),
     Question(
-        "chapter-position", "the chapter", "The position k whose dimension 1088 is 0.488814, for d = 5120, n = 10000.", "position",
+        "chapter-position", "the chapter", "The position k whose dimension 1088 is 0.488814, for d = 5120, n = 10000.",
+        "position",
     ),
 )  # fmt: skip
 
@@ -138,7 +144,8 @@ def grade(asked: Question, answer: str) -> Grade:
     expected = asked.numbers() if asked.numbers is not None else ()
     if len(given) != len(expected):
         raise ValueError(
-            f"answer must be {len(expected)} numbers for {asked.name}; got {len(given)}. Write them with spaces between."
+            f"answer must be {len(expected)} numbers for {asked.name}; got {len(given)}. "
+            "Write them with spaces between."
         )
     wrong = [
         f"number {index + 1}: {number(got)} was given, {number(right)} is right"

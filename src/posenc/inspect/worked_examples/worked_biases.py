@@ -51,8 +51,8 @@ def _(record: ALiBi, request: Request) -> Formula:
         return f"{rule} · {between} = {slope} · {distance}"
 
     note = (
-        f"{heads} is no power of two: the slopes of {1 << (heads.bit_length() - 1)} heads come first, then every second "
-        "one of twice as many."
+        f"{heads} is no power of two: the slopes of {1 << (heads.bit_length() - 1)} heads come first, then every "
+        "second one of twice as many."
     )
     text = "bias(h, m, n) = -slope_h · |m - n|" if symmetric else "bias(h, m, n) = slope_h · (n - m)"
     return Formula(text, right, () if of_two or record.rule == "linear" else (note,))

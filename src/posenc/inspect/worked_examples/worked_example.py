@@ -63,8 +63,8 @@ def worked(
 ) -> Worked:
     """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
 
-    position: of the token, or of the query where two places meet; key: the key's position there, 0 if left out. Each is a
-    number for each axis where the record has several.
+    position: of the token, or of the query where there is a key; key: the key's position, 0 if left out. Each is a
+    number, or one for each axis where the record has several.
     dims: which dimensions, or which heads at the doors that act on logits; all if left out.
     params: what is learned, drawn from `seed` if left out.   vector: what is rotated, or the query and key of a score.
     Raises ValueError or TypeError naming the argument.
@@ -106,7 +106,8 @@ def _position(name: str, value: Any, axes: int) -> Position:
         return _number(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != axes:
         raise ValueError(
-            f"{name} must be {axes} numbers, one for each axis; got {_check.shown(value)}. Give {tuple(range(3, 3 + axes))}, say."
+            f"{name} must be {axes} numbers, one for each axis; got {_check.shown(value)}. "
+            f"Give {tuple(range(3, 3 + axes))}, for example."
         )
     return tuple(_number(name, one) for one in value)
 
