@@ -11,7 +11,7 @@ from posenc.attention import attention
 from posenc.positions import decoding, from_mask, packed, span
 from posenc.testing.door_probe import array, program
 from posenc.testing.one_coordinate import placed
-from samples import DOORS, FIRST, SAMPLES
+from samples import FIRST, SAMPLES, firsts
 
 SHAPES = ((0,), (2, 0), (0, 3), (0, 0))
 
@@ -19,7 +19,9 @@ SHAPES = ((0,), (2, 0), (0, 3), (0, 0))
 @pytest.mark.parametrize(
     ("record", "library"),
     [
-        pytest.param(record, library, marks=pytest.mark.nightly if library == "jax" and record not in DOORS else [])
+        pytest.param(
+            record, library, marks=pytest.mark.nightly if library == "jax" and record not in firsts("RoPE") else []
+        )
         for record in SAMPLES
         if record in FIRST
         for library in ("numpy", "torch", "jax")  # JAX compiles each operation anew for each shape

@@ -86,7 +86,7 @@ def test_every_row_has_an_oracle() -> None:
 ULPS64 = 5.5
 
 
-@ways.cases(of_door(Adds, plain))
+@ways.cases(of_door(Adds, plain), jax_by_day=False)
 def test_rows_in_float64(record: Adds, library: str) -> None:
     params, lists = learned(record)
     with ways.wide(library):
@@ -189,7 +189,7 @@ def angle_error(place: float, frequency: float) -> float:
     return farthest * frequency * (2 * abs(math.log(frequency)) + 6) * 2**-24 + 2**-22
 
 
-@ways.cases(of_door(Rotates, in_pairs))
+@ways.cases(of_door(Rotates, in_pairs), jax_by_day=False)
 def test_turned_vectors(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     x = np.random.default_rng(6).standard_normal(record.head_dim)

@@ -25,22 +25,23 @@ BETWEEN = (0.5, 3.25, 1e-3, 1e-9, 1023.7, -7.125, -1e-20)
 LIBRARIES = ("numpy", "torch", "jax", "jax op by op")
 
 
-def cases(records: Iterable[Encoding], *kinds: str) -> pytest.MarkDecorator:
+def cases(records: Iterable[Encoding], *kinds: str, jax_by_day: bool = True) -> pytest.MarkDecorator:
     """Each record with each dtype in each library. By night: in JAX all but the first sample of a class and all but the
     last dtype, since each is compiled anew; operation by operation for the first samples of rows alone.
     """
     names = ("record", "kind", "library") if kinds else ("record", "library")
     chosen = (
-        pytest.param(*case, marks=[pytest.mark.nightly] if _late(*case) else [])
+        pytest.param(*case, marks=[pytest.mark.nightly] if _late(*case, by_day=jax_by_day) else [])
         for case in product(records, *([kinds] if kinds else []), LIBRARIES)
         if not (case[-1] == "jax op by op" and case[0] not in FIRST)
     )
     return pytest.mark.parametrize(names, list(chosen))
 
 
-def _late(record: Encoding, *case: str) -> bool:
+def _late(record: Encoding, *case: str, by_day: bool) -> bool:
     *kinds, library = case
-    return library == "jax op by op" or (library == "jax" and (record not in FIRST_OF_CLASS or kinds == ["float32"]))
+    late = not by_day or record not in FIRST_OF_CLASS or kinds == ["float32"]
+    return library == "jax op by op" or (library == "jax" and late)
 
 
 def tabled(record: Encoding) -> Any:

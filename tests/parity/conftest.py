@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def timm() -> Callable[..., dict[str, Any]]:
-    """Values of expressions of `layers` (timm.layers) and `torch`, by name, from one process."""
+    """Values of expressions of `layers` (timm.layers) and `torch`, by name, from a process of its own."""
     try:
         assert version("timm") == "1.0.31"
     except PackageNotFoundError:

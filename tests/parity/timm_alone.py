@@ -1,15 +1,18 @@
 """The layers of timm in a process of its own: timm itself asks for torchvision, whose wrong build breaks torch here.
 
-Run as a script it reads a dictionary of expressions, of `layers` (timm.layers) and `torch`, and writes their values.
+Run as a script it reads dictionaries of expressions, of `layers` (timm.layers) and `torch`, and writes their values.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import io
+import pickle
 import subprocess
 import sys
-import tempfile
+from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,18 +44,33 @@ def layers() -> Any:
 
 
 def ask(**expressions: str) -> dict[str, Any]:
-    """Values of expressions of `layers` (timm.layers) and `torch`, by name, from one process."""
-    with tempfile.TemporaryDirectory() as folder:
-        asked, told = Path(folder) / "asked.pt", Path(folder) / "told.pt"
-        torch.save(expressions, asked)
-        subprocess.run([sys.executable, "-W", "ignore", __file__, str(asked), str(told)], check=True, timeout=300)
-        return torch.load(told)
+    """Values of expressions of `layers` (timm.layers) and `torch`, by name."""
+    process = started()
+    pickle.dump(expressions, process.stdin)
+    process.stdin.flush()
+    return torch.load(io.BytesIO(pickle.load(process.stdout)))
 
 
-def main(asked: str, told: str) -> None:
+@cache
+def started() -> subprocess.Popen[bytes]:
+    """The process, begun with the first question and ended with this one: to import timm takes seconds."""
+    command = [sys.executable, "-W", "ignore", __file__]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(process.communicate)
+    return process
+
+
+def main() -> None:
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # whatever else is printed is no answer
     names = {"layers": layers(), "torch": torch}
-    torch.save({name: eval(text, names) for name, text in torch.load(asked).items()}, told)
+    with contextlib.suppress(EOFError):
+        while True:
+            answer = io.BytesIO()
+            torch.save({name: eval(text, names) for name, text in pickle.load(questions).items()}, answer)
+            pickle.dump(answer.getvalue(), answers)
+            answers.flush()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

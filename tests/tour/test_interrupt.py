@@ -11,7 +11,10 @@ import pytest
 
 from posenc.lab.tokens import default_text
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads the process table of Linux")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads the process table of Linux"),
+]
 
 
 #: What a shell starts in the background ignores Ctrl-C, and hands that on to all that it starts.
