@@ -77,4 +77,4 @@ def test_without_matplotlib_one_line_says_what_to_install(posenc, tmp_path, monk
     monkeypatch.setattr(builtins, "__import__", without)
     ran = posenc("plot", "RoPE(dim=8)", "--picture", "rotation", "--output", str(tmp_path / "x.png"))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "posenc plot: matplotlib must be installed to draw; it is not. Run: pip install 'posenc[plot]'\n"
+    assert ran.err == "posenc plot: matplotlib must be installed to draw; it is not. Run: pip install matplotlib\n"

@@ -170,5 +170,5 @@ def _plot() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise ValueError("matplotlib must be installed to draw; it is not. Run: pip install 'posenc[plot]'") from None
+        raise ValueError("matplotlib must be installed to draw; it is not. Run: pip install matplotlib") from None
     return plot

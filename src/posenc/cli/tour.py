@@ -71,7 +71,7 @@ def _installed() -> None:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(
-            f"tour needs {', '.join(missing)}. Install what is missing with: pip install 'posenc[lab,plot]'"
+            f"tour needs {', '.join(missing)}. Install what is missing with: pip install {' '.join(missing)}"
         )
 
 
