@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from model_peers.ledger import LIVE, TYPES
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.model_types import MODEL_TYPES, ROWS
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
@@ -21,6 +22,13 @@ def test_every_model_type_has_one_row():
 def test_every_row_is_of_types_that_transformers_knows():
     unknown = set(MODEL_TYPES) - set(config_classes())
     assert not unknown, f"no config class has these types, which may be misspelled: {unknown}"
+
+
+def test_every_model_type_is_compared_with_a_live_one():
+    """Types that rotate have a line in the ledger; the tests of the others take their types from the rows."""
+    rotary = {name for name, row in MODEL_TYPES.items() if row.reader is None and not row.unsupported}
+    without = rotary - {name for types in TYPES.values() for name in types} - set(LIVE)
+    assert not without, f"add a line to tests/model_peers/verified.txt: {without}"
 
 
 def test_nothing_asks_for_one_model_type():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from model_peers.ledger import BY_HAND, LIVE, REASONS, TYPES, VERIFIED  # noqa: E402
+from model_peers.ledger import BY_HAND, REASONS, TYPES, VERIFIED  # noqa: E402
 from posenc.models import from_config  # noqa: E402
 from posenc.models.config.bias_readers import falcon_alibi  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
@@ -106,9 +106,7 @@ def other(name: str) -> str:
 def verified_with(name: str, row: ModelType) -> str:
     """The rotary classes that this model type was verified with, or what there is in their place."""
     classes = [key.split(".")[1] for key, types in sorted(TYPES.items()) if name in types]
-    if classes:
-        return ", ".join(f"`{one}`" for one in classes)
-    return "a live model of the type" if row.reader or name in LIVE else "no class of its own; read like its kin"
+    return ", ".join(f"`{one}`" for one in classes) or "a live model of the type"
 
 
 if __name__ == "__main__":
