@@ -31,7 +31,7 @@ LLAMA_KIN = (
     "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "dbrx", "diffllama", "doge", "dots1",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "gte",
-    "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "jais2", "jetmoe", "jina_embeddings_v3",
+    "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
     "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "mllama_text_model", "moshi",
     "nomic_bert", "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
     "voxtral_realtime_text",
