@@ -42,14 +42,15 @@ def small(model_type: str, **more: Any) -> dict[str, Any]:
 
 
 def built(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
-    from transformers import AutoConfig, AutoModel, SiglipTextModel
+    import transformers
 
     settings = {"vocab_size": 99} | settings if model_type not in PATCHES and model_type != "whisper" else settings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        config = AutoConfig.for_model(model_type, **settings)
-        return (SiglipTextModel(config) if model_type == "siglip_text_model" else AutoModel.from_config(config)).eval()
+        config = transformers.AutoConfig.for_model(model_type, **settings)
+        kind = getattr(transformers, BUILT_BY.get(model_type, ""), transformers.AutoModel.from_config)
+        return kind(config).eval()
 
 
 def looked_up(
@@ -79,6 +80,8 @@ def inputs(model_type: str) -> dict[str, torch.Tensor]:
 
 
 LEARNED = [name for name, tables in TEXT.items() if any(table.kind == "learned" for table in tables)]
+#: Classes of types that AutoModel does not build.
+BUILT_BY = {"siglip_text_model": "SiglipTextModel"}
 DIMS = {"embedding_size": 24, "input_embedding_size": 24}
 #: What some classes need before a small model can be built or run.
 NEEDS: dict[str, dict[str, Any]] = {

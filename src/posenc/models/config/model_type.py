@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from posenc.models.config.fields import Fields
@@ -30,7 +30,8 @@ class ModelType:
     part           of the model: "text", "vision", "audio", "encoder" or "decoder", say
     tables         what is added before the first layer
     reader         what reads the layers that do not rotate; it returns None where those of this file do after all
-    harmless_keys  keys on positions that these types ignore
+    ignored_keys   keys on positions that these types ignore
+    neutral_keys   keys on positions, each with the value that changes nothing; any other is refused
     unsupported    why no record says what these types do
 
     Of layers that rotate queries and keys:
@@ -55,7 +56,8 @@ class ModelType:
     part: str = "text"
     tables: tuple[Reader, ...] = ()
     reader: Callable[[Fields], Groups | None] | None = None
-    harmless_keys: tuple[str, ...] = ()
+    ignored_keys: tuple[str, ...] = ()
+    neutral_keys: Mapping[str, object] = field(default_factory=dict)
     unsupported: str = ""
     layer_count: LayerCount = num_hidden_layers
     layer_types: LayerTypeRule = ALL_FULL

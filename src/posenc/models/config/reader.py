@@ -90,7 +90,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
 
 
 def _groups(fields: Fields, row: ModelType) -> Groups:
-    fields.mark_used(*row.harmless_keys)
+    fields.mark_used(*row.ignored_keys)
+    fields.mark_used(*(key for key, neutral in row.neutral_keys.items() if fields.data.get(key) == neutral))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
     return (*tables, *(rotary_groups(fields, row) if layers is None else layers))

@@ -37,7 +37,7 @@ AUDIO = (
     ModelType(
         ("wav2vec2-bert",),
         part="audio",
-        harmless_keys=CONFORMER_SIZES,
+        ignored_keys=CONFORMER_SIZES,
         rotations=CONFORMER_ROTATIONS,
         head_dim=hidden_over_heads,
         unrotated=conformer_scores(),
@@ -46,7 +46,7 @@ AUDIO = (
     ModelType(
         ("wav2vec2-conformer",),
         part="audio",
-        harmless_keys=CONFORMER_SIZES,
+        ignored_keys=CONFORMER_SIZES,
         rotations=CONFORMER_ROTATIONS,
         head_dim=hidden_over_heads,
         unrotated=conformer_scores(CONVOLUTION),
