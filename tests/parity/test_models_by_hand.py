@@ -227,3 +227,20 @@ def test_hunyuan_cuts_its_sections_through_pairs(rope: dict[str, Any]):
     x = torch.randn(1, 4, 9, 64, generator=torch.Generator().manual_seed(1))
     theirs, _ = one.module.apply_rotary_pos_emb(x, x, cos, sin)
     assert torch.equal(turn(x, layout="bhtd"), theirs)
+
+
+@pytest.mark.parametrize(("width", "heads"), [(768, 12), (96, 4)])
+def test_roformer_rotates_whole_heads(width: int, heads: int):
+    from transformers.models.roformer import modeling_roformer as live
+
+    settings = {"hidden_size": width, "num_attention_heads": heads, "num_hidden_layers": 2, "rotary_value": False}
+    (group,) = from_config({"model_type": "roformer", **settings}).groups
+    table = live.RoFormerSinusoidalPositionalEmbedding(9, width // heads).create_weight()
+    turn = group.rotation.turn(torch.arange(9))
+    # Both are rounded once, its own from float64.
+    assert (torch.cat([turn.sin, turn.cos], -1) - table).abs().max() <= 2.0**-24
+    q = torch.randn(1, heads, 9, width // heads, generator=torch.Generator().manual_seed(0))
+    theirs, _ = live.RoFormerSelfAttention.apply_rotary_position_embeddings(table[None, None], q, q)
+    assert (turn(q, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    with pytest.raises(ValueError, match="rotary_value must be understood"):
+        from_config({"model_type": "roformer", **settings, "rotary_value": True})

@@ -63,6 +63,13 @@ TEXT = (
     ModelType(
         ("codegen", "gptj"), pairing="adjacent", rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim
     ),
+    ModelType(
+        ("roformer",),
+        neutral_keys={"rotary_value": False},
+        rotations=ByLayerType(base=10_000.0),
+        pairing="adjacent",
+        head_dim=hidden_over_heads,
+    ),
     # Heads as wide as hidden_size over heads, whatever head_dim says.
     ModelType(("deepseek_ocr2_text",), head_dim=hidden_over_heads),
     ModelType(("falcon",), head_dim=hidden_over_heads, reader=falcon_alibi),
