@@ -81,7 +81,7 @@ def inputs(model_type: str) -> dict[str, torch.Tensor]:
 
 LEARNED = [name for name, tables in TEXT.items() if any(table.kind == "learned" for table in tables)]
 #: Classes of types that AutoModel does not build.
-BUILT_BY = {"siglip_text_model": "SiglipTextModel"}
+BUILT_BY = {"siglip_text_model": "SiglipTextModel", "siglip2_text_model": "Siglip2TextModel"}
 DIMS = {"embedding_size": 24, "input_embedding_size": 24}
 #: What some classes need before a small model can be built or run.
 NEEDS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,8 @@ TableType = partial(ModelType, reader=embeddings_only)
 
 BERT_KIN = (
     "bert", "big_bird", "clip_text_model", "distilbert", "ernie", "flaubert", "gpt2", "gpt_bigcode", "gpt_neo",
-    "megatron-bert", "mobilebert", "openai-gpt", "siglip_text_model", "xlm",
+    "megatron-bert", "mobilebert", "openai-gpt", "siglip2_text_model", "siglip_text_model",
+    "xlm",
 )  # fmt: skip
 ROBERTA_KIN = (
     "camembert", "data2vec-text", "ibert", "longformer", "luke", "roberta", "roberta-prelayernorm",
