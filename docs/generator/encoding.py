@@ -15,15 +15,15 @@ from posenc.doors import Encoding
 
 #: What each claim of an encoding means to its user.
 CLAIMS = {
-    "relative": "its effect on attention depends on differences of positions alone",
+    "relative": "its effect on attention depends only on differences of positions",
     "isometry": "vectors keep their length",
-    "streaming": "a row computed alone is that row of the whole",
+    "streaming": "a row computed alone equals the same row of the whole table or matrix",
     "bounded": "no value grows with position",
-    "unlimited": "defined at every position",
-    "fractional": "takes positions between whole ones",
-    "learned": "has parameters",
-    "symmetric": "the same for (m, n) and (n, m)",
-    "shift-linear": "the row at t + k is a matrix M(k) times the row at t",
+    "unlimited": "defined at every position up to 2^53",
+    "fractional": "accepts positions between whole numbers",
+    "learned": "has parameters to train",
+    "symmetric": "the pair (m, n) gets the same value as (n, m)",
+    "shift-linear": "row t + k is M(k) times row t, with a matrix M(k) that is the same for every t",
 }
 SOURCES = Path(posenc.__file__).parents[1]
 
