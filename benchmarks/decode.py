@@ -11,7 +11,7 @@ from peers import peers
 from problem import Pairs, Problem, name_of, problem
 
 from posenc.kernels import native
-from posenc.torch.fast_path import LAYOUTS
+from posenc.kernels.packed_form import LAYOUTS, packed_form
 
 ALONE = "posenc, its operator alone"
 
@@ -35,6 +35,6 @@ def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
 
 def alone(given: Problem) -> Variant:
     """What is left of a call without Python around it: the operator, which looks at its arguments itself."""
-    operator, turn = native.operator("rotate_"), given.turn
-    form = turn.pairing.form | LAYOUTS[given.layout]
+    operator, turn = native.operator("rotate_untraced_"), given.turn
+    form = packed_form(turn.pairing) | LAYOUTS[given.layout]
     return in_place(given, lambda q, k: operator(q, k, turn.cos, turn.sin, form))

@@ -46,7 +46,7 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "vectors": {
-            "kernel": native.levels()[0] if native.MISSING is None else f"no kernel: {native.MISSING}",
+            "kernel": native.instruction_sets()[0] if native.MISSING is None else f"no kernel: {native.MISSING}",
             "torch": torch.backends.cpu.get_cpu_capability(),
         },
         "python": platform.python_version(),

@@ -1,8 +1,7 @@
-"""The tests of the kernels, the kernels built with the sanitizers of addresses and of undefined behaviour; `make
-sanitize`.
+"""Run the tests of the kernels, built with the address and undefined-behaviour sanitizers; `make sanitize`.
 
-The build lies in a temporary folder and comes before any other in PYTHONPATH. The first finding ends the run. What
-Python and PyTorch keep until the process ends is no finding: leaks are not looked for.
+The build is in a temporary folder, first in PYTHONPATH. The first finding ends the run. Leaks are not checked: Python
+and PyTorch keep memory until the process ends.
 """
 
 from __future__ import annotations
@@ -16,18 +15,15 @@ from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 FLAGS = "-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
-#: Those of Triton and of plain PyTorch run nothing of this folder.
-TESTS = (
-    "tests/kernels",
-    *(f"--ignore=tests/kernels/test_{name}.py" for name in ("triton", "gpu_benchmark", "normed", "blocks")),
-)
+#: These run nothing of this folder, or compile it themselves.
+OTHERS = ("triton", "gpu_benchmark", "rms_norm", "plain_torch", "bfloat16_rounding")
+TESTS = ("tests/kernels", *(f"--ignore=tests/kernels/test_{name}.py" for name in OTHERS))
 
 
-def runtime(name: str) -> str:
-    """Where the compiler has a library of its own."""
-    compiler = os.environ.get("CXX", "g++")
-    asked = subprocess.run([compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True)
-    return asked.stdout.strip()
+def path_of(library: str) -> str:
+    """Where the compiler keeps one of its libraries."""
+    command = [os.environ.get("CXX", "g++"), f"-print-file-name={library}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main() -> int:
@@ -40,12 +36,12 @@ def main() -> int:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(part for part in (str(copy), os.environ.get("PYTHONPATH", "")) if part),
-            # With the library of C++, whose exceptions are otherwise thrown past the sanitizer.
-            "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
+            # Without libstdc++ the sanitizer does not see exceptions.
+            "LD_PRELOAD": f"{path_of('libasan.so')} {path_of('libstdc++.so')}",
             "ASAN_OPTIONS": "detect_leaks=0",
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
-        # --capture=sys: what the sanitizers print themselves would be lost with the process.
+        # --capture=sys: else what the sanitizers print is lost with the process.
         tests = [sys.executable, "-m", "pytest", "-q", "--capture=sys", "-p", "no:cacheprovider", *TESTS, *sys.argv[1:]]
         return subprocess.run(tests, cwd=HERE.parent, env=environment, check=False).returncode
 

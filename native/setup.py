@@ -1,5 +1,4 @@
-"""One library, a source for each level of vectors: every source has flags of its own, which one Extension does not
-give."""
+"""One library: its loops are compiled once for each instruction set, each with its own flags."""
 
 import platform
 from pathlib import Path
@@ -13,28 +12,28 @@ COMMON = [
     "-std=c++20",
     "-O3",
     "-fPIC",
-    "-fopenmp-simd",
     "-fvisibility=hidden",
     "-ffp-contract=off",  # the bits of the reference: products and sums are rounded one by one
     "-DTORCH_TARGET_VERSION=0x020a000000000000",  # PyTorch 2.10, the first with parallel_for in its stable ABI
 ]
-INTEL = platform.machine().lower() in ("x86_64", "amd64")
+# Vectors are written out. GCC 12 warns of what its AVX-512 headers leave uninitialized on purpose, and of how it would
+# pass vectors to functions, all of which are inlined.
+LOOPS = ["-fno-tree-vectorize", "-Wno-uninitialized", "-Wno-maybe-uninitialized", "-Wno-psabi"]
 AVX2 = ["-mavx2", "-mf16c", "-mfma"]
 AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
-# GCC 12 takes what its own header of AVX-512 leaves undefined on purpose for a mistake.
-LEVELS = {"avx2.cpp": AVX2, "avx512.cpp": [*AVX512, "-Wno-maybe-uninitialized"]}
+INSTRUCTION_SETS = {"baseline": []}
+if platform.machine().lower() in ("x86_64", "amd64"):
+    INSTRUCTION_SETS |= {"avx2": AVX2, "avx512": AVX512, "avx512bf16": [*AVX512, "-mavx512bf16"]}
 
 
-class BuildLevels(build_ext):
-    """Compile each source with its own flags, then link them."""
+class BuildInstructionSets(build_ext):
+    """Compile one source for each instruction set and the others once, then link them."""
 
     def build_extension(self, extension: Extension) -> None:
-        objects = []
-        for source in extension.sources:
-            flags = COMMON + LEVELS.get(Path(source).name, [])
-            objects += self.compiler.compile(
-                [source], output_dir=self.build_temp, include_dirs=include_paths(), extra_postargs=flags
-            )
+        *once, loops = extension.sources
+        objects = self.compile(once, COMMON, "")
+        for name, flags in INSTRUCTION_SETS.items():
+            objects += self.compile([loops], [*COMMON, *LOOPS, *flags, f"-DINSTRUCTION_SET={name}"], name)
         self.compiler.link_shared_object(
             objects,
             self.get_ext_fullpath(extension.name),
@@ -44,23 +43,17 @@ class BuildLevels(build_ext):
             build_temp=self.build_temp,
         )
 
+    def compile(self, sources: list[str], flags: list[str], folder: str) -> list[str]:
+        """The objects of these sources, in a folder of their own."""
+        where = str(Path(self.build_temp, folder))
+        return self.compiler.compile(sources, output_dir=where, include_dirs=include_paths(), extra_postargs=flags)
+
     def get_ext_filename(self, name: str) -> str:
         return str(Path(*name.split("."))) + ".so"  # no module of Python: torch.ops.load_library opens it
 
 
-names = [
-    "operator.cpp",
-    "angles.cpp",
-    "cache.cpp",
-    "calls.cpp",
-    "embedding.cpp",
-    "tensors.cpp",
-    "view.cpp",
-    "levels.cpp",
-    "baseline.cpp",
-    *(LEVELS if INTEL else ()),
-]
+names = ["rotate", "cos_sin", "cache", "embedding", "tensors", "instruction_sets", "instruction_set"]
 setup(
-    ext_modules=[Extension("posenc_kernels.library", [str(SOURCES / name) for name in names])],
-    cmdclass={"build_ext": BuildLevels},
+    ext_modules=[Extension("posenc_kernels.library", [str(SOURCES / f"{name}.cpp") for name in names])],
+    cmdclass={"build_ext": BuildInstructionSets},
 )

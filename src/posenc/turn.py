@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from posenc import _array, _check
@@ -11,7 +11,6 @@ from posenc._array import Array
 
 Layout = Literal["bhtd", "bthd"]
 LAYOUTS = ("bhtd", "bthd")
-FIELD = 12
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,6 @@ class Pairing:
 
     layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
     dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
-    form: all of it in one number, as operators of the compiled kernel take it: bit 0 where pairs are adjacent, bits 1 and 2 for
-    calls to set, then of `FIELD` bits each dim, start, pairs and blocks; -1 where one of them needs more.
     """
 
     layout: Literal["adjacent", "halves"]
@@ -29,7 +26,6 @@ class Pairing:
     width: int
     start: int = 0
     blocks: int = 1
-    form: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.settle(
@@ -49,9 +45,6 @@ class Pairing:
             raise ValueError(
                 f"blocks must cut width={self.width} into even parts; got {self.blocks}. Use another number of blocks."
             )
-        fields = self.dim, self.start, self.width // 2, self.blocks
-        packed = sum(value << 3 + FIELD * place for place, value in enumerate(fields)) | (self.layout == "adjacent")
-        _check.settle(self, form=packed if self.dim < 1 << FIELD else -1)
 
     def split(self, x: Array) -> tuple[Array, Array]:
         """First and second channels of every pair; x: (..., dim), each result (..., width/2)."""

@@ -21,7 +21,7 @@ from posenc.torch import angles, chosen, rotate, rotate_, turn
 needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
 )
-LEVELS = native.levels() if native.MISSING is None else ("baseline",)
+SETS = native.instruction_sets() if native.MISSING is None else ("baseline",)
 LADDERS = ((1e4, 128), (5e5, 96), (1e12, 50), (1e30, 6))
 RECORDS = (
     RoPE(dim=128, pairing="halves"),
@@ -48,24 +48,26 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str) ->
     return torch.randn(shape, generator=seeded(count)).to(dtype)
 
 
-def made(level: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and sines of positions (n,) at a level, as float64 numbers."""
+def made(instruction_set: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines of positions (n,) at a instruction_set, as float64 numbers."""
     steady = steady_of(record)
-    waves = kernel.table_at(level, positions.reshape(1, -1, 1), torch.as_tensor(rates(steady)), steady.factor)
+    waves = kernel.cos_sin(
+        positions.reshape(1, -1, 1), torch.as_tensor(rates(steady)), steady.factor, instruction_set=instruction_set
+    )
     return tuple(wave[0].double().numpy() for wave in waves)
 
 
 @needs_kernel
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("ladder", LADDERS)
-def test_correctly_rounded(level: str, ladder: tuple[float, int]) -> None:
+def test_correctly_rounded(instruction_set: str, ladder: tuple[float, int]) -> None:
     """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and
     the last."""
     edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
     drawn = places(RoPE(dim=2), 60).tolist() + places(RoPE(dim=2), 30, top=2**53, seed=4).tolist()
     expected = truth.tables(truth.waves(edges + drawn, *ladder))
     record = RoPE(dim=ladder[1], base=ladder[0])
-    assert truth.differing(made(level, record, torch.tensor(edges + drawn)), expected) == 0
+    assert truth.differing(made(instruction_set, record, torch.tensor(edges + drawn)), expected) == 0
 
 
 @needs_kernel
@@ -81,9 +83,12 @@ def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> N
         near = sorted({place for quarters in (1, 2) for place in truth.convergents(frequency, quarters)})
         values = [[truth.cosine_sine(place, frequency)] for place in near]
         expected = truth.tables(values)
-        for level, limbs in [*((level, numbers) for level in LEVELS), (LEVELS[0], cut)]:
-            table = kernel.table_at(
-                level, torch.tensor(near).reshape(1, -1, 1), limbs[:, pair : pair + 1].contiguous(), 1.0
+        for instruction_set, limbs in [*((instruction_set, numbers) for instruction_set in SETS), (SETS[0], cut)]:
+            table = kernel.cos_sin(
+                torch.tensor(near).reshape(1, -1, 1),
+                limbs[:, pair : pair + 1].contiguous(),
+                1.0,
+                instruction_set=instruction_set,
             )
             missed = truth.differing(tuple(wave[0].double().numpy() for wave in table), expected)
             wrong, fewer = (wrong, fewer + missed) if limbs is cut else (wrong + missed, fewer)
@@ -94,26 +99,28 @@ def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> N
 
 
 @needs_kernel
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("record", RECORDS)
-def test_bits_of_the_reference(level: str, record: Any) -> None:
+def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
     steady = steady_of(record)
     for top in (1000, 2**31, 2**53):
         positions = places(record, 2, 90, top=top)
         wanted = record.turn(positions)
         whole = positions.reshape(2, 90, record.axes)
-        cosine, sine = kernel.table_at(level, whole, torch.as_tensor(rates(steady)), steady.factor)
+        cosine, sine = kernel.cos_sin(
+            whole, torch.as_tensor(rates(steady)), steady.factor, instruction_set=instruction_set
+        )
         assert torch.equal(cosine, wanted.cos)
         assert torch.equal(sine, wanted.sin)
 
 
 @needs_kernel
-@pytest.mark.parametrize("level", LEVELS)
-def test_too_far_away_is_no_number(level: str) -> None:
+@pytest.mark.parametrize("instruction_set", SETS)
+def test_too_far_away_is_no_number(instruction_set: str) -> None:
     """A position beyond 2^53 that no check has seen, and its neighbours, which stay what they are."""
     record = AxialRoPE(axis=(0, 1) * 9, rung=(*range(18),), ladder=36)
     steady, whole = steady_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
-    for wave in kernel.table_at(level, whole, torch.as_tensor(rates(steady)), 1.0):
+    for wave in kernel.cos_sin(whole, torch.as_tensor(rates(steady)), 1.0, instruction_set=instruction_set):
         lost = wave[0].isnan()
         assert lost[1, 0::2].all()
         assert lost[2, 1::2].all()
@@ -197,17 +204,9 @@ def test_the_operators_keep_their_promises() -> None:
     far = angles(RoPE(dim=8), torch.arange(5) + 2**31)
     q, k = (heads(count, 5, 8, torch.float32, "bhtd") for count in (3, 2))
     how = far.places, far.rates, 1.0, 0, 1, True, False
-    torch.library.opcheck(torch.ops.posenc.waves.default, how[:3])
-    torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles.default, (q.requires_grad_(), k.requires_grad_(), *how))
-    torch.library.opcheck(torch.ops.posenc.turn_pair_by_angles_.default, (q.detach(), k.detach(), *how))
-    q, k, light = q.detach(), k.detach(), ("test_schema", "test_faketensor")
-    made = torch.empty_like(q), torch.empty_like(k)
-    into = torch.ops.posenc.turn_pair_by_angles_into.default
-    torch.library.opcheck(into, (q, k, *made, *how), test_utils=light)
-    table = native.table(turn(RoPE(dim=8), torch.arange(5)))
-    torch.library.opcheck(
-        torch.ops.posenc.turn_pair_into.default, (q, k, *made, *table, 0, 1, True, False), test_utils=light
-    )
+    torch.library.opcheck(torch.ops.posenc.cos_sin.default, how[:3])
+    torch.library.opcheck(torch.ops.posenc.rotate_by_angles.default, (q.requires_grad_(), k.requires_grad_(), *how))
+    torch.library.opcheck(torch.ops.posenc.rotate_by_angles_.default, (q.detach(), k.detach(), *how))
 
 
 @needs_kernel
@@ -220,7 +219,7 @@ def test_derivatives_forward_are_not_lost(by: Any) -> None:
         return torch.func.jvp(lambda q: rotate(q, k, made, layout="bhtd", impl=impl)[0], (q,), (torch.ones_like(q),))[1]
 
     assert torch.allclose(turned("auto"), rotate(torch.ones_like(q), k, made, layout="bhtd")[0])
-    with pytest.raises(ValueError, match=r"^impl must .* got 'native', but a tensor carries a derivative forward"):
+    with pytest.raises(ValueError, match=r"^impl must .* got 'native', but a tensor has a forward derivative"):
         turned("native")
 
 
@@ -356,21 +355,21 @@ def test_bad_arguments_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("place", "value", "why"),
     [
-        (0, torch.zeros(1, 5, 1, dtype=torch.int32), "places and rates must be int64"),
-        (0, torch.zeros(5, 1, dtype=torch.int64), "places must be"),
+        (0, torch.zeros(1, 5, 1, dtype=torch.int32), "positions and frequencies must be int64"),
+        (0, torch.zeros(5, 1, dtype=torch.int64), "positions must be"),
         (0, torch.zeros(1, 10, 1, dtype=torch.int64)[:, ::2], "contiguous"),
-        (0, torch.zeros(3, 5, 1, dtype=torch.int64), "places must fit x"),
-        (0, torch.zeros(1, 4, 1, dtype=torch.int64), "places must fit x"),
-        (1, torch.zeros(5, 4, dtype=torch.int64), "rates must be"),
-        (1, torch.full((6, 4), 2**32), "rates must hold limbs"),
-        (1, torch.ones(6, 4, dtype=torch.int64), "and, last, axes of places"),
-        (1, torch.zeros(6, 5, dtype=torch.int64), "pairs must lie within"),
-        (3, 1, "pairs must lie within"),
-        (4, 3, "pairs must lie within"),
+        (0, torch.zeros(3, 5, 1, dtype=torch.int64), "positions must have the time of q"),
+        (0, torch.zeros(1, 4, 1, dtype=torch.int64), "positions must have the time of q"),
+        (1, torch.zeros(5, 4, dtype=torch.int64), "frequencies must be"),
+        (1, torch.full((6, 4), 2**32), "frequencies must hold limbs"),
+        (1, torch.ones(6, 4, dtype=torch.int64), "and, last, axes of positions"),
+        (1, torch.zeros(6, 5, dtype=torch.int64), "pairs must be within"),
+        (3, 1, "pairs must be within"),
+        (4, 3, "pairs must be within"),
     ],
 )
 def test_the_operator_itself_reads_no_memory_that_is_not_its(place: int, value: Any, why: str) -> None:
     how = [torch.zeros(1, 5, 1, dtype=torch.int64), torch.zeros(6, 4, dtype=torch.int64), 1.0, 0, 1, True, False]
     how[place] = value
     with pytest.raises(RuntimeError, match=why):
-        torch.ops.posenc.turn_pair_by_angles_(torch.zeros(2, 3, 5, 8), torch.zeros(2, 1, 5, 8), *how)
+        torch.ops.posenc.rotate_by_angles_(torch.zeros(2, 3, 5, 8), torch.zeros(2, 1, 5, 8), *how)

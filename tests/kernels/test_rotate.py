@@ -112,13 +112,10 @@ def test_the_operator_keeps_its_promises() -> None:
 
     turn = RoPE(dim=8).turn(torch.arange(5))
     x = heads(3, 5, 8, torch.float32, "bhtd").requires_grad_()
-    arguments = (x, *kernel.table(turn), 0, 1, True, False)
-    torch.library.opcheck(torch.ops.posenc.turn_one.default, arguments)
+    arguments = (x, *kernel.tables(turn), 0, 1, True, False)
+    torch.library.opcheck(torch.ops.posenc.rotate_one.default, arguments)
     still = (x.detach(), *arguments[1:])
-    torch.library.opcheck(torch.ops.posenc.turn_one_.default, still)
-    torch.library.opcheck(
-        torch.ops.posenc.turn_pair_.default, (still[0], heads(2, 5, 8, torch.float32, "bhtd"), *still[1:])
-    )
+    torch.library.opcheck(torch.ops.posenc.rotate_one_.default, still)
 
 
 @native

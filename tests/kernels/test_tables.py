@@ -110,9 +110,9 @@ def test_the_operators_keep_their_promises() -> None:
     numbers = torch.as_tensor(rates(waves))
     operators = torch.ops.posenc
     torch.library.opcheck(
-        operators.waves_into.default, (places, numbers, 1.0, torch.empty(1, 60, 4), torch.empty(1, 60, 4))
+        operators.cos_sin_into.default, (places, numbers, 1.0, torch.empty(1, 60, 4), torch.empty(1, 60, 4))
     )
-    torch.library.opcheck(operators.waves_within.default, (places, numbers, 1.0, torch.empty(1, 60, 7), True, False))
+    torch.library.opcheck(operators.cos_sin_within.default, (places, numbers, 1.0, torch.empty(1, 60, 7), True, False))
 
 
 @needs_kernel
@@ -251,23 +251,23 @@ def test_the_operators_themselves_write_no_memory_that_is_not_theirs() -> None:
     for cosine, sine, why in (
         (good.double(), free[24:48].view(2, 3, 4), "must be float32"),
         (good[0], good[1], "must be float32"),
-        (good[:1], good[1:], "a row for each place"),
-        (free.as_strided((2, 3, 4), (12, 1, 3)), good, "side by side"),
-        (free.as_strided((2, 3, 4), (12, 3, 1)), good, "evenly apart"),
-        (free.as_strided((2, 3, 4), (13, 4, 1)), good, "evenly apart"),
-        (good, free.as_strided((2, 3, 4), (15, 5, 1), 100), "must be alike"),
+        (good[:1], good[1:], "a row for each position"),
+        (free.as_strided((2, 3, 4), (12, 1, 3)), good, "rows contiguous"),
+        (free.as_strided((2, 3, 4), (12, 3, 1)), good, "evenly spaced"),
+        (free.as_strided((2, 3, 4), (13, 4, 1)), good, "evenly spaced"),
+        (good, free.as_strided((2, 3, 4), (15, 5, 1), 100), "same shape and strides"),
         (free[:18].view(2, 3, 3), free[24:42].view(2, 3, 3), "a number for each pair"),
         (good, good, "share no memory"),
         (good, free[20:44].view(2, 3, 4), "share no memory"),
         (free.as_strided((2, 3, 4), (24, 8, 1)), free.as_strided((2, 3, 4), (24, 8, 1), 13), "share no memory"),
     ):
         with pytest.raises(RuntimeError, match=why):
-            kernel.table_into(places, numbers, 1.0, cosine, sine)
+            kernel.cos_sin_into(places, numbers, 1.0, cosine, sine)
     for width in (6, 9):
         with pytest.raises(RuntimeError, match="a cosine and a sine for each pair"):
-            torch.ops.posenc.waves_within(places, numbers, 1.0, torch.empty(2, 3, width), True, True)
-    with pytest.raises(RuntimeError, match="a row for each place"):
-        torch.ops.posenc.waves_within(places, numbers, 1.0, torch.empty(3, 2, 8), True, True)
+            torch.ops.posenc.cos_sin_within(places, numbers, 1.0, torch.empty(2, 3, width), True, True)
+    with pytest.raises(RuntimeError, match="a row for each position"):
+        torch.ops.posenc.cos_sin_within(places, numbers, 1.0, torch.empty(3, 2, 8), True, True)
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])

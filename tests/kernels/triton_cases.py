@@ -68,7 +68,7 @@ def exact_waves() -> None:
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
         waves = triton.Waves(places=places[None, :, None], words=words(record))
-        turned, _ = triton.into_new(pairs, pairs, waves, triton.Channels(0, 1, True))
+        turned, _ = triton.rotate(pairs, pairs, waves, triton.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
@@ -77,7 +77,7 @@ def exact_waves() -> None:
         exact = record.turn(places, dtype=torch.float64)(x.double(), layout="bhtd")
         for dtype in (torch.bfloat16, torch.float16):
             right = (
-                (triton.into_new(x, x, waves, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
+                (triton.rotate(x, x, waves, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
                 .double()
                 .mean()
             )
@@ -86,7 +86,7 @@ def exact_waves() -> None:
     beyond = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None]
     far = triton.Waves(places=beyond, words=words(RoPE(dim=2)))
     x = torch.ones(1, 1, 3, 2)
-    if not triton.into_new(x, x, far, triton.Channels(0, 1, True))[0].isnan().all():
+    if not triton.rotate(x, x, far, triton.Channels(0, 1, True))[0].isnan().all():
         raise SystemExit("a place too far away gave a number")
 
 
@@ -104,14 +104,14 @@ def exact_turns() -> None:
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for turned in (
-                lambda q, k, waves=waves, channels=channels: triton.into_new(q, k, waves, channels),
+                lambda q, k, waves=waves, channels=channels: triton.rotate(q, k, waves, channels),
                 lambda q, k, turn=turn: rotate(q, k, turn, layout="bhtd", impl="reference"),
             ):
                 leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
                 found.append(turned(*leaves))
                 grown.append(torch.autograd.grad(found[-1], leaves, (2 * q, k[..., :1].expand_as(k))))
             ours = q.clone(), k.clone()
-            triton.in_place(*ours, waves, channels)
+            triton.rotate_in_place(*ours, waves, channels)
             close(ours, found[1])
             close(found[0], found[1])
             close(grown[0], grown[1])
@@ -229,13 +229,13 @@ def caches() -> None:
         same((turned, *ours), (turn(q, layout="bhtd"), *wanted))
         before = [cache.clone() for cache in ours]
         gone = torch.tensor([[12, -1, 2**40]])
-        triton.into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *triton.of_table(turn))
+        triton.rotate_into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *triton.of_table(turn))
         same(ours, before)
         if not turned[..., :6].isnan().all():
             raise SystemExit("a token of a slot that is not there got a number")
         weights = content(2, 1, record.head_dim, "bhtd")[0, :, 0]
         normed, norm = q.clone(), triton.Norm(*weights, 1e-2, True)
-        triton.into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(turn), norm)
+        triton.rotate_into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(turn), norm)
         names = dict(zip(norm._fields, norm, strict=True))
         turned, keys = rotate_normed(q, k, turn, **names, layout="bhtd", impl="reference")
         pages = ours[0].transpose(1, 2)

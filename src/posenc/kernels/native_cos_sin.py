@@ -1,6 +1,6 @@
-"""Cosines and sines made by the compiled kernel from whole positions: a table of them, and rotation without a table.
+"""Cosines and sines made by the compiled kernel from integer positions: a table of them, and rotation without a table.
 
-The angle is a fraction of a turn in 160 bits, as in `posenc.phase`, and the waves are polynomials in double precision: the
+The angle is a fraction of a turn in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double precision. The
 table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
 """
 
@@ -14,114 +14,97 @@ from posenc.kernels import native
 from posenc.phase import Steady, Waves
 
 
-def refusal(places: Any, *tensors: Any) -> str | None:
-    """Why the kernel cannot turn these tensors, (batch, heads, time, dim), by angles of these places; None where it can."""
-    if native.MISSING is not None:
-        return native.MISSING
-    return native.refused(places, *tensors)
+def unsupported_reason(positions: Any, *tensors: Any) -> str | None:
+    """Why the kernel cannot rotate these tensors, (batch, heads, time, dim), by angles; None where it can."""
+    return native.MISSING or native.unsupported_tensors(positions, *tensors)
 
 
-def table(places: Any, rates: Any, factor: float) -> tuple[Any, Any]:
-    """Cosines and sines times the factor, float32 (rows, time, pairs), of places (rows, time, axes) and `posenc.phase.rates`."""
-    waves: tuple[Any, Any] = torch.ops.posenc.waves(places, rates, factor)
-    return waves
+def cos_sin(positions: Any, frequencies: Any, factor: float, *, instruction_set: str = "") -> tuple[Any, Any]:
+    """Cosines and sines times the factor, float32 (rows, time, pairs).
+
+    positions: (rows, time, axes); frequencies: `posenc.phase.rates`; instruction_set: as for `native.rotate`.
+    """
+    both: tuple[Any, Any] = torch.ops.posenc.cos_sin(positions, frequencies, factor, instruction_set)
+    return both
 
 
-def table_at(level: str, places: Any, rates: Any, factor: float) -> tuple[Any, Any]:
-    """`table` at a level that is named, for tests."""
-    waves: tuple[Any, Any] = torch.ops.posenc.waves_at(places, rates, factor, level)
-    return waves
+def cos_sin_into(positions: Any, frequencies: Any, factor: float, cosine: Any, sine: Any) -> None:
+    """`cos_sin` into existing memory, (rows, time, pairs) each."""
+    torch.ops.posenc.cos_sin_into(positions, frequencies, factor, cosine, sine)
 
 
-def table_into(places: Any, rates: Any, factor: float, cosine: Any, sine: Any) -> None:
-    """`table` into memory that is there, (rows, time, pairs) each."""
-    torch.ops.posenc.waves_into(places, rates, factor, cosine, sine)
+def cos_sin_within(positions: Any, frequencies: Any, waves: Waves, table: Any, *, instruction_set: str = "") -> None:
+    """Cosines and sines into one existing table, (rows, time, width), in the layout of these waves."""
+    layout = waves.layout == "interleaved", waves.first == "sine"
+    torch.ops.posenc.cos_sin_within(positions, frequencies, waves.factor, table, *layout, instruction_set)
 
 
-def within(places: Any, rates: Any, waves: Waves, table: Any) -> None:
-    """Cosines and sines into one table that is there, (rows, time, width), in the layout of these waves."""
-    torch.ops.posenc.waves_within(places, rates, waves.factor, table, *_laid_out(waves))
+def rotate(q: Any, k: Any, positions: Any, frequencies: Any, steady: Steady) -> tuple[Any, Any]:
+    """q and k, (batch, heads, time, dim), rotated into new memory; with gradients for both."""
+    how = positions, frequencies, steady.factor, *native.channels(steady), False
+    both: tuple[Any, Any] = torch.ops.posenc.rotate_by_angles(q, k, *how)
+    return both
 
 
-def within_at(level: str, places: Any, rates: Any, waves: Waves, table: Any) -> None:
-    """`within` at a level that is named, for tests."""
-    torch.ops.posenc.waves_within_at(places, rates, waves.factor, table, *_laid_out(waves), level)
+def rotate_in_place(q: Any, k: Any, positions: Any, frequencies: Any, steady: Steady) -> None:
+    """q and k, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    how = positions, frequencies, steady.factor, *native.channels(steady), False
+    torch.ops.posenc.rotate_by_angles_(q, k, *how)
 
 
-def _laid_out(waves: Waves) -> tuple[bool, bool]:
-    return waves.layout == "interleaved", waves.first == "sine"
+def _fake_table(positions: Any, frequencies: Any, factor: float, *_: Any) -> tuple[Any, Any]:
+    shape = (*positions.shape[:-1], frequencies.shape[-1])
+    return positions.new_empty(shape, dtype=torch.float32), positions.new_empty(shape, dtype=torch.float32)
 
 
-def into_new(q: Any, k: Any, places: Any, rates: Any, steady: Steady) -> tuple[Any, Any]:
-    """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
-    if not native.watched(q, k, places):
-        made = torch.empty_like(q), torch.empty_like(k)
-        how = steady.factor, *native.channels(steady), False
-        torch.ops.posenc.turn_pair_by_angles_into(q, k, *made, places, rates, *how)
-        return made
-    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_by_angles(
-        q, k, places, rates, steady.factor, *native.channels(steady), False
-    )
-    return turned
+def _fake_write(*_: Any) -> None:
+    """It writes into its arguments."""
 
 
-def in_place(q: Any, k: Any, places: Any, rates: Any, steady: Steady) -> None:
-    """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
-    torch.ops.posenc.turn_pair_by_angles_(q, k, places, rates, steady.factor, *native.channels(steady), False)
-
-
-def _table_like(places: Any, rates: Any, factor: float, *_: Any) -> tuple[Any, Any]:
-    shape = (*places.shape[:-1], rates.shape[-1])
-    return places.new_empty(shape, dtype=torch.float32), places.new_empty(shape, dtype=torch.float32)
-
-
-def _nothing(*_: Any) -> None:
-    """It writes into what it is given."""
-
-
-def _pair_like(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
+def _fake_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
     return torch.empty_like(q), torch.empty_like(k)
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    _, _, places, rates, *ctx.how, ctx.inverse = inputs
-    ctx.save_for_backward(places, rates)
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    _, _, positions, frequencies, *ctx.how, ctx.inverse = inputs
+    ctx.save_for_backward(positions, frequencies)
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
-    """The transpose of a turn is the turn the other way, its factor kept."""
-    of_q, of_k = (native.side_by_side(part) for part in (of_q, of_k))
-    back = torch.ops.posenc.turn_pair_by_angles(of_q, of_k, *ctx.saved_tensors, *ctx.how, not ctx.inverse)
-    return *back, None, None, None, None, None, None, None
+    """The transpose of a rotation is the rotation back, its factor kept."""
+    gradients = (native.with_contiguous_channels(part) for part in (of_q, of_k))
+    how = *ctx.saved_tensors, *ctx.how, not ctx.inverse
+    return *torch.ops.posenc.rotate_by_angles(*gradients, *how), *[None] * len(how)
 
 
-def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, places: Any, rates: Any, *how: Any) -> tuple[Any, Any]:
-    """A mapped axis is one more axis of the batch; that of frequencies is not taken."""
+def _vmap(
+    info: Any, dims: tuple[Any, ...], q: Any, k: Any, positions: Any, frequencies: Any, *how: Any
+) -> tuple[Any, Any]:
+    """A mapped axis is one more axis of the batch."""
     if dims[3] is not None:
-        raise ValueError("rates must not be mapped by vmap; got a mapped axis. Map queries, keys and positions alone.")
+        raise ValueError("frequencies must not be mapped by vmap; got a mapped axis. Map queries, keys and positions.")
     size = info.batch_size
-    q, k, places = (
+    q, k, positions = (
         part.movedim(dim, 0) if dim is not None else part.expand(size, *part.shape)
-        for part, dim in zip((q, k, places), dims, strict=False)
+        for part, dim in zip((q, k, positions), dims, strict=False)
     )
     batch = q.shape[1]
-    places = places.expand(size, batch, *places.shape[2:]).flatten(0, 1).contiguous()
+    positions = positions.expand(size, batch, *positions.shape[2:]).flatten(0, 1).contiguous()
     q, k = (part.flatten(0, 1).contiguous() for part in (q, k))
-    turned = torch.ops.posenc.turn_pair_by_angles(q, k, places, rates, *how)
-    return tuple(part.unflatten(0, (size, batch)) for part in turned), (0, 0)
+    rotated = torch.ops.posenc.rotate_by_angles(q, k, positions, frequencies, *how)
+    return tuple(part.unflatten(0, (size, batch)) for part in rotated), (0, 0)
 
 
-def _told() -> None:
-    """PyTorch's tracers and autograd told of the operators."""
+def _register() -> None:
+    """Register the operators with PyTorch's tracers and autograd."""
     if native.MISSING is not None:
         return
-    for name in ("waves", "waves_at"):
-        native.LIBRARY.impl(name, _table_like, "Meta")
-    for name in ("waves_into", "waves_within", "waves_within_at"):
-        native.LIBRARY.impl(name, _nothing, "Meta")
-    native.LIBRARY.impl("turn_pair_by_angles", _pair_like, "Meta")
-    torch.library.register_autograd("posenc::turn_pair_by_angles", _backward, setup_context=_remember)
-    torch.library.register_vmap("posenc::turn_pair_by_angles", _mapped)
+    native.LIBRARY.impl("cos_sin", _fake_table, "Meta")
+    for name in ("cos_sin_into", "cos_sin_within"):
+        native.LIBRARY.impl(name, _fake_write, "Meta")
+    native.LIBRARY.impl("rotate_by_angles", _fake_pair, "Meta")
+    torch.library.register_autograd("posenc::rotate_by_angles", _backward, setup_context=_setup_context)
+    torch.library.register_vmap("posenc::rotate_by_angles", _vmap)
 
 
-_told()
+_register()

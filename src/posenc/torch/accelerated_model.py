@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from posenc import _check
-from posenc.kernels import native, torch_blocks
+from posenc.kernels import native, plain_torch
 from posenc.torch.apply_turn import rotate
 from posenc.turn import Pairing, Turn
 
@@ -117,10 +117,10 @@ def _of_one(pairing: str) -> Applied:
 
     def applied(tensor: Any, sin: Any, cos: Any) -> Any:
         turn = _turn(cos, sin, pairing, tensor.shape[-1])
-        if native.refusal(turn, tensor) is None:
-            return native.into_new(tensor.transpose(1, 2), turn).transpose(1, 2)
-        if torch_blocks.refusal(tensor, turn) is None:
-            (turned,) = torch_blocks.into_new(turn, tensor.transpose(1, 2))
+        if native.unsupported_reason(turn, tensor) is None:
+            return native.rotate(tensor.transpose(1, 2), turn).transpose(1, 2)
+        if plain_torch.unsupported_reason(tensor, turn) is None:
+            (turned,) = plain_torch.rotate(turn, tensor.transpose(1, 2))
             return turned.transpose(1, 2)
         return turn(tensor, layout="bthd")
 

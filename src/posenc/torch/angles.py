@@ -123,10 +123,10 @@ def turn(
     batch = positions.shape if steady.axes == 1 else positions.shape[:-1]
     shape = (*batch, steady.frequencies.pairs)
     if out is None:
-        cosine, sine = (part.reshape(shape) for part in kernel.table(places, numbers, steady.factor))
+        cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(places, numbers, steady.factor))
         return Turn(cosine, sine, steady.pairing, steady.factor)
     check_pair(out, shape, torch.float32, positions)
-    kernel.table_into(places.reshape((1, -1, steady.axes)), numbers, steady.factor, *map(rows_of, out))
+    kernel.cos_sin_into(places.reshape((1, -1, steady.axes)), numbers, steady.factor, *map(rows_of, out))
     written(*out)
     return Turn(*out, steady.pairing, steady.factor)
 

@@ -10,7 +10,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.kernels import native, torch_blocks
+from posenc.kernels import native, plain_torch
 from posenc.kernels import native_cos_sin as kernel
 from posenc.torch import fast_path, in_place_autograd
 from posenc.torch.aliasing import written
@@ -51,7 +51,7 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     >>> q.shape, k.shape
     (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    both: tuple[Array, Array] | None = fast_path.rotated(q, k, turn, layout, impl)
+    both: tuple[Array, Array] | None = fast_path.rotate(q, k, turn, layout, impl)
     if both is not None:
         return both
     name, _ = taken(q, k, turn, layout, impl)
@@ -60,15 +60,15 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
         return turn(q, layout=layout), turn(k, layout=layout)
     first, second = heads_first(q, layout), heads_first(k, layout)
     if name == "torch":
-        first, second = torch_blocks.into_new(made(turn, q), first, second)
+        first, second = plain_torch.rotate(made(turn, q), first, second)
     elif name == "triton":
         from posenc.kernels import triton
 
-        first, second = triton.into_new(first, second, *triton_waves(turn))
+        first, second = triton.rotate(first, second, *triton_waves(turn))
     elif isinstance(turn, Angles):
-        first, second = kernel.into_new(first, second, turn.places, turn.rates, turn.steady)
+        first, second = kernel.rotate(first, second, turn.places, turn.rates, turn.steady)
     else:
-        first, second = native.pair_into_new(first, second, turn)
+        first, second = native.rotate(first, turn), native.rotate(second, turn)
     return heads_first(first, layout), heads_first(second, layout)
 
 
@@ -85,7 +85,7 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     >>> turned is q
     True
     """
-    if fast_path.rotated_(q, k, turn, layout, impl):
+    if fast_path.rotate_(q, k, turn, layout, impl):
         return q, k
     name, _ = taken(q, k, turn, layout, impl)
     needed = [in_place_autograd.followed(*of) for of in (("q", q), ("k", k))]
@@ -102,15 +102,15 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
         return q, k
     first, second = heads_first(q, layout), heads_first(k, layout)
     if name == "torch":
-        torch_blocks.in_place(made(turn, q), first, second)
+        plain_torch.rotate_in_place(made(turn, q), first, second)
     elif name == "triton":
         from posenc.kernels import triton
 
-        triton.in_place(first, second, *triton_waves(turn))
+        triton.rotate_in_place(first, second, *triton_waves(turn))
     elif isinstance(turn, Angles):
-        kernel.in_place(first, second, turn.places, turn.rates, turn.steady)
+        kernel.rotate_in_place(first, second, turn.places, turn.rates, turn.steady)
     else:
-        native.in_place(turn, first, second)
+        native.rotate_in_place(turn, first, second)
     written(q, k)
     return q, k
 
@@ -141,7 +141,7 @@ def taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -
     tensors = heads_first(q, layout), heads_first(k, layout)
     against: list[str] = []
     for name in _candidates(impl, q):
-        why = _refusal(name, turn, *tensors)
+        why = _unsupported_reason(name, turn, *tensors)
         if why is None:
             return name, against
         if impl == name:
@@ -157,12 +157,14 @@ def _candidates(impl: Impl, q: Array) -> tuple[Literal["torch", "native", "trito
     return () if impl == "reference" else (impl,)
 
 
-def _refusal(name: str, turn: Turn | Angles, *tensors: Array) -> str | None:
+def _unsupported_reason(name: str, turn: Turn | Angles, *tensors: Array) -> str | None:
     if name == "triton":
-        return _triton_refusal(turn, *tensors)
+        return _triton_unsupported(turn, *tensors)
     if name == "torch":
-        return torch_blocks.refusal(tensors[0], turn if isinstance(turn, Turn) else None)
-    return kernel.refusal(turn.places, *tensors) if isinstance(turn, Angles) else native.refusal(turn, *tensors)
+        return plain_torch.unsupported_reason(tensors[0], turn if isinstance(turn, Turn) else None)
+    if isinstance(turn, Angles):
+        return kernel.unsupported_reason(turn.places, *tensors)
+    return native.unsupported_reason(turn, *tensors)
 
 
 def made(turn: Turn | Angles, x: Array) -> Turn:
@@ -182,9 +184,11 @@ def triton_waves(turn: Turn | Angles) -> Any:
     return triton.Waves(places=turn.places, words=turn.words, factor=turn.steady.factor), triton.Channels(*how)
 
 
-def _triton_refusal(turn: Turn | Angles, *tensors: Array) -> str | None:
+def _triton_unsupported(turn: Turn | Angles, *tensors: Array) -> str | None:
     if not HAS_TRITON:
         return "Triton is not installed"
     from posenc.kernels import triton  # when it is first wanted: it takes Triton with it
 
-    return triton.refused(turn.places, *tensors) if isinstance(turn, Angles) else triton.refusal(turn, *tensors)
+    if isinstance(turn, Angles):
+        return triton.unsupported_tensors(turn.places, *tensors)
+    return triton.unsupported_reason(turn, *tensors)

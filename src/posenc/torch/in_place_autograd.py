@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.kernels import native, torch_blocks
+from posenc.kernels import native, plain_torch
 from posenc.torch.aliasing import still
 from posenc.torch.argument_checks import heads_first
 from posenc.turn import Layout, Turn
@@ -39,7 +39,7 @@ def rotated_(q: Any, k: Any, turn: Turn, layout: Layout, name: str) -> None:
         if x.requires_grad:
             _InPlace.apply(x, turn.cos, turn.sin, turn, layout, name)
         else:
-            (native if name == "native" else torch_blocks).in_place(turn, heads_first(x, layout))
+            (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
@@ -50,7 +50,7 @@ class _InPlace(torch.autograd.Function):  # type: ignore[misc]
         ctx.mark_dirty(x)
         ctx.save_for_backward(cosine, sine)  # by their names in `turn` autograd would not see them written since
         ctx.turn, ctx.layout, ctx.name = turn, layout, name
-        (native if name == "native" else torch_blocks).in_place(turn, heads_first(x, layout))
+        (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
         return x
 
     @staticmethod
@@ -60,7 +60,7 @@ class _InPlace(torch.autograd.Function):  # type: ignore[misc]
         back = Turn(cosine, -sine, ctx.turn.pairing, ctx.turn.factor, ctx.turn.heads)
         gradient = heads_first(gradient, ctx.layout)
         if ctx.name == "native":
-            turned = native.into_new(native.side_by_side(gradient), back)
+            turned = native.rotate(native.with_contiguous_channels(gradient), back)
         else:
-            (turned,) = torch_blocks.into_new(back, gradient)
+            (turned,) = plain_torch.rotate(back, gradient)
         return heads_first(turned, ctx.layout), None, None, None, None, None

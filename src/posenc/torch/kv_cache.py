@@ -51,7 +51,7 @@ def rotate_into_cache_(
     >>> torch.equal(keys[0, 0, 5], turned[0, 0, 0]), values.sum().item()
     (True, 16.0)
     """
-    if fast_path.rotated_into_cache_(turn, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
+    if fast_path.rotate_into_cache_(turn, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
         return q
     name, _ = taken(q, k, turn, layout, impl)
     _check.truth("paged", paged)
@@ -80,12 +80,12 @@ def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slot
         from posenc.kernels import triton
 
         waves, channels = triton_waves(turn)
-        triton.into_cache(q, k, v, (k_cache, v_cache), slots, paged, waves, channels)
+        triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, waves, channels)
         return
     if isinstance(turn, Angles):
         steady = turn.steady
-        turn = Turn(*kernel.table(turn.places, turn.rates, steady.factor), steady.pairing, steady.factor)
-    native.into_cache(turn, q, k, v, k_cache, v_cache, slots, paged)
+        turn = Turn(*kernel.cos_sin(turn.places, turn.rates, steady.factor), steady.pairing, steady.factor)
+    native.rotate_into_cache(turn, q, k, v, k_cache, v_cache, slots, paged)
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:

@@ -51,7 +51,7 @@ def rotate_normed(
 
     waves, channels = triton_waves(turn)
     weights = triton.Norm(q_weight, k_weight, *norm)
-    first, second = triton.into_new(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
+    first, second = triton.rotate(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
     return heads_first(first, layout), heads_first(second, layout)
 
 
@@ -90,7 +90,7 @@ def rotate_normed_(
 
         waves, channels = triton_waves(turn)
         weights = triton.Norm(q_weight, k_weight, *norm)
-        triton.in_place(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
+        triton.rotate_in_place(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
         written(q, k)
     return q, k
 

@@ -50,18 +50,20 @@ def embed(
 def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = "auto") -> Array:
     """`embed`, of what has been checked."""
     if impl != "reference":
-        why = _refusal(ids, weight, table)
+        why = _unsupported_reason(ids, weight, table)
         if why is None:
-            return kernel.embedded(ids.to(torch.int64), weight, table if table.ndim == 3 else table[None], scale)
+            return kernel.scaled_embedding(
+                ids.to(torch.int64), weight, table if table.ndim == 3 else table[None], scale
+            )
         if impl == "native":
             raise ValueError(f"impl must be one that can take these tensors; got 'native', but {why}. Use 'auto'.")
     return (torch.nn.functional.embedding(ids, weight).to(table.dtype) * scale + table).to(weight.dtype)
 
 
-def _refusal(ids: Array, weight: Array, table: Array) -> str | None:
+def _unsupported_reason(ids: Array, weight: Array, table: Array) -> str | None:
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
-    return kernel.refusal(ids, weight, table)
+    return kernel.unsupported_reason(ids, weight, table)
 
 
 def _check_ids(ids: Array, vocabulary: int) -> None:

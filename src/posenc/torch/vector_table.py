@@ -70,7 +70,7 @@ def table(
     if waves.start:
         positions = checked(_array.signed(positions) + waves.start)
     places, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of(out)
-    kernel.within(places, _array.constant(rates(waves), positions), waves, rows[..., : waves.width])
+    kernel.cos_sin_within(places, _array.constant(rates(waves), positions), waves, rows[..., : waves.width])
     rows[..., waves.width :] = 0.0
     written(out)
     return out

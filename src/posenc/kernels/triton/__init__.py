@@ -15,13 +15,23 @@ from typing import Any
 import torch
 import triton
 
-from posenc.kernels.native import KINDS
+from posenc.kernels.native import DTYPES
 from posenc.kernels.triton import custom_operators  # noqa: F401  PyTorch is told of them
 from posenc.kernels.triton.cos_sin_kernel import Channels, Waves, of_table
 from posenc.kernels.triton.launch import Norm
 from posenc.turn import Turn
 
-__all__ = ["Channels", "Norm", "Waves", "in_place", "into_cache", "into_new", "of_table", "refusal", "refused"]
+__all__ = [
+    "Channels",
+    "Norm",
+    "Waves",
+    "of_table",
+    "rotate",
+    "rotate_in_place",
+    "rotate_into_cache",
+    "unsupported_reason",
+    "unsupported_tensors",
+]
 
 #: The widest head that one program holds.
 WIDEST = 4096
@@ -30,20 +40,20 @@ WHERE = "cpu" if triton.knobs.runtime.interpret else "cuda"
 PLAIN = Norm()
 
 
-def refusal(turn: Turn, *tensors: Any) -> str | None:
+def unsupported_reason(turn: Turn, *tensors: Any) -> str | None:
     """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
     if turn.cos.dtype != torch.float32 or turn.cos.requires_grad or turn.sin.requires_grad:
         return "the turn is not float32, or is learned"
-    return refused(turn.cos, *tensors)
+    return unsupported_tensors(turn.cos, *tensors)
 
 
-def refused(table: Any, *tensors: Any) -> str | None:
+def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
     """Why the kernel cannot take these tensors beside this table, or these places."""
     for x in (table, *tensors):
         if x.device.type != WHERE:
             return f"a tensor is on {x.device.type}, and Triton runs on {WHERE}"
     for x in tensors:
-        if x.dtype not in KINDS:
+        if x.dtype not in DTYPES:
             return f"a tensor is {x.dtype}".replace("torch.", "")
         if x.stride(-1) != 1:
             return "the channels of a tensor are not side by side"
@@ -52,18 +62,18 @@ def refused(table: Any, *tensors: Any) -> str | None:
     return None
 
 
-def into_new(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
+def rotate(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
     turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *waves, *channels, *norm)
     return turned
 
 
-def in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
+def rotate_in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
     """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
     torch.ops.posenc.turn_pair_triton_(q, k, False, *waves, *channels, *norm)
 
 
-def into_cache(
+def rotate_into_cache(
     q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
     waves: Waves, channels: Channels, norm: Norm = PLAIN,
 ) -> None:  # fmt: skip

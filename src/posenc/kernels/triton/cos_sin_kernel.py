@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from posenc.kernels.native import channels, table
+from posenc.kernels.native import channels, tables
 from posenc.phase import LARGEST_POSITION
 from posenc.turn import Turn
 
@@ -65,7 +65,7 @@ class Channels(NamedTuple):
 
 def of_table(turn: Turn) -> tuple[Waves, Channels]:
     """The waves of a turn, and its channels."""
-    return Waves(*table(turn)), Channels(*channels(turn))
+    return Waves(*tables(turn)), Channels(*channels(turn))
 
 
 @triton.jit

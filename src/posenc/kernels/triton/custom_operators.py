@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from posenc.kernels.native import with_contiguous_channels
 from posenc.kernels.triton.cos_sin_kernel import Channels, Waves
 from posenc.kernels.triton.kv_cache_kernel import launch_into_cache
 from posenc.kernels.triton.launch import How, Norm, launch
@@ -53,7 +54,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
     """The transpose of a turn is the turn the other way, its factor kept; that of the norm is left to PyTorch."""
     q, k, cosine, sine, places, words, q_weight, k_weight = ctx.saved_tensors
-    of_q, of_k = (side_by_side(part if q is None else part.float()) for part in (of_q, of_k))
+    of_q, of_k = (with_contiguous_channels(part if q is None else part.float()) for part in (of_q, of_k))
     waves = Waves(cosine, sine, places, words, ctx.first, ctx.factor)
     of_q, of_k = torch.ops.posenc.turn_pair_triton(of_q, of_k, not ctx.inverse, *waves, *ctx.channels, *Norm())
     if q is None:
@@ -61,11 +62,6 @@ def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
     of_q, of_q_weight = _through_norm(q, q_weight, of_q, ctx.epsilon, ctx.plus_one)
     of_k, of_k_weight = _through_norm(k, k_weight, of_k, ctx.epsilon, ctx.plus_one)
     return of_q, of_k, *[None] * 10, of_q_weight, of_k_weight, None, None
-
-
-def side_by_side(gradient: Any) -> Any:
-    """A gradient whose channels lie side by side: that of a sum has no strides at all."""
-    return gradient if gradient.stride(-1) == 1 and 0 not in gradient.stride() else gradient.contiguous()
 
 
 def _through_norm(x: Any, weight: Any, gradient: Any, epsilon: float, plus_one: bool) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import torch
 
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, XPos, YaRN
-from posenc.kernels import native, torch_blocks
+from posenc.kernels import native, plain_torch
 from posenc.torch import accelerate, chosen, rotate, rotate_
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -48,9 +48,9 @@ def same(found: Any, wanted: Any) -> bool:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for length, rows, block in product((1, 67), ((), (3,)), (torch_blocks.COMPLEX, 3000)):
-        monkeypatch.setattr(torch_blocks, "BLOCK", block)
-        monkeypatch.setattr(torch_blocks, "COMPLEX", block)
+    for length, rows, block in product((1, 67), ((), (3,)), (plain_torch.COMPLEX, 3000)):
+        monkeypatch.setattr(plain_torch, "BLOCK", block)
+        monkeypatch.setattr(plain_torch, "COMPLEX", block)
         turn = turn_of(record, dtype, *rows, length)
         q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
         wanted = rotate(q, k, turn, layout=layout, impl="reference")
@@ -112,8 +112,8 @@ def test_without_complex_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build that rounds complex products otherwise gets the same bits by another way."""
     turn = RoPE(dim=64).turn(torch.arange(67))
     q, k = heads(12, 67, 64, torch.bfloat16, "bthd"), heads(4, 67, 64, torch.bfloat16, "bthd")
-    monkeypatch.setattr(torch_blocks, "EXACT", False)
-    monkeypatch.setattr(torch_blocks, "_multiplied", None)
+    monkeypatch.setattr(plain_torch, "EXACT", False)
+    monkeypatch.setattr(plain_torch, "_multiply_complex", None)
     wanted = rotate(q, k, turn, layout="bthd", impl="reference")
     assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
 
@@ -183,9 +183,9 @@ def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(native, "MISSING", "left out")
     seen: list[torch.Size] = []
-    plain = torch_blocks.into_new
+    plain = plain_torch.rotate
     monkeypatch.setattr(
-        torch_blocks, "into_new", lambda turn, *x: seen.extend(part.shape for part in x) or plain(turn, *x)
+        plain_torch, "rotate", lambda turn, *x: seen.extend(part.shape for part in x) or plain(turn, *x)
     )
     narrow = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16}
     for model in (

@@ -1,5 +1,4 @@
-"""Embeddings times a scale plus positions: the bits of their definition, at every level; gradients, tracers, bad
-input."""
+"""Embeddings times a scale plus positions: the bits of their definition, gradients, tracers and bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from posenc.kernels import native_embedding as kernel
 from posenc.torch import InputLayer, embed
 
 native = pytest.mark.skipif(library.MISSING is not None, reason=str(library.MISSING))
-LEVELS = library.levels() if library.MISSING is None else ("baseline",)
+SETS = library.instruction_sets() if library.MISSING is None else ("baseline",)
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -33,30 +32,34 @@ def defined(ids: Any, weight: Any, table: Any, scale: float) -> Any:
 
 
 @native
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_level_has_the_bits(level: str, dtype: torch.dtype) -> None:
+def test_every_instruction_set_has_the_bits(instruction_set: str, dtype: torch.dtype) -> None:
     for width in (*range(1, 41), 50, 64):
         ids, weight, table = made(dtype, width, 3, 1 + width)  # pieces of sixteen tokens, and what is left of them
         wanted = defined(ids, weight, table, width**0.5)
-        assert torch.equal(kernel.embedded_at(level, ids, weight, table[None], width**0.5), wanted)
+        assert torch.equal(
+            kernel.scaled_embedding(ids, weight, table[None], width**0.5, instruction_set=instruction_set), wanted
+        )
 
 
 @native
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_more_than_caches_hold(level: str, dtype: torch.dtype) -> None:
+def test_more_than_caches_hold(instruction_set: str, dtype: torch.dtype) -> None:
     """Results of 32 MiB and more go past the caches, where rows are whole lines of these."""
     for width in (256, 250):
         ids, weight, table = made(dtype, width, 1, 64)
         ids, few = ids.expand(2**25 // (64 * width * weight.element_size()) + 1, 64), ids
         wanted = defined(few, weight, table, 1.7).expand(*ids.shape, width)
-        assert torch.equal(kernel.embedded_at(level, ids, weight, table[None], 1.7), wanted)
+        assert torch.equal(
+            kernel.scaled_embedding(ids, weight, table[None], 1.7, instruction_set=instruction_set), wanted
+        )
 
 
 @native
-@pytest.mark.parametrize("level", LEVELS)
-def test_numbers_that_are_none(level: str) -> None:
+@pytest.mark.parametrize("instruction_set", SETS)
+def test_numbers_that_are_none(instruction_set: str) -> None:
     """NaN whose bits a rounding could carry away, of the table and of the scale, infinities, and all of 16 bits."""
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).reshape(1024, 64)
     odd = torch.tensor([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0x7F800000, 0xFF800000, 0, 0x3F800000, 0x34567890])
@@ -66,7 +69,7 @@ def test_numbers_that_are_none(level: str) -> None:
         for scale in (1.0, 0.37, float("inf"), float("nan")):
             weight, places = every.view(dtype), table.view(torch.float32)
             found, wanted = (
-                kernel.embedded_at(level, ids, weight, places[None], scale),
+                kernel.scaled_embedding(ids, weight, places[None], scale, instruction_set=instruction_set),
                 defined(ids, weight, places, scale),
             )
             assert ((found == wanted) | (found.isnan() & wanted.isnan())).all()
@@ -110,7 +113,7 @@ def test_gradients_are_those_of_the_reference(shared: bool) -> None:
 @native
 def test_the_operator_keeps_its_promises() -> None:
     ids, weight, table = made(torch.float32, 8)
-    operator = torch.ops.posenc.embedded.default
+    operator = torch.ops.posenc.scaled_embedding.default
     torch.library.opcheck(operator, (ids, weight.requires_grad_(), table[None].requires_grad_(), 2.0))
     weight, table = weight.detach(), table.detach()
     for place in (-1, 11, 2**62):

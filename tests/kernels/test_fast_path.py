@@ -15,9 +15,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
-import posenc
-from posenc import Partial, RoPE
+from posenc import AxialRoPE, Partial, RoPE
 from posenc.kernels import native as kernel
+from posenc.kernels.packed_form import PAGED, packed_form
 from posenc.torch import angles, fast_path, rotate, rotate_, rotate_into_cache_
 from posenc.turn import Pairing, Turn
 
@@ -54,10 +54,10 @@ def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
         q = heads(4, layout, dtype)
         k = heads(2 if getattr(turn, "heads", None) is None else 4, layout, dtype).flip(-2)
         wanted = rotate(q, k, turn, layout=layout, impl="reference")
-        found = fast_path.rotated(q, k, turn, layout, "auto")
+        found = fast_path.rotate(q, k, turn, layout, "auto")
         assert found is not None
         assert all(x.stride() == y.stride() and x.device == y.device for x, y in zip(found, (q, k), strict=True))
-        assert fast_path.rotated_(q, k, turn, layout, "native")
+        assert fast_path.rotate_(q, k, turn, layout, "native")
         for pair in (found, (q, k)):
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
 
@@ -71,11 +71,11 @@ def test_parts_of_one_projection(layout: Any) -> None:
     parts = fused[:, :, :5], fused[:, :, 5:7]
     q, k = parts if layout == "bthd" else (part.transpose(1, 2) for part in parts)
     wanted = rotate(q.clone(), k.clone(), turn, layout=layout, impl="reference")
-    made = fast_path.rotated(q, k, turn, layout, "auto")
+    made = fast_path.rotate(q, k, turn, layout, "auto")
     assert made is not None
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
     assert torch.empty_like(q).stride() == made[0].stride()
-    assert fast_path.rotated_(q, k, turn, layout, "auto")
+    assert fast_path.rotate_(q, k, turn, layout, "auto")
     assert torch.equal(q, wanted[0])
     assert torch.equal(k, wanted[1])
     assert torch.equal(fused[:, :, 7:], before[:, :, 7:])
@@ -96,8 +96,8 @@ def test_what_is_followed_goes_the_slower_way(turn: Any) -> None:
     seen: list[Any] = []
 
     def at_once_of(q: Any, k: Any) -> Any:
-        seen.append(fast_path.rotated(q, k, turn, "bhtd", "auto"))
-        seen.append(fast_path.rotated_(q, k, turn, "bhtd", "auto") or None)
+        seen.append(fast_path.rotate(q, k, turn, "bhtd", "auto"))
+        seen.append(fast_path.rotate_(q, k, turn, "bhtd", "auto") or None)
         return q
 
     q, k = heads(4), heads(2)
@@ -196,8 +196,8 @@ def test_what_does_not_fit(name: str) -> None:
     given = call(bad()[name])
     tensors = [x for x in (given["q"], given["k"]) if isinstance(x, torch.Tensor)]
     before = [x.clone() for x in tensors]
-    assert fast_path.rotated(**given) is None
-    assert fast_path.rotated_(**given) is False
+    assert fast_path.rotate(**given) is None
+    assert fast_path.rotate_(**given) is False
     assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
 
 
@@ -211,10 +211,10 @@ def test_what_overlaps_is_refused(name: str, angled: bool) -> None:
     if angled:
         given["turn"] = angles(RECORD, torch.arange(LENGTH))
     wanted = rotate(**{**given, "impl": "reference"})
-    made = fast_path.rotated(**given)
+    made = fast_path.rotate(**given)
     assert made is not None
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
-    assert fast_path.rotated_(**given) is False
+    assert fast_path.rotate_(**given) is False
     for impl in ("auto", "torch", "reference"):
         with pytest.raises(ValueError, match=r"^(q must not overlap|k must not overlap|k must be another)"):
             rotate_(**{**given, "impl": impl})
@@ -229,8 +229,8 @@ def test_memory_of_two_kinds_of_strides() -> None:
     turn = RECORD.turn(torch.arange(LENGTH))
     with pytest.raises(ValueError, match=r"^k must be another"):
         rotate_(q, k, turn, layout="bhtd")
-    assert fast_path.rotated_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
-    assert fast_path.rotated_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
+    assert fast_path.rotate_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
+    assert fast_path.rotate_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
 
 
 @native
@@ -257,13 +257,11 @@ def test_autograd_hears_of_what_was_written(slow: bool) -> None:
 
 def test_the_form_of_a_pairing() -> None:
     """Fields of 12 bits beside three for calls: nothing of it is lost, and none is guessed where it does not fit."""
-    form = Pairing("adjacent", 70, 64, 5, 2).form
-    assert (form & 7, *(form >> 3 + 12 * place & 4095 for place in range(5))) == (1, 70, 5, 32, 2, 0)
-    assert Pairing("halves", 4095, 4094, 1).form >> 51 == 0
-    assert Pairing("halves", 4096, 2).form == -1
-    assert Pairing("halves", 8, 8) == Pairing("halves", 8, 8, 0, 1)
-    assert eval(repr(Pairing("halves", 8, 8)), {"Pairing": Pairing}) == Pairing("halves", 8, 8)
-    assert posenc.RoPE(dim=8).turn(torch.arange(2)).pairing.form & 1
+    form = packed_form(Pairing("adjacent", 70, 64, 5, 2), 3) | PAGED
+    assert (form & 7, *(form >> 3 + 12 * place & 4095 for place in range(5))) == (5, 70, 5, 32, 2, 3)
+    assert packed_form(Pairing("halves", 4095, 4094, 1)) >> 51 == 0
+    assert packed_form(Pairing("halves", 4096, 2)) == -1
+    assert packed_form(Pairing("halves", 8, 8), 0) == -1
 
 
 def single(count: int, layout: str, dtype: torch.dtype, rows: int, dim: int = 12) -> torch.Tensor:
@@ -274,11 +272,14 @@ def single(count: int, layout: str, dtype: torch.dtype, rows: int, dim: int = 12
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("rows", [1, 3])
-def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: int, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_single_tokens_in_plain_pytorch(
+    layout: Any, dtype: torch.dtype, rows: int, pairing: Any, monkeypatch: Any
+) -> None:
     """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors
     themselves."""
     monkeypatch.setattr(kernel, "MISSING", "left out")
-    record = RoPE(dim=12, pairing="halves")
+    record = RoPE(dim=12, pairing=pairing)
     for places in (torch.tensor([9]), torch.tensor([[9]]), torch.arange(rows)[:, None]):
         turn, axis = record.turn(places), layout.index("h")
         q, k = single(4, layout, dtype, rows), single(2, layout, dtype, rows)
@@ -287,15 +288,15 @@ def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: i
         wanted, before = rotate(q, k, turn, layout=layout, impl="reference"), (q.clone(), k.clone())
         for impl in ("torch", "auto"):
             for first in (q, inside):
-                found = fast_path.rotated(first, k, turn, layout, impl)
+                found = fast_path.rotate(first, k, turn, layout, impl)
                 assert found is not None
                 assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
                 assert found[0].is_contiguous()
             assert all(torch.equal(a, b) for a, b in zip((q, k), before, strict=True))
             pair = q.clone(), k.clone()
-            assert fast_path.rotated_(*pair, turn, layout, impl)
+            assert fast_path.rotate_(*pair, turn, layout, impl)
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
-        assert fast_path.rotated(q, k, turn, layout, "native") is None
+        assert fast_path.rotate(q, k, turn, layout, "native") is None
 
 
 @pytest.mark.parametrize(
@@ -309,7 +310,11 @@ def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: i
         {"q": torch.zeros(2, 4, 12)},
         {"q": torch.zeros(2, 12000, 1, 12)},
         {"q": single(4, "bhtd", torch.float32, 2).requires_grad_()},
-        {"turn": RoPE(dim=12).turn(torch.tensor([1]))},
+        {
+            "turn": AxialRoPE(axis=(0, 0, 0, 1, 1, 1), rung=(0, 1, 2) * 2, ladder=6, pairing="halves", blocks=2).turn(
+                torch.ones(1, 2)
+            )
+        },
         {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(3)[:, None])},
         {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(2))},
         {"turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1]), dtype=torch.float64)},
@@ -322,14 +327,14 @@ def test_single_tokens_in_plain_pytorch(layout: Any, dtype: torch.dtype, rows: i
 def test_what_is_no_single_token(case: dict[str, Any]) -> None:
     pair = {"q": single(4, "bhtd", torch.float32, 2), "k": single(2, "bhtd", torch.float32, 2)}
     given = {**pair, "turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), "layout": "bhtd", "impl": "torch"}
-    assert fast_path.rotated(**given) is not None
-    assert fast_path.rotated(**{**given, **case}) is None
-    assert fast_path.rotated_(**{**given, **case}) is False
+    assert fast_path.rotate(**given) is not None
+    assert fast_path.rotate(**{**given, **case}) is None
+    assert fast_path.rotate_(**{**given, **case}) is False
 
 
 def test_single_tokens_that_share_memory() -> None:
     turn, both = RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), torch.zeros(1, 6, 1, 12)
     for q, k in ((both, both), (both[:, :4], both[:, 3:]), (both[:, 3:], both[:, :4])):
-        assert fast_path.rotated_(q, k, turn, "bhtd", "torch") is False
-    assert fast_path.rotated_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
-    assert fast_path.rotated_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False
+        assert fast_path.rotate_(q, k, turn, "bhtd", "torch") is False
+    assert fast_path.rotate_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
+    assert fast_path.rotate_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False

@@ -15,7 +15,7 @@ from posenc.turn import Pairing
 pytestmark = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
 )
-LEVELS = native.levels() if native.MISSING is None else ("baseline",)
+SETS = native.instruction_sets() if native.MISSING is None else ("baseline",)
 BITS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
 #: Heads shorter than a vector, with ends of one to fifteen pairs, and whole vectors alone.
 WIDTHS = (2, 6, 14, 22, 30, 34, 46, 64, 70, 126, 128, 256)
@@ -34,47 +34,47 @@ def same(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     return bool(alike.all())
 
 
-def checked(level: str, x: torch.Tensor, turn: Turn) -> None:
+def checked(instruction_set: str, x: torch.Tensor, turn: Turn) -> None:
     for inverse in (False, True):
         back = Turn(turn.cos, -turn.sin, turn.pairing) if inverse else turn
-        assert same(native.into_new_at(level, x, turn, inverse=inverse), back(x, layout="bhtd"))
+        assert same(native.rotate(x, turn, inverse=inverse, instruction_set=instruction_set), back(x, layout="bhtd"))
 
 
-def test_the_best_level_comes_first() -> None:
-    assert LEVELS[-1] == "baseline"
-    assert list(LEVELS) == [level for level in ("avx512", "avx2", "baseline") if level in LEVELS]
-    with pytest.raises(RuntimeError, match="level must be one that this processor has"):
-        native.into_new_at("mmx", torch.zeros(1, 1, 1, 2), RoPE(dim=2).turn(torch.tensor([0])))
+def test_the_best_comes_first() -> None:
+    assert SETS[-1] == "baseline"
+    assert list(SETS) == [name for name in ("avx512bf16", "avx512", "avx2", "baseline") if name in SETS]
+    with pytest.raises(RuntimeError, match="instruction_set must be one of posenc::instruction_sets"):
+        native.rotate(torch.zeros(1, 1, 1, 2), RoPE(dim=2).turn(torch.tensor([0])), instruction_set="mmx")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_every_width(level: str, dtype: torch.dtype, pairing: Any) -> None:
+def test_every_width(instruction_set: str, dtype: torch.dtype, pairing: Any) -> None:
     for width in WIDTHS:
         record = RoPE(dim=width, pairing=pairing)
         for whole in (record, Partial(record, dim=width + 5, start=3)):
             x = torch.randn(2, 3, 5, whole.head_dim, generator=seeded(width)).to(dtype)
-            checked(level, x, whole.turn(torch.arange(5) * 1001))
+            checked(instruction_set, x, whole.turn(torch.arange(5) * 1001))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_every_end_of_a_row(level: str, dtype: torch.dtype, pairing: Any) -> None:
+def test_every_end_of_a_row(instruction_set: str, dtype: torch.dtype, pairing: Any) -> None:
     """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other;
     one token."""
     for pairs in (*range(1, 41), 2048, 9001):
         record = RoPE(dim=2 * pairs, pairing=pairing)
         x = torch.randn(2, 5, 3, 2 * pairs, generator=seeded(pairs)).to(dtype)
         for part in (x, x.transpose(1, 2), x[:, :, :1]):
-            checked(level, part, record.turn(torch.arange(part.shape[2]) * 999))
+            checked(instruction_set, part, record.turn(torch.arange(part.shape[2]) * 999))
 
 
-@pytest.mark.parametrize("level", LEVELS[:-1] or LEVELS)  # the baseline writes large results as it writes small ones
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("layout", ["bhtd", pytest.param("bthd", marks=pytest.mark.nightly)])
-def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str) -> None:
+def test_results_larger_than_caches(instruction_set: str, dtype: torch.dtype, layout: str) -> None:
     """From 32 MiB on results go past the caches, if their rows are whole lines of these: rows that are, are not, and
     hold more."""
     for pairing, width, dim, start in (
@@ -90,59 +90,56 @@ def test_results_larger_than_caches(level: str, dtype: torch.dtype, layout: str)
         x = one.expand(1, 32, time, dim).contiguous()
         if layout == "bthd":
             x = x.transpose(1, 2).contiguous().transpose(1, 2)
-        assert torch.equal(native.into_new_at(level, x, turn), turn(one, layout="bhtd").expand(x.shape))
+        assert torch.equal(
+            native.rotate(x, turn, instruction_set=instruction_set), turn(one, layout="bhtd").expand(x.shape)
+        )
 
 
 @pytest.mark.parametrize("dtype", BITS)
-def test_large_results_anywhere_in_memory(dtype: torch.dtype) -> None:
-    """Where lines of the cache begin elsewhere than rows; in place; and beside keys that are small."""
+def test_large_results_in_place(dtype: torch.dtype) -> None:
+    """Queries larger than caches hold, together with keys that are small."""
     turn = RoPE(dim=64, pairing="halves").turn(torch.arange(1025))
     one = torch.randn(1, 1, 1025, 64, generator=seeded(7)).to(dtype)
     heads = 2**25 // (1025 * 64 * one.element_size()) + 1
     q, k, wanted = one.expand(1, heads, -1, -1).contiguous(), one.clone(), turn(one, layout="bhtd")
-    for start in (0, 1, 16):
-        to_q, to_k = torch.empty(q.numel() + 16, dtype=dtype)[start:][: q.numel()].view(q.shape), torch.empty_like(k)
-        torch.ops.posenc.turn_pair_into(q, k, to_q, to_k, *native.table(turn), *native.channels(turn), False)
-        assert torch.equal(to_q, wanted.expand(q.shape))
-        assert torch.equal(to_k, wanted)
-    native.in_place(turn, q, k)
-    assert torch.equal(q, to_q)
+    native.rotate_in_place(turn, q, k)
+    assert torch.equal(q, wanted.expand(q.shape))
     assert torch.equal(k, wanted)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("dtype", BITS)
-def test_blocks_and_slices(level: str, dtype: torch.dtype) -> None:
+def test_blocks_and_slices(instruction_set: str, dtype: torch.dtype) -> None:
     """Blocks, and heads that begin anywhere in memory: a view one channel in, every second token, heads behind time."""
     places = torch.randint(0, 100_000, (2, 7, 2), generator=seeded(1))
     turn, wide = AXIAL.turn(places), torch.randn(2, 14, 3, 57, generator=seeded(2)).to(dtype)
     for start in (0, 1, 3, 8):
-        checked(level, wide[:, ::2, :, start : start + 48].transpose(1, 2), turn)
+        checked(instruction_set, wide[:, ::2, :, start : start + 48].transpose(1, 2), turn)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_every_number_of_16_bits(level: str, pairing: Any) -> None:
+def test_every_number_of_16_bits(instruction_set: str, pairing: Any) -> None:
     """All 2^16 of both kinds, NaN, infinities and subnormals among them, turned by some angles."""
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).reshape(1, 4, 256, 64)
     for dtype in (torch.bfloat16, torch.float16):
-        checked(level, every.view(dtype), RoPE(dim=64, pairing=pairing).turn(torch.arange(256)))
+        checked(instruction_set, every.view(dtype), RoPE(dim=64, pairing=pairing).turn(torch.arange(256)))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_edges_of_float32(level: str, pairing: Any) -> None:
+def test_edges_of_float32(instruction_set: str, pairing: Any) -> None:
     edges = torch.tensor(
         [0.0, -0.0, 1.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45, 1.1754942e-38, 2**-126, 3.4028235e38]
     )
     x = edges[torch.randint(0, len(edges), (1, 3, 50, 38), generator=seeded(4))]
-    checked(level, x, RoPE(dim=38, pairing=pairing).turn(torch.arange(50)))
+    checked(instruction_set, x, RoPE(dim=38, pairing=pairing).turn(torch.arange(50)))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtype) -> None:
+def test_halfway_between_two_numbers(instruction_set: str, pairing: Any, dtype: torch.dtype) -> None:
     """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties
     to even."""
     bits = 8 if dtype == torch.bfloat16 else 11
@@ -152,14 +149,14 @@ def test_halfway_between_two_numbers(level: str, pairing: Any, dtype: torch.dtyp
             cosine = ((top + 0.5 + beside) * scale).reshape(2, 32)
             turn = Turn(cosine, torch.zeros(2, 32), Pairing(pairing, 64, 64))
             ones = torch.ones(1, 2, 2, 64, dtype=dtype)
-            checked(level, ones, turn)
+            checked(instruction_set, ones, turn)
             made = turn(ones, layout="bhtd").float()
             assert scale < 2.0**-20 or bool((made != 0).all())
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_tables_of_numbers_that_are_none(level: str, pairing: Any) -> None:
+def test_tables_of_numbers_that_are_none(instruction_set: str, pairing: Any) -> None:
     """NaN whose bits a rounding could carry away, signalling ones, infinities: none of them becomes a number."""
     odd = torch.tensor(
         [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFF80FFFF, 0x7FC00000, 0x7F800000, 0xFF800000, 0, 0x3F800000]
@@ -169,4 +166,4 @@ def test_tables_of_numbers_that_are_none(level: str, pairing: Any) -> None:
     for dtype in BITS:
         x = torch.randn(2, 3, 6, 92, generator=seeded(6))
         x[0, 1] = float("inf")
-        checked(level, x.to(dtype), turn)
+        checked(instruction_set, x.to(dtype), turn)

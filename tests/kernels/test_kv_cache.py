@@ -119,14 +119,14 @@ def test_the_operator_keeps_its_promises() -> None:
     q, k, v = inputs(RoPE(dim=8), 5, "bhtd", torch.float32)
     caches = [made(2, 9, x.shape[-1], torch.float32, "bhtd", 2) for x in (k, v)]
     slots = torch.tensor([[3, 4, 8, 0, 1]])
-    arguments = (q, k, v, *kernel.table(turn), *caches, slots, False, *kernel.channels(turn))
-    operator = torch.ops.posenc.turn_into_cache_.default
+    arguments = (q, k, v, *kernel.tables(turn), *caches, slots, False, *kernel.channels(turn))
+    operator = torch.ops.posenc.rotate_into_cache_.default
     torch.library.opcheck(operator, arguments)
     for place in (-1, 9, 2**62):
         wrong = torch.tensor([[3, 4, 8, 0, place]])
-        with pytest.raises(RuntimeError, match="slots must be places of the cache"):
+        with pytest.raises(RuntimeError, match="slots must be in the cache"):
             operator(*arguments[:7], wrong, *arguments[8:])
-        with pytest.raises(RuntimeError, match="slots must be places of the cache"):
+        with pytest.raises(RuntimeError, match="slots must be in the cache"):
             operator(*arguments[:7], wrong if place < 0 else 2 * wrong, True, *arguments[9:])
     for index, value in ((2, v[:1]), (2, v.double()), (5, caches[0][:, :1]), (6, caches[1][..., :3]), (7, slots.int())):
         wrong_ones = list(arguments)
@@ -269,9 +269,9 @@ def test_keys_and_values_in_turn_in_one_cache(impl: Any) -> None:
             rotate_into_cache_(**{**arguments, **shorter, "turn": turn, **views})
         if impl == "native":
             where = (*views.values(), torch.arange(3)[None])
-            arguments_of = (shorter["q"], shorter["k"], shorter["v"], *kernel.table(turn), *where, False, 0, 1, True)
+            arguments_of = (shorter["q"], shorter["k"], shorter["v"], *kernel.tables(turn), *where, False, 0, 1, True)
             with pytest.raises(RuntimeError, match="v_cache must have memory of its own"):
-                torch.ops.posenc.turn_into_cache_(*arguments_of)
+                torch.ops.posenc.rotate_into_cache_(*arguments_of)
     assert pool.sum() == 2 * 3 * 2 * 8
 
 
@@ -280,19 +280,19 @@ def test_the_operator_looks_before_it_writes() -> None:
     arguments = good()
     names = ("q", "k", "v", "k_cache", "v_cache")
     q, k, v, *caches = (arguments[name] for name in names)
-    table = kernel.table(arguments["turn"])
+    table = kernel.tables(arguments["turn"])
     twice, expanded = torch.tensor([[2, 0, 2]]), torch.zeros(2, 2, 1, 8).expand(2, 2, 9, 8)
     for wrong, message in (
-        ((q, k, v, *table, *caches, twice), "one token each"),
+        ((q, k, v, *table, *caches, twice), "that of one token"),
         ((k, k, v, *table, *caches, twice), "q must have memory"),
         ((q, k, v, *table, expanded, caches[1], twice), "overlap itself"),
         ((q, caches[0][:, :, 2:5], v, *table, *caches, twice), "a cache must have memory"),
     ):
         with pytest.raises(RuntimeError, match=message):
-            torch.ops.posenc.turn_into_cache_(*wrong, False, 0, 1, True)
+            torch.ops.posenc.rotate_into_cache_(*wrong, False, 0, 1, True)
     same_for_all = (q, k, v, *table, *(cache.transpose(0, 0) for cache in caches), torch.arange(3)[None])
-    with pytest.raises(RuntimeError, match="one token each"):
-        torch.ops.posenc.turn_into_cache_(*same_for_all, True, 0, 1, True)
+    with pytest.raises(RuntimeError, match="that of one token"):
+        torch.ops.posenc.rotate_into_cache_(*same_for_all, True, 0, 1, True)
 
 
 @native

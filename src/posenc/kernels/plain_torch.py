@@ -1,0 +1,274 @@
+"""Rotation in plain PyTorch, for where no kernel is: in blocks that stay in the cache, and of single tokens in few calls.
+
+It applies a `Turn`, whichever record made it, to the bits of the reference, `Turn.__call__`: the same products and sums,
+each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into its place, so memory is
+passed over once where the reference makes eight passes. Neighbouring channels are multiplied as complex numbers where this
+build of PyTorch is known to round such products like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from posenc.turn import Pairing, Turn
+
+#: The dtype in which products are formed.
+WIDE = {
+    torch.float64: torch.float64,
+    torch.float32: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float16: torch.float32,
+}
+#: Channels of a block for each thread: two copies of them in float32 are two MiB. Smaller ones lose more to calls than
+#: they gain in the cache. Fewer channels of single tokens are rotated in one block, in as few calls as possible.
+BLOCK = 1 << 18
+#: Channels of a block of complex numbers: the most for which PyTorch starts no second thread.
+COMPLEX = 1 << 16
+#: Complex numbers that a step of PyTorch's loops takes at most; fewer at the end of a row may be rounded otherwise.
+STEP = 16
+
+
+def unsupported_reason(x: Any, turn: Turn | None) -> str | None:
+    """Why x, or what is like it, is left to the reference; None where blocks are better. turn: None of angles."""
+    if torch.compiler.is_compiling():
+        return "a compiler sees through the reference"
+    if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
+        return "a transform of functions sees through the reference"
+    if not x.is_cpu:
+        return "blocks are for the CPU"
+    if turn is not None and (turn.cos.requires_grad or turn.sin.requires_grad):
+        return "the turn is learned"
+    if x.dtype not in WIDE or (x.dtype == torch.float64 and turn is not None and turn.cos.dtype != torch.float64):
+        return f"tensors of {x.dtype} have no such turn".replace("torch.", "")
+    return None
+
+
+def rotate(turn: Turn, *tensors: Any) -> tuple[Any, ...]:
+    """Tensors, (batch, heads, time, dim), rotated into new memory; with gradients for them."""
+    tables, pairing = _tables(turn), turn.pairing
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return tuple(_Rotate.apply(x, *tables, pairing) for x in tensors)
+    return _rotate(pairing, *tables, *tensors)
+
+
+def rotate_in_place(turn: Turn, *tensors: Any) -> None:
+    """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    _rotate_into(turn.pairing, *_tables(turn), *((x, x) for x in tensors))
+
+
+class _Rotate(torch.autograd.Function):  # type: ignore[misc]
+    """Nothing is kept for the gradient but the tables: the transpose of a rotation is the rotation back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, pairing: Pairing) -> Any:
+        ctx.save_for_backward(cosine, sine)
+        ctx.pairing = pairing
+        return _rotate(pairing, cosine, sine, x)[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+        cosine, sine = ctx.saved_tensors
+        if torch.is_grad_enabled() and gradient.requires_grad:
+            return _Rotate.apply(gradient, cosine, -sine, ctx.pairing), None, None, None
+        return _rotate(ctx.pairing, cosine, -sine, gradient)[0], None, None, None
+
+
+def _tables(turn: Turn) -> tuple[Any, Any]:
+    """Cosines and sines that fit (batch, heads, time, pairs)."""
+    if turn.heads is None and turn.cos.ndim == 3:
+        return turn.cos.unsqueeze(1), turn.sin.unsqueeze(1)
+    return turn.cos, turn.sin
+
+
+def _rotate(pairing: Pairing, cosine: Any, sine: Any, *tensors: Any) -> tuple[Any, ...]:
+    if pairing.width == pairing.dim:
+        places = [(x, torch.empty_like(x)) for x in tensors]
+    else:
+        places = [(out, out) for out in (x.clone() for x in tensors)]
+    _rotate_into(pairing, cosine, sine, *places)
+    return tuple(out for _, out in places)
+
+
+def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *places: tuple[Any, Any]) -> None:
+    """For each (x, out): x rotated into `out`, which may be x itself, block by block; other channels are not touched."""
+    wide = WIDE[places[0][0].dtype]
+    if cosine.dtype != wide:
+        cosine, sine = cosine.to(wide), sine.to(wide)
+    if pairing.width != pairing.dim:
+        part = slice(pairing.start, pairing.start + pairing.width)
+        places = tuple((x[..., part], out[..., part]) for x, out in places)
+    if all(_is_complex_product(x, out, pairing) for x, out in places):
+        factor = torch.complex(cosine, sine)
+        for x, out in places:
+            for block in _blocks(COMPLEX, x, out, factor):
+                _multiply_complex(*block)
+    else:
+        tables = _per_channel(cosine, cosine, pairing), _per_channel(-sine, sine, pairing)
+        for x, out in places:
+            for block in _blocks(BLOCK * torch.get_num_threads(), x, out, *tables):
+                _multiply(pairing, *block)
+
+
+def _blocks(size: int, x: Any, out: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
+    """The tensors and tables cut alike, into about `size` channels of x: whole rows of the batch, or some tokens of one."""
+    if x.numel() <= size:
+        yield (x, out, *tables)
+        return
+    batch, heads, time, width = x.shape
+    rows = max(1, size // (heads * time * width))
+    tokens = max(1, size // (heads * width)) if rows == 1 else time
+    for row in range(0, batch, rows):
+        piece = [_narrow(part, -4, row, rows) for part in (x, out, *tables)]
+        for token in range(0, time, tokens):
+            yield tuple(_narrow(part, -2, token, tokens) for part in piece)
+
+
+def _narrow(part: Any, axis: int, first: int, count: int) -> Any:
+    """So many entries of an axis from the first on; a part without the axis, or with one entry there, serves all."""
+    size = 1 if part.ndim < -axis else part.shape[axis]
+    return part if size == 1 or size <= count else part.narrow(axis, first, min(count, size - first))
+
+
+def _multiply(pairing: Pairing, x: Any, out: Any, cosine: Any, sine: Any) -> None:
+    """Each channel times the cosine, plus the other of its pair times the signed sine."""
+    wide = x if x.dtype == cosine.dtype else x.to(cosine.dtype)
+    target = out if wide is x else wide
+    other = _swap_pairs(wide, pairing).mul_(sine)
+    torch.mul(wide, cosine, out=target).add_(other)
+    if target is not out:
+        out.copy_(target)
+
+
+def _multiply_complex(x: Any, out: Any, factor: Any) -> None:
+    """Pairs of neighbours as complex numbers."""
+    if x.dtype == factor.dtype.to_real():
+        torch.mul(_as_complex(x), factor, out=_as_complex(out))
+    else:
+        wide = x.to(factor.dtype.to_real())
+        _as_complex(wide).mul_(factor)
+        out.copy_(wide)
+
+
+def _as_complex(x: Any) -> Any:
+    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+
+
+def _per_channel(first: Any, second: Any, pairing: Pairing) -> Any:
+    """A table of pairs as one of channels: what the first and what the second of each pair is multiplied by."""
+    if pairing.layout == "adjacent":
+        return torch.stack((first, second), -1).flatten(-2)
+    if pairing.blocks == 1:
+        return torch.cat((first, second), -1)
+    cut = (pairing.blocks, -1)
+    return torch.cat((first.unflatten(-1, cut), second.unflatten(-1, cut)), -1).flatten(-2)
+
+
+def _swap_pairs(x: Any, pairing: Pairing) -> Any:
+    """New memory in which the channels of each pair have changed places."""
+    if pairing.layout == "adjacent":
+        return torch.stack((x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+    half = pairing.width // (2 * pairing.blocks)
+    if pairing.blocks == 1:
+        return x.roll(half, -1)
+    return x.unflatten(-1, (pairing.blocks, 2 * half)).roll(half, -1).flatten(-2)
+
+
+def _is_complex_product(x: Any, out: Any, pairing: Pairing) -> bool:
+    """Whether complex products have the bits of the reference: of whole steps, and in one thread, which cuts no step."""
+    return (
+        EXACT
+        and pairing.layout == "adjacent"
+        and pairing.width % (2 * STEP) == 0
+        and x.shape[1] * pairing.width <= COMPLEX
+        and _has_even_strides(x)
+        and (out is x or _has_even_strides(out))
+    )
+
+
+def _has_even_strides(x: Any) -> bool:
+    """Whether neighbours can be viewed as complex numbers."""
+    *others, last = x.stride()
+    return last == 1 and x.storage_offset() % 2 == 0 and all(stride % 2 == 0 for stride in others)
+
+
+def _rounds_one_by_one(dtype: Any) -> bool:
+    """Whether this build rounds both products of a complex product before it adds them; some fuse one with the sum."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(*shape, STEP, 2, generator=generator, dtype=dtype, device="cpu") for shape in ((32,), ()))
+    (a, b), (c, d) = x.unbind(-1), y.unbind(-1)
+    product = torch.view_as_real(torch.view_as_complex(x) * torch.view_as_complex(y))
+    return bool(torch.equal(product, torch.stack((a * c - b * d, a * d + b * c), -1)))
+
+
+#: Seen once, with this module: whether neighbours may be multiplied as complex numbers.
+EXACT = _rounds_one_by_one(torch.float32) and _rounds_one_by_one(torch.float64)
+
+
+def fits_token(q: Any, k: Any, turn: Turn, heads: int) -> bool:
+    """Whether q and k are single tokens of whole heads, few enough, that belong to the turn. heads: their axis."""
+    cosine, sine, pairing, shape, of_k = turn.cos, turn.sin, turn.pairing, q.shape, k.shape
+    if len(shape) != 4 or len(of_k) != 4 or pairing.blocks != 1 or turn.heads is not None:
+        return False
+    rows, dim, dtype, table = shape[0], shape[3], q.dtype, cosine.dtype
+    return (
+        shape[3 - heads] == of_k[3 - heads] == 1
+        and of_k[0] == rows
+        and of_k[3] == dim == pairing.dim == pairing.width
+        and rows * (shape[heads] + of_k[heads]) * dim <= BLOCK
+        and k.dtype == dtype
+        and sine.dtype == table == torch.float32 == WIDE.get(dtype)
+        and sine.shape == cosine.shape
+        and cosine.shape in ((1, dim // 2), (1, 1, dim // 2), (rows, 1, dim // 2))
+        and k.is_cpu
+        and cosine.is_cpu
+        and sine.is_cpu
+    )
+
+
+def rotate_token(q: Any, k: Any, turn: Turn, heads: int) -> tuple[Any, Any]:
+    """Both rotated into new memory, those of one row into one; they fit."""
+    narrow = NARROW.get(q.dtype)
+    if narrow is None and q.shape[0] > 1:
+        return _rotate_wide(q, turn, heads, torch.mul), _rotate_wide(k, turn, heads, torch.mul)
+    joined, counts = torch.cat((q, k), heads), (q.shape[heads], k.shape[heads])
+    wide = _rotate_wide(joined if narrow is None else joined.float(), turn, heads)
+    if narrow is None or q.shape[0] == 1:
+        return (wide if narrow is None else narrow(wide)).split_with_sizes(counts, heads)  # type: ignore[no-any-return]
+    first, second = wide.split_with_sizes(counts, heads)
+    return narrow(first), narrow(second)
+
+
+def rotate_token_in_place(q: Any, k: Any, turn: Turn, heads: int) -> None:
+    """Both rotated where they are; they fit, and share no memory."""
+    if q.dtype == torch.float32:
+        _rotate_wide(q, turn, heads)
+        _rotate_wide(k, turn, heads)
+        return
+    for x, result in zip((q, k), rotate_token(q, k, turn, heads), strict=True):
+        x.copy_(result)
+
+
+#: How tensors of 16 bits are made of float32.
+NARROW = {torch.bfloat16: torch.Tensor.bfloat16, torch.float16: torch.Tensor.half}
+
+
+def _rotate_wide(x: Any, turn: Turn, heads: int, times: Any = torch.Tensor.mul_) -> Any:
+    """Single tokens of float32, rotated where they are; into new memory where `times` is torch.mul."""
+    rows, count, width = x.shape[0], x.shape[heads], x.shape[3]
+    if turn.pairing.layout == "halves":
+        pairs, axis = x.view(rows, count, 2, width // 2), 2
+        # A single row is broadcast as it is.
+        expand = turn.cos.ndim == 3 and rows > 1
+        cosine, sine = (part.unsqueeze(1) if expand else part for part in (turn.cos, turn.sin))
+    else:
+        pairs, axis = x.view(rows, count, width // 2, 2), 3
+        cosine, sine = turn.cos.unsqueeze(-1), turn.sin.unsqueeze(-1)
+    crossed = pairs * sine
+    result = times(pairs, cosine)
+    (first, second), (of_first, of_second) = result.unbind(axis), crossed.unbind(axis)
+    first.sub_(of_second)
+    second.add_(of_first)
+    return result.view(x.shape)
