@@ -1,9 +1,9 @@
-"""The overlapping view, the row of a decoding step and the slopes against the dense bias, with gradients."""
+"""Numbers of distances in attention, the row of a decoding step and the slopes against the dense bias."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
 from posenc.testing.one_coordinate import placed
-from posenc.torch import decode_row, slopes, strided, strided_attention
+from posenc.torch import StridedBias, decode_row, slopes, strided, strided_attention
 
 EVERY = [record for row in CATALOG for record in row.samples if isinstance(record, Biases)]
 RECORDS = [case for case in EVERY if case.axes == 1]
@@ -35,6 +35,12 @@ def learned(record: Biases, *, grown: float = 5.0) -> dict[str, torch.Tensor] | 
     return {name: torch.tensor(value * grown, requires_grad=True) for name, value in drawn.items()} or None
 
 
+def in_order(bias: StridedBias) -> torch.Tensor:
+    """The dense bias that it stands for, the first query first."""
+    mask: torch.Tensor = bias.last_query_first(bias.numbers.dtype)
+    return mask.flip(-2)
+
+
 def budget(dense: torch.Tensor) -> float:
     """The same numbers, from other positions at the same distance: two roundings of the largest, and of what it is a
     sum of."""
@@ -43,26 +49,26 @@ def budget(dense: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("ranges", RANGES)
 @pytest.mark.parametrize("record", RELATIVE)
-def test_the_view_is_the_matrix_with_queries_in_reverse(record: Biases, ranges: tuple[range, range]) -> None:
+def test_a_number_for_each_distance_makes_the_matrix(record: Biases, ranges: tuple[range, range]) -> None:
     params, (query, key) = learned(record), (torch.tensor(list(places)) for places in ranges)
-    view = strided(record, query, key, params, dtype=torch.float64)
+    bias = strided(record, query, key, params, dtype=torch.float64)
     dense = record.matrix(query, key, params, dtype=torch.float64)
-    assert view.shape == (1, record.heads, len(query), len(key))
-    assert torch.allclose(view[0].flip(-2), dense, rtol=0, atol=budget(dense))
-    # n + m - 1 numbers a head, however many places.
-    assert view.untyped_storage().size() == 8 * record.heads * (len(query) + len(key) - 1)
+    assert torch.allclose(in_order(bias)[0], dense, rtol=0, atol=budget(dense))
+    # n + m - 1 numbers a head, however many pairs of positions, and a mask in the same memory.
+    assert bias.numbers.untyped_storage().size() == 8 * record.heads * (len(query) + len(key) - 1)
+    assert bias.last_query_first(torch.float64).data_ptr() == bias.numbers.data_ptr()
 
 
 @pytest.mark.parametrize("record", RELATIVE)
 def test_a_batch_has_a_row_of_positions_each(record: Biases) -> None:
     params = learned(record)
     query, key = torch.arange(5) + torch.tensor([[70], [3]]), torch.arange(8) + torch.tensor([[66], [0]])
-    view = strided(record, query, key, params, dtype=torch.float64)
+    each = strided(record, query, key, params, dtype=torch.float64)
     dense = record.matrix(query, key, params, dtype=torch.float64)
-    assert torch.allclose(view.flip(-2), dense, rtol=0, atol=budget(dense))
+    assert torch.allclose(in_order(each), dense, rtol=0, atol=budget(dense))
     shared = strided(record, query[0], key, params, dtype=torch.float64)
     dense = record.matrix(query[0], key, params, dtype=torch.float64)
-    assert torch.allclose(shared.flip(-2), dense, rtol=0, atol=budget(dense))
+    assert torch.allclose(in_order(shared), dense, rtol=0, atol=budget(dense))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -77,8 +83,7 @@ def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
     if causal:
         dense = dense.masked_fill(key > query[:, None], float("-inf"))
     wanted = scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
-    view = strided(record, query, key, params, causal=causal, dtype=torch.float64)
-    got = strided_attention(q, k, v, view)
+    got = strided_attention(q, k, v, strided(record, query, key, params, causal=causal, dtype=torch.float64))
     # Logits may reach hundreds, so a unit of their last place moves a weight by 2^-52 times as much.
     size = 64 * 2.0**-52 * (1 + float(dense.detach()[dense > -torch.inf].abs().max()))
     assert torch.allclose(got, wanted, rtol=0, atol=size * 8)
@@ -90,20 +95,22 @@ def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
 
 
 @pytest.mark.parametrize("shape", [(200, 200), (130, 300), (64, 64), (65, 65), (1, 40), (150, 100), (0, 7)])
-def test_pieces_of_a_causal_view(shape: tuple[int, int]) -> None:
-    """The keys that a piece leaves out are those that all of its queries are hidden from, also where queries end before
-    keys."""
+def test_pieces_of_the_queries(shape: tuple[int, int]) -> None:
+    """The keys that a piece leaves out are those that all of its queries are hidden from, wherever queries end."""
     (n, m), record = shape, T5Bias(heads=2)
     draw = torch.Generator().manual_seed(n)
     params = {"table": torch.randn(32, 2, generator=draw, dtype=torch.float64).requires_grad_()}
     q, k, v = (torch.randn(2, 2, rows, 4, generator=draw, dtype=torch.float64).requires_grad_() for rows in (n, m, m))
-    for last in (m, m - 3):
-        view = strided(record, torch.arange(last - n, last), torch.arange(m), params, causal=True, dtype=torch.float64)
-        found, wanted = (strided_attention(q, k, v, view, causal=causal) for causal in (True, False))
+    for last in (m, m - 3, m + 70):
+        query, key = torch.arange(last - n, last), torch.arange(m)
+        bias = strided(record, query, key, params, causal=True, dtype=torch.float64)
+        dense = record.matrix(query, key, params, dtype=torch.float64).masked_fill(key > query[:, None], -torch.inf)
+        found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
+        assert torch.equal(strided_attention(q, k, v, replace(bias, ahead=None)).isnan(), found.isnan())
         # The same sums of at most 300 weights of 1, with other zeros between them.
         bound = 300 * 8 * 2.0**-52
         assert torch.allclose(found, wanted, rtol=0, atol=bound, equal_nan=True)
-        if n and m >= n:
+        if n and query[0] >= 0:
             slopes_of = [
                 torch.autograd.grad(out.square().sum(), (q, k, v, *params.values()), retain_graph=True)
                 for out in (found, wanted)
@@ -112,21 +119,65 @@ def test_pieces_of_a_causal_view(shape: tuple[int, int]) -> None:
                 assert torch.allclose(left, right, rtol=1e-9, atol=300 * bound)
 
 
-class Unseen(torch.Tensor):
-    pass
+def test_a_batch_whose_queries_end_at_different_distances_from_its_keys() -> None:
+    record, key = ALiBi(heads=2), torch.arange(100)
+    query = torch.arange(100) + torch.tensor([[-1], [40]])
+    q, k, v = torch.randn(3, 2, 2, 100, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).unbind()
+    bias = strided(record, query, key, causal=True, dtype=torch.float64)
+    dense = record.matrix(query, key, dtype=torch.float64).masked_fill(key > query[:, None, :, None], -torch.inf)
+    found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense)
+    assert bias.ahead == 40
+    assert torch.allclose(found[:, :, 1:], wanted[:, :, 1:], rtol=0, atol=100 * 8 * 2.0**-52)
 
 
-def test_pieces_of_a_view_that_shows_later_keys() -> None:
-    q, k, v = torch.randn(3, 1, 2, 200, 4, generator=torch.Generator().manual_seed(0)).unbind()
-    places = torch.arange(200)
-    ahead = strided(ALiBi(heads=2), places + 1, places, causal=True)
-    for view in (strided(ALiBi(heads=2), places, places), ahead):
-        with pytest.raises(ValueError, match=r"^view must hide from each query the keys behind it; got one that shows"):
-            strided_attention(q, k, v, view, causal=True)
-        # Numbers of another class may be of anything; as on an accelerator they are not looked at.
-        assert strided_attention(q, k, v, view.as_subclass(Unseen), causal=True).isnan().all()
-    with pytest.raises(TypeError, match=r"^causal must be True or False; got 1"):
-        strided_attention(q, k, v, ahead, causal=1)
+def test_a_strided_bias_is_no_mask() -> None:
+    """Its queries are in reverse order: whatever PyTorch would do with it is wrong."""
+    q, k, v = torch.randn(3, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0)).unbind()
+    bias, layer = strided(ALiBi(heads=2), PLACE, PLACE), torch.nn.MultiheadAttention(8, 2)
+    uses: list[Callable[[], Any]] = [
+        lambda: scaled_dot_product_attention(q, k, v, attn_mask=bias),
+        lambda: scaled_dot_product_attention(q, k, v, bias),
+        lambda: torch.compile(scaled_dot_product_attention, backend="eager")(q, k, v, attn_mask=bias),
+        lambda: layer(*torch.zeros(3, 5, 1, 8), attn_mask=bias),
+        lambda: torch.add(q, bias),
+    ]
+    for use in uses:
+        with pytest.raises(TypeError, match=r"^attn_mask must be a tensor; got a StridedBias, whose .* reverse"):
+            use()
+    for operation in (lambda: q + bias, lambda: bias + q, lambda: bias[0]):
+        with pytest.raises(TypeError, match="StridedBias"):
+            operation()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (
+            ((1, 3, 4, 8), (1, 3, 4, 8), (1, 3, 4, 8)),
+            "^q must have shape .* with 12 heads and 4 queries",
+        ),
+        (((1, 4, 12, 8), (1, 4, 12, 8), (1, 4, 12, 8)), "^q must have shape .* with 12 heads"),
+        (((1, 12, 5, 8), (1, 12, 6, 8), (1, 12, 6, 8)), "^q must have shape .* and 4 queries"),
+        (((3, 12, 4, 8), (3, 12, 6, 8), (3, 12, 6, 8)), "^q must have shape .* and a batch of 2; got "),
+        (((2, 12, 4, 8), (2, 5, 6, 8), (2, 5, 6, 8)), "^k must have .* heads that divide 12; got"),
+        (((2, 12, 4, 8), (2, 6, 6, 8), (2, 6, 4, 8)), r"^v must have .* 6 keys, as the bias has.* got \(2, 6, 4, 8\)"),
+        (((2, 12, 4, 8), (1, 6, 6, 8), (2, 6, 6, 8)), "^k must have .* the batch of q, 2"),
+        (((2, 12, 4, 8), (6, 6, 8), (2, 6, 6, 8)), "^k must have shape .*Give four axes"),
+    ],
+)
+def test_attention_of_other_shapes_than_its_bias(shapes: Any, message: str) -> None:
+    bias = strided(ALiBi(heads=12), torch.arange(2, 6) + torch.zeros(2, 1).long(), torch.arange(6))
+    with pytest.raises(ValueError, match=message):
+        strided_attention(*(torch.zeros(shape) for shape in shapes), bias)
+
+
+def test_a_dense_bias_and_one_less_precise_than_the_queries() -> None:
+    q, bias = torch.zeros(1, 2, 3, 4), ALiBi(heads=2).matrix(PLACE, PLACE)
+    with pytest.raises(TypeError, match=r"^bias must be what .*strided gives; got a dense tensor\. Give .* attn_mask"):
+        strided_attention(q, q, q, bias)
+    q = q.double()
+    with pytest.raises(TypeError, match=r"^bias must be as precise as q; got float32"):
+        strided_attention(q, q, q, strided(ALiBi(heads=2), PLACE, PLACE))
 
 
 def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
@@ -134,7 +185,7 @@ def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
     weight = torch.randn(3, 7, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     found = []
     for form in (
-        lambda params: strided(record, query, key, params)[0].flip(-2),
+        lambda params: in_order(strided(record, query, key, params))[0],
         lambda p: record.matrix(query, key, p),
     ):
         params = learned(record)
@@ -186,9 +237,9 @@ def test_slopes_make_the_bias(rule: Any) -> None:
 
 def test_positions_that_cannot_be_seen() -> None:
     record = ALiBi(heads=2)
-    compiled = torch.compile(lambda query, key: strided(record, query, key), fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(lambda *places: strided(record, *places).numbers, fullgraph=True, backend="aot_eager")
     query, key = torch.arange(5, 9), torch.arange(3, 9)
-    assert torch.equal(compiled(query, key), strided(record, query, key))
+    assert torch.equal(compiled(query, key), strided(record, query, key).numbers)
     assert compiled(torch.tensor([5, 6, 6, 7]), key).isnan().all()
     assert compiled(query, key.flip(0)).isnan().all()
 
@@ -196,8 +247,7 @@ def test_positions_that_cannot_be_seen() -> None:
 def test_a_length_left_open_for_export() -> None:
     class Attends(torch.nn.Module):
         def forward(self, q: Any, k: Any, v: Any, query: Any, key: Any, table: Any) -> Any:
-            view = strided(T5Bias(heads=2), query, key, {"table": table}, causal=True)
-            return strided_attention(q, k, v, view, causal=True)
+            return strided_attention(q, k, v, strided(T5Bias(heads=2), query, key, {"table": table}, causal=True))
 
     def inputs(n: int, m: int) -> tuple[torch.Tensor, ...]:
         draw = torch.Generator().manual_seed(n)
@@ -216,7 +266,7 @@ def test_grouped_heads_and_a_scale() -> None:
     record, places = T5Bias(heads=12), torch.arange(7)
     params = {"table": torch.randn(32, 12, generator=torch.Generator().manual_seed(2))}
     q, k, v = (torch.randn(2, heads, 7, 8, generator=torch.Generator().manual_seed(heads)) for heads in (12, 4, 4))
-    got = strided_attention(q, k, v, strided(record, places, places, params), scale=1.0, grouped=True)
+    got = strided_attention(q, k, v, strided(record, places, places, params), scale=1.0)
     wanted = scaled_dot_product_attention(
         q, k, v, attn_mask=record.matrix(places, places, params)[None], scale=1.0, enable_gqa=True
     )
@@ -225,11 +275,17 @@ def test_grouped_heads_and_a_scale() -> None:
 
 
 def test_dtype_and_nothing_to_attend() -> None:
-    place, none = torch.arange(3), torch.arange(0)
-    assert strided(ALiBi(heads=2), place, place, dtype=torch.bfloat16).dtype == torch.bfloat16
-    assert strided(ALiBi(heads=2), place, place.float()).dtype == torch.float32
-    assert strided(ALiBi(heads=2), none, place).shape == (1, 2, 0, 3)
-    assert strided(ALiBi(heads=2), place, none).shape == (1, 2, 3, 0)
+    none = torch.arange(0)
+    bias = strided(ALiBi(heads=2), PLACE, PLACE.float())
+    assert bias.numbers.dtype == torch.float32
+    assert strided(ALiBi(heads=2), PLACE, PLACE, dtype=torch.bfloat16).numbers.dtype == torch.bfloat16
+    q = torch.randn(1, 2, 3, 4, generator=torch.Generator().manual_seed(0)).bfloat16()
+    wanted = scaled_dot_product_attention(q, q, q, attn_mask=ALiBi(heads=2).matrix(PLACE, PLACE).bfloat16()[None])
+    # One unit of the last of 8 bits of a weighted mean of numbers below 4.
+    assert torch.allclose(strided_attention(q, q, q, bias), wanted, rtol=0, atol=2.0**-6)
+    for query, key in ((none, PLACE), (PLACE, none)):
+        for causal in (False, True):
+            assert in_order(strided(ALiBi(heads=2), query, key, causal=causal)).shape == (1, 2, len(query), len(key))
 
 
 PLACE = torch.arange(3)

@@ -15,7 +15,7 @@ from posenc.torch.kv_cache import rotate_into_cache_
 from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
 from posenc.torch.rms_norm import rotate_normed, rotate_normed_
 from posenc.torch.rotary_module import HuggingFaceRotary
-from posenc.torch.strided_bias import strided, strided_attention
+from posenc.torch.strided_bias import StridedBias, strided, strided_attention
 from posenc.torch.token_embedding import embed
 from posenc.torch.vector_table import table
 
@@ -30,6 +30,7 @@ __all__ = [
     "Rotate",
     "RotateValues",
     "Score",
+    "StridedBias",
     "accelerate",
     "angles",
     "chosen",

@@ -51,7 +51,7 @@ def slopes(record: ALiBi, *, device: Any = None) -> Any:
     """
     if not isinstance(record, ALiBi):
         raise TypeError(
-            f"record must be ALiBi, the one bias that a slope describes; got {_check.shown(record)}. Use strided or score_mod."
+            f"record must be ALiBi, the one bias that a slope describes; got {_check.shown(record)}. Use strided_attention or score_mod."
         )
     if record.form != "symmetric":
         raise ValueError(

@@ -22,7 +22,7 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
 
     A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since PyTorch
-    compiles no sum inside a score_mod; take `strided` where the record is relative.
+    compiles no sum inside a score_mod; take `strided_attention` where the record is relative.
 
     It is `record.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
     naming the argument.

@@ -132,7 +132,7 @@ class Bias(Held):
 
     query: (*batch, n) and key: (*batch, m), positions; result (*batch, heads, n, m), float32 unless dtype says otherwise.
     It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three PyTorch leaves
-    its fast kernels. For long sequences use `strided` or `score_mod`, which never form it.
+    its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
 
     >>> import torch
     >>> from posenc import ALiBi

@@ -1,7 +1,9 @@
-"""A relative bias from one number a distance: a view for `scaled_dot_product_attention`, and no matrix."""
+"""A relative bias in attention from one number a distance, and no matrix."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -12,31 +14,65 @@ from posenc.doors import Biases, Params
 from posenc.phase import checked
 from posenc.torch.decode_bias import check_together, row_of_places
 
-#: Pieces of the queries behind a causal view: more save little more, and each costs calls. None is smaller than SMALLEST.
+#: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
 PIECES, SMALLEST = 8, 64
 
 
+@dataclass(frozen=True, eq=False)
+class StridedBias:
+    """A relative bias as one number a head and distance: `strided` makes it, `strided_attention` alone takes it.
+
+    It is no tensor, and PyTorch's functions refuse it: seen as a mask, its queries would stand in reverse order.
+
+    numbers: (batch or 1, heads, n + m - 1); the first m belong to the last query and its keys, and each query before it
+    begins one number later.   queries, keys: n and m.   causal: whether keys after the query have -inf.
+    ahead: by how much the position of the last query exceeds that of the last key, in the row where it does most; None
+    where positions could not be seen.
+    """
+
+    numbers: Array = field(repr=False)
+    queries: int
+    keys: int
+    causal: bool
+    ahead: int | None
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise TypeError(
+            "attn_mask must be a tensor; got a StridedBias, whose queries stand in reverse order. Call "
+            "posenc.torch.strided_attention(q, k, v, bias), or make a dense mask with posenc.torch.Bias."
+        )
+
+    def last_query_first(self, dtype: Any) -> Any:
+        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order, since no stride is negative."""
+        numbers = self.numbers.to(dtype).contiguous()
+        batch, heads, count = numbers.shape
+        return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
+
+
 def strided(
-    record: Biases, query: Array, key: Array, params: Params | None = None, *, causal: bool = False, dtype: Any = None
-) -> Any:
-    """The bias of a record that claims "relative", for queries in reversed order, as a view of n + m - 1 numbers a head.
+    record: Biases,
+    query: Array,
+    key: Array,
+    params: Params | None = None,
+    *,
+    causal: bool = False,
+    dtype: Any = None,
+) -> StridedBias:
+    """The bias of a record that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
 
-    The number of distance d stands once in memory, and row r of the view begins r numbers later: an `attn_mask` without a
-    matrix. Strides cannot be negative, so the last query comes first; `strided_attention` turns queries and output over.
-
-    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions that rise by one from place to place, wherever they
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions that rise by one from token to token, wherever they
     begin. params: what the record learns, None if nothing.   causal: keys after the query get -inf (by position, not by
-    place).   dtype: float32 unless given; `scaled_dot_product_attention` wants that of the queries.
-    Result: (1, heads, n, m) or (batch, heads, n, m); its numbers overlap in memory, so it is not to be written to.
+    index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
 
     Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator) and
     do not rise by one give NaN.
 
     >>> import torch
     >>> from posenc import ALiBi
-    >>> view = strided(ALiBi(heads=1, steepest=1.0), torch.tensor([4, 5]), torch.arange(3, 6))
-    >>> view.tolist(), view.stride()  # the query at 5, then the query at 4
-    ([[[[-1.0, -0.5, 0.0], [-0.5, 0.0, -0.5]]]], (4, 4, 1, 1))
+    >>> bias = strided(ALiBi(heads=1, steepest=1.0), torch.tensor([4, 5]), torch.arange(3, 6))
+    >>> bias, bias.numbers.tolist()
+    (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
     """
     _check.instance("record", record, Biases, "a record that biases")
     _check.one_axis("record", record)
@@ -45,78 +81,96 @@ def strided(
             f"record must claim 'relative', as its numbers must belong to distances; got {record!r}. Use posenc.torch.Bias."
         )
     _check.truth("causal", causal)
+    same = query is key
     query, key = _rising("query", query), _rising("key", key)
     check_together(query, key)
-    if not _array.tracing(query) and 0 in (query.shape[-1], key.shape[-1]):
-        empty = record.matrix(query, key, params, dtype=dtype)
-        return empty if empty.ndim == 4 else empty[None]
+    queries, keys = query.shape[-1], key.shape[-1]
+    if not _array.tracing(query) and 0 in (queries, keys):
+        empty = record.matrix(query, key, params, dtype=dtype).flatten(-2)
+        return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
     batch = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1])
     there, here = _ends(query.expand(*batch, -1), key.expand(*batch, -1))
     head = torch.arange(record.heads, device=query.device)[:, None]
     numbers = record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
     if causal:
         numbers = numbers.masked_fill((here > there)[..., None, :], float("-inf"))
-    return _overlapping(numbers + (_guard(query) + _guard(key)).to(numbers.dtype), query.shape[-1], key.shape[-1])
+    numbers = numbers + (_guard(query) + _guard(key)).to(numbers.dtype)
+    ahead = 0 if same else _ahead(query, key)
+    return StridedBias(numbers if numbers.ndim == 3 else numbers[None], queries, keys, causal, ahead)
 
 
-def strided_attention(
-    q: Any, k: Any, v: Any, view: Any, *, scale: float | None = None, grouped: bool = False, causal: bool = False
-) -> Any:
+def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float | None = None) -> Any:
     """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
-    q: (batch, heads, n, d), k and v: (batch, key heads, m, d), in the order of their positions; view: what `strided` gives,
-    in their dtype.   scale: 1/√d unless given.   grouped: whether k and v have fewer heads than q.
-    causal: for a view made so, of queries that end where the keys end or before: eight pieces of the queries attend each to
-    the keys that it may see, about half the work; compiled, all at once. ValueError where the view shows more; NaN where that
-    cannot be seen (on an accelerator).
+    q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
+    positions; key heads divide heads.   bias: what `strided` gives, rounded to the dtype of q.   scale: 1/√d unless given.
+
+    Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work; compiled,
+    and on an accelerator for query and key positions that are two tensors, all queries attend at once.
+    Raises TypeError or ValueError naming the argument; a dense bias belongs in `scaled_dot_product_attention`.
 
     >>> import torch
     >>> from posenc import ALiBi
     >>> q, k, v = torch.ones(3, 1, 2, 4, 8).unbind()
-    >>> view = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
-    >>> strided_attention(q, k, v, view, causal=True).shape
+    >>> bias = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
+    >>> strided_attention(q, k, v, bias).shape
     torch.Size([1, 2, 4, 8])
     """
+    _check_attention(q, k, v, bias)
     attended = torch.nn.functional.scaled_dot_product_attention
-    _check.truth("causal", causal)
-    if not causal or _array.tracing(view):
-        return attended(q.flip(-2), k, v, attn_mask=view, scale=scale, enable_gqa=grouped).flip(-2)
-    queries, keys = q.shape[-2], k.shape[-2]
-    q, size, parts = q.flip(-2), max(SMALLEST, -(-queries // PIECES)), []
-    for start in range(0, queries, size):
-        rows, seen = slice(start, start + size), slice(0, max(1, keys - start))
+    mask, q, grouped = bias.last_query_first(q.dtype), q.flip(-2), q.shape[1] != k.shape[1]
+    if not bias.causal or bias.ahead is None or not bias.queries or _array.tracing(mask):
+        return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
+    size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []
+    for start in range(0, bias.queries, size):
+        rows, seen = slice(start, start + size), slice(0, max(1, bias.keys + bias.ahead - start))
         near = k[..., seen, :], v[..., seen, :]
-        parts.append(attended(q[..., rows, :], *near, attn_mask=view[..., rows, seen], scale=scale, enable_gqa=grouped))
-    return (torch.cat(parts, -2).flip(-2) + _hidden(view).to(q.dtype)) if parts else q
+        parts.append(attended(q[..., rows, :], *near, attn_mask=mask[..., rows, seen], scale=scale, enable_gqa=grouped))
+    return torch.cat(parts, -2).flip(-2)
 
 
-def _hidden(view: Any) -> Any:
-    """0.0 for a view that hides the last key from the query before the last, and so from query to query one key more."""
-    zero = torch.zeros((), device=view.device)
-    if view.shape[-2] < 2:
-        return zero
-    hides = torch.isneginf(view[..., 1, -1]).all()
-    if not _array.concrete(hides):
-        return torch.where(hides, zero, torch.full_like(zero, float("nan")))
-    if not hides:
-        raise ValueError(
-            "view must hide from each query the keys behind it; got one that shows them. Make it with causal=True, of queries that "
-            "end where the keys end or before, or leave causal out."
+def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
+    """Refuse what is no strided bias, and queries, keys and values that it was not made for."""
+    if not isinstance(bias, StridedBias):
+        what = "a dense tensor" if isinstance(bias, torch.Tensor) else _check.shown(bias)
+        raise TypeError(
+            f"bias must be what posenc.torch.strided gives; got {what}. Give a dense bias to "
+            "torch.nn.functional.scaled_dot_product_attention, as attn_mask."
         )
-    return zero
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if _check.instance(name, x, torch.Tensor, "a PyTorch tensor").ndim != 4:
+            raise ValueError(f"{name} must have shape (batch, heads, n, d); got {tuple(x.shape)}. Give four axes.")
+    rows, heads = bias.numbers.shape[:2]
+    if q.shape[1:3] != (heads, bias.queries) or rows not in (1, q.shape[0]):
+        raise ValueError(
+            f"q must have shape (batch, heads, n, d) with {heads} heads and {bias.queries} queries, as the bias has"
+            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the record."
+        )
+    for name, x in (("k", k), ("v", v)):
+        if x.shape[0] != q.shape[0] or x.shape[2] != bias.keys or not x.shape[1] or heads % x.shape[1]:
+            raise ValueError(
+                f"{name} must have shape (batch, heads, m, d) with the batch of q, {q.shape[0]}, {bias.keys} keys, as the bias "
+                f"has, and heads that divide {heads}; got {tuple(x.shape)}. Check the layout and the positions."
+            )
+    if q.dtype == torch.float64 != bias.numbers.dtype:
+        raise TypeError(
+            f"bias must be as precise as q; got {_array.dtype_name(bias.numbers.dtype)} for float64. Make it with "
+            "strided(…, dtype=torch.float64)."
+        )
+
+
+def _ahead(query: Any, key: Any) -> int | None:
+    """By how much the last query lies after the last key, in the row where it does most; None where it cannot be seen."""
+    if not (_array.concrete(query) and _array.concrete(key)):
+        return None
+    most: float = (query[..., -1] - key[..., -1]).max().item()
+    return math.floor(most)
 
 
 def _ends(query: Any, key: Any) -> tuple[Any, Any]:
     """Every distance once, from two positions that are there: the last query with all keys, then the last key with the rest."""
     step = torch.arange(query.shape[-1] + key.shape[-1] - 1, device=query.device) - (key.shape[-1] - 1)
     return query[..., -1:] - step.clamp(min=0), key[..., -1:] + step.clamp(max=0)
-
-
-def _overlapping(numbers: Any, queries: int, keys: int) -> Any:
-    """Row r of the view begins at number r: (*batch, heads, numbers) to (batch, heads, queries, keys), batch 1 without one."""
-    numbers = (numbers if numbers.ndim == 3 else numbers[None]).contiguous()
-    batch, heads, count = numbers.shape
-    return numbers.as_strided((batch, heads, queries, keys), (heads * count, count, 1, 1))
 
 
 def _rising(name: str, positions: Any) -> Any:
