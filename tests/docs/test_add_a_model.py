@@ -86,6 +86,6 @@ def test_the_files_and_names_of_the_page_exist():
     for path in re.findall(r"`((?:src|tests)/[\w/.]+)`", PAGE):
         assert (ROOT / path).exists(), path
     by_hand = (ROOT / "tests" / "parity" / "test_models_by_hand.py").read_text(encoding="utf-8")
-    shown = re.search(r"calls the live function itself:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
+    shown = re.search(r"calls the live function directly:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert shown is not None
     assert shown[1] in by_hand
