@@ -1,4 +1,4 @@
-"""Write what is generated: tables of the README and of some pages, the pages of the encodings, and the site's navigation.
+"""Write the generated parts: tables in the README and in some pages, the pages of the encodings, the navigation.
 
 Run `python docs/generate.py` after changing the catalog; a test fails when a generated part is out of date.
 """
@@ -46,15 +46,15 @@ def index() -> str:
     counted = ", ".join(f"{count} at the door *{door}*" for door, count in counts.items())
     return (
         f"{WIDE}# The encodings\n\n"
-        f"{len(posenc.CATALOG)} encodings: {counted}. Each has a page with its formula, source, claims, a picture, and code "
-        "for PyTorch and JAX. [Choosing](choosing.md) says which one to use, [Conventions](conventions.md) measures how "
-        "libraries differ, and the [glossary](glossary.md#claims) says what each claim means.\n\n"
+        f"{len(posenc.CATALOG)} encodings: {counted}. Each has a page with its formula, source, claims, a picture, "
+        "and code for PyTorch and JAX. [Choosing](choosing.md) says which one to use, [Conventions](conventions.md) "
+        "measures how libraries differ, and the [glossary](glossary.md#claims) says what each claim means.\n\n"
         f"{catalog_table()}\n"
     )
 
 
 def doors(folder: str) -> str:
-    """One line a door: what it does, by which method, and its encodings; `folder` is where their pages stand."""
+    """One line a door: what it does, by which method, and its encodings; `folder` has their pages."""
     rows = []
     for door, (does, method) in WAYS.items():
         names = [row.name for row in posenc.CATALOG if row.samples[0].door == door]

@@ -1,1 +1,1 @@
-"""What docs/generate.py writes, a part each. Needs NumPy and posenc alone, but for the pictures, which need matplotlib."""
+"""The parts of docs/generate.py, one for each kind of generated page; only pictures need matplotlib, nothing torch."""

@@ -1,4 +1,4 @@
-"""docs/conventions.md: each peer's choice, how posenc writes it, and the size of the difference, measured where it can be."""
+"""docs/conventions.md: each peer's choice, how posenc writes it, and the size of the difference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def page() -> str:
     versions = ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
     topics = dict.fromkeys(choice.topic for choice in CHOICES)
     parts = [
-        WIDE + "# Conventions, and how far they lie apart",
-        "The same name means different numbers in different libraries, and nothing warns of it. Each line is one library's choice, how "
-        "posenc writes it, and the size of the difference. A figure marked *measured* comes from a run against the live library and is "
-        f"measured again by `pytest -m parity`; a computed one is computed again there; the others name where they were read. Versions: {versions}.",
+        WIDE + "# Conventions, and how much they differ",
+        "The same name stands for different numbers in different libraries, without a warning. Each line shows the "
+        "choice of one library, how to get the same from posenc, and the size of the difference. A figure marked "
+        "*measured* comes from a run against the live library. `pytest -m parity` measures these figures again, and "
+        f"recomputes the computed ones; the others name the file in which they were read. Versions: {versions}.",
         *(_section(topic, kept["figures"]) for topic in topics),
     ]
     return "\n\n".join(parts) + "\n"

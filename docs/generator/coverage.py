@@ -16,15 +16,16 @@ def keys() -> list[str]:
 
 def page() -> str:
     """The whole page."""
-    given = {item.key: item for item in ITEMS}
+    items = {item.key: item for item in ITEMS}
     here = sum(bool(item.where) for item in ITEMS)
     parts = [
         WIDE + "# Coverage",
-        f"A survey of papers and code found {len(keys())} kinds of positional encoding, scaling and position. posenc gives {here} of them; "
-        "each line names the row, the field (`Class.field`) or the function, or says why it is left out. A test looks up every name.",
+        f"A survey of papers and code found {len(keys())} kinds of positional encoding, scaling and position. posenc "
+        f"has {here} of them. Each line names the encoding, the field (`Class.field`) or the function, or says why "
+        "posenc does not have it. A test looks up every name.",
     ]
     for part, (title, count) in PARTS.items():
-        rows = (_cells(f"{part}{number}", given) for number in range(1, count + 1))
+        rows = (_cells(f"{part}{number}", items) for number in range(1, count + 1))
         parts.append(f"## {title}\n\n" + table(["", "encoding", "in posenc", ""], rows))
     return "\n\n".join([*parts, *_beyond()]) + "\n"
 
@@ -36,9 +37,9 @@ def _beyond() -> list[str]:
     return ["## Beyond the survey\n\n" + table(["encoding", "when to use it"], rows)] if rows else []
 
 
-def _cells(key: str, given: dict[str, Item]) -> tuple[str, str, str, str]:
-    item = given.get(key, Item(key, "", (), "Not here yet."))
-    return key, escaped(item.name), ", ".join(map(_link, item.where)) or "left out", escaped(item.said)
+def _cells(key: str, items: dict[str, Item]) -> tuple[str, str, str, str]:
+    item = items.get(key, Item(key, "", (), "Not here yet."))
+    return key, escaped(item.name), ", ".join(map(_link, item.where)) or "left out", escaped(item.note)
 
 
 def _link(name: str) -> str:

@@ -29,8 +29,8 @@ SOURCES = Path(posenc.__file__).parents[1]
 
 
 def page(row: Row) -> str:
-    """Everything that is known of a row, on one page."""
-    told = parts(inspect.getdoc(row.about) or "", [field.name for field in fields(row.about)])
+    """The page of a row."""
+    docstring = parts(inspect.getdoc(row.about) or "", [field.name for field in fields(row.about)])
     sections = [
         f"# {row.name}",
         escaped(row.use),
@@ -38,39 +38,41 @@ def page(row: Row) -> str:
         f"![{row.name}: {kinds.CAPTIONS[kinds.kind(row)]}](../images/encodings/{file_name(row.name)}.png)",
         f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_record(row))}`.",
         "## Formula",
-        f"``` {{ .text .formula }}\n{told.formula}\n```",
-        *told.prose,
-        *_example(told.example),
+        f"``` {{ .text .formula }}\n{docstring.formula}\n```",
+        *docstring.prose,
+        *_example(docstring.example),
         "## Claims",
         _claims(row.samples[0]),
         *_snippets(row.samples[0]),
         "## Samples",
-        "The records that every test of the catalog runs:",
+        "Every test of the catalog runs these records:",
         "\n".join(f"- `{short(sample)}`" for sample in row.samples),
-        "## Neighbours",
+        "## Similar encodings",
         "\n".join(_neighbours(row)),
     ]
     return "\n\n".join(sections) + "\n"
 
 
 def _card(row: Row) -> str:
-    """Door, source, names elsewhere, code and what is learned, as a list."""
+    """Door, source, names in other libraries, code and parameters, as a list."""
     record, lines = row.samples[0], []
-    lines.append(f"- **Door**: {record.door}" + (f", {record.axes} coordinates a place" if record.axes > 1 else ""))
+    lines.append(
+        f"- **Door**: {record.door}" + (f", {record.axes} coordinates for each position" if record.axes > 1 else "")
+    )
     lines.append(f"- **Source**: {linked(row.paper)}")
     if row.elsewhere:
-        lines.append(f"- **Elsewhere**: {', '.join(map(escaped, row.elsewhere))}")
+        lines.append(f"- **Other names**: {', '.join(map(escaped, row.elsewhere))}")
     lines.append(f"- **Code**: `src/{Path(inspect.getfile(row.about)).relative_to(SOURCES).as_posix()}`")
     if row.about is not row.encoding:
-        lines.append(f"- **Within**: [`{row.encoding.__name__}`]({file_name(row.encoding.__name__)}.md)")
+        lines.append(f"- **Used in**: [`{row.encoding.__name__}`]({file_name(row.encoding.__name__)}.md)")
     if record.shapes:
         learned = ", ".join(f"`{name}` {shape}" for name, shape in record.shapes.items())
-        lines.append(f"- **Learned**, by `{short(record)}`: {learned}")
+        lines.append(f"- **Parameters** of `{short(record)}`: {learned}")
     return "\n".join(lines)
 
 
 def _example(text: str) -> list[str]:
-    """The docstring's example, with the names that its module knows."""
+    """The docstring's example, with the imports that it needs."""
     known = [f">>> import {name}" for name in ("math",) if f"{name}." in text]
     head = "\n".join([*known, ">>> import numpy as np", ">>> from posenc import *"])
     text = text.replace(">>> import numpy as np\n", "")
@@ -78,10 +80,10 @@ def _example(text: str) -> list[str]:
 
 
 def _claims(record: Encoding) -> str:
-    """What it claims, and what it does not."""
-    held = [f"- **{claim}**: {CLAIMS[claim]}" for claim in sorted(record.claims)]
+    """The claims of a record, and those it does not make."""
+    claimed = [f"- **{claim}**: {CLAIMS[claim]}" for claim in sorted(record.claims)]
     rest = ", ".join(sorted(set(CLAIMS) - record.claims)) or "none"
-    return "\n".join([*held, f"- Not claimed: {rest}"])
+    return "\n".join([*claimed, f"- Not claimed: {rest}"])
 
 
 def _snippets(record: Encoding) -> list[str]:
@@ -90,7 +92,7 @@ def _snippets(record: Encoding) -> list[str]:
 
 
 def _neighbours(row: Row) -> list[str]:
-    """Three rows of the same door whose claims differ least, nearest in the catalog first."""
+    """The three rows of the same door whose claims differ least, nearest in the catalog first."""
     place, claims = CATALOG.index(row), row.samples[0].claims
     others = [other for other in CATALOG if other.samples[0].door == row.samples[0].door and other is not row]
     others.sort(key=lambda other: (len(claims ^ other.samples[0].claims), abs(CATALOG.index(other) - place)))
@@ -103,5 +105,5 @@ def _neighbours(row: Row) -> list[str]:
 def _unlike(row: Row, other: Row) -> str:
     mine, theirs = row.samples[0].claims, other.samples[0].claims
     more, less = sorted(theirs - mine), sorted(mine - theirs)
-    said = [f"also {', '.join(more)}"] * bool(more) + [f"not {', '.join(less)}"] * bool(less)
-    return "; ".join(said) or "the same claims"
+    differences = [f"also {', '.join(more)}"] * bool(more) + [f"not {', '.join(less)}"] * bool(less)
+    return "; ".join(differences) or "the same claims"

@@ -13,14 +13,14 @@ COORDINATES = ("FourierFeatures", "RandomFourierFeatures")
 
 CAPTIONS = {
     "value": "The value at every position.",
-    "table": "Every value of the table: a row a position, a column a channel.",
-    "likeness": "PE(centre)·PE(p) for every place p of a grid: how alike the table makes a place to the one in the middle.",
-    "frequencies": "How fast each pair of channels turns, as a share of what it does unscaled.",
-    "score": "What position alone gives to a query so many positions after the key, for queries and keys of ones.",
-    "score on a grid": "What position alone gives to the query in the middle of a grid and every key, for queries and keys of ones.",
-    "bias": "What is added to the logit of a query so many positions after the key, a line a head.",
-    "bias on a grid": "What head 0 adds to the logits of the query in the middle of a grid and every key.",
-    "logits": "What is added to the logits of head 0 for random content: a row a query, a column a key.",
+    "table": "Every value of the table: one row for each position, one column for each channel.",
+    "likeness": "PE(centre)·PE(p) for every patch p of a grid: how similar each patch is to the one in the middle.",
+    "frequencies": "The frequency of each pair of channels, relative to its frequency without scaling.",
+    "score": "The logit by distance, query position minus key position, for queries and keys of ones.",
+    "score on a grid": "The logits of the query in the middle of a grid with every key, for queries and keys of ones.",
+    "bias": "The bias by distance, query position minus key position, one line for each head.",
+    "bias on a grid": "The bias of head 0 for the query in the middle of a grid and every key.",
+    "logits": "The score of head 0 for random content: one row for each query, one column for each key.",
 }
 
 
@@ -50,5 +50,5 @@ def drawn_record(row: Row) -> Encoding:
 
 def caption(row: Row) -> str:
     """What the picture shows, in words."""
-    fresh = " What is learned is as drawn, untrained." if row.samples[0].shapes else ""
+    fresh = " Parameters are untrained, as drawn by `init`." if row.samples[0].shapes else ""
     return CAPTIONS[kind(row)] + fresh

@@ -43,13 +43,13 @@ def record_of(data: bytes) -> str:
 
 def _small(ax: Any, text: str) -> bytes:
     """A PNG of few colours, as sharp as the limit allows, with the record written into it."""
-    told = PngImagePlugin.PngInfo()
-    told.add_itxt(RECORD, text)
+    info = PngImagePlugin.PngInfo()
+    info.add_itxt(RECORD, text)
     for dpi, colours in ((120, 64), (100, 64), (100, 32), (85, 32), (72, 16), (60, 16)):
         with Image.open(io.BytesIO(plot.image(ax, "png", dpi=dpi).data)) as whole:
             few = whole.convert("RGB").quantize(colours, kmeans=4, dither=Image.Dither.NONE)
         buffer = io.BytesIO()
-        few.save(buffer, format="png", optimize=True, pnginfo=told)
+        few.save(buffer, format="png", optimize=True, pnginfo=info)
         if len(buffer.getvalue()) <= LARGEST:
             return buffer.getvalue()
     raise ValueError(f"picture must fit in {LARGEST} bytes; got {len(buffer.getvalue())}. Draw less.")
@@ -74,12 +74,12 @@ def _lengths(record: Encoding) -> Any:
 
 
 def _value(record: Any, ax: Any) -> None:
-    _first_accepted(_lengths(record), lambda places: plot.dimensions(record, (0,), places, ax=ax))
+    _first_accepted(_lengths(record), lambda positions: plot.dimensions(record, (0,), positions, ax=ax))
     ax.get_legend().remove()
 
 
 def _table(record: Any, ax: Any) -> None:
-    _first_accepted(_lengths(record), lambda places: plot.heatmap(record, places, ax=ax))
+    _first_accepted(_lengths(record), lambda positions: plot.heatmap(record, positions, ax=ax))
     if "bounded" not in record.claims:  # one channel that grows would leave the others without a colour
         shown = ax.images[0]
         most = float(np.quantile(np.abs(np.ma.getdata(shown.get_array())), 0.95))
@@ -120,8 +120,8 @@ def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray
     if first == "output":  # the output is turned back, so its side of the product is the inverse
         query, key = key, query
     q, k = (
-        np.asarray(at_every_head(record.turn(places, params, role=role), np.ones((len(places), record.head_dim))))
-        for places, role in ((query, first), (key, second))
+        np.asarray(at_every_head(record.turn(positions, params, role=role), np.ones((len(positions), record.head_dim))))
+        for positions, role in ((query, first), (key, second))
     )
     product = q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)
     product = np.swapaxes(product, -1, -2) if first == "output" else product
@@ -141,8 +141,8 @@ def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray
         middle, axes = side // 2, record.axes
         first, second = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
         rest = [np.full(side * side, middle)] * (axes - 2)
-        places = np.stack([first.ravel(), second.ravel(), *rest], -1)
-        found = values(np.full((1, axes), middle), places).reshape(side, side)
+        positions = np.stack([first.ravel(), second.ravel(), *rest], -1)
+        found = values(np.full((1, axes), middle), positions).reshape(side, side)
         steps = np.arange(side) - middle
         canvas.heat(ax, found, steps, steps, label, {"cmap": canvas.SEQUENTIAL, "aspect": "equal"})
         canvas.finish(ax, "", "second coordinate", "first coordinate")
@@ -155,38 +155,40 @@ def _likeness(record: Adds, ax: Any) -> None:
     _on_grid(
         record,
         ax,
-        lambda middle, places: np.asarray(record.embed(middle, params)) @ np.asarray(record.embed(places, params)).T,
+        lambda middle, positions: (
+            np.asarray(record.embed(middle, params)) @ np.asarray(record.embed(positions, params)).T
+        ),
         "PE(centre) · PE(p)",
     )
 
 
 def _score_on_grid(record: Rotates, ax: Any) -> None:
-    _on_grid(record, ax, lambda middle, places: _turned(record, middle, places), "q·k/√d")
+    _on_grid(record, ax, lambda middle, positions: _turned(record, middle, positions), "q·k/√d")
 
 
 def _bias_on_grid(record: Biases, ax: Any) -> None:
     params = record.init(np.random.default_rng(0)) or None
-    _on_grid(record, ax, lambda middle, places: np.asarray(record.matrix(middle, places, params))[0], "bias")
+    _on_grid(record, ax, lambda middle, positions: np.asarray(record.matrix(middle, positions, params))[0], "bias")
 
 
 def _logits(record: Encoding, ax: Any) -> None:
     def attempt(length: int) -> None:
-        places = np.arange(length)
-        found = _scored(record, places)
-        canvas.heat(ax, found, places, places, "logit", {**canvas.centred(found), "aspect": "equal"})
+        positions = np.arange(length)
+        found = _scored(record, positions)
+        canvas.heat(ax, found, positions, positions, "logit", {**canvas.centred(found), "aspect": "equal"})
         canvas.finish(ax, "", "key position", "query position")
 
     _first_accepted([32, 16, 8, 5], attempt)
 
 
-def _scored(record: Any, places: np.ndarray) -> np.ndarray:
-    """What head 0 of a record that scores adds for content drawn from a seed; a grid's places stand along its diagonal."""
+def _scored(record: Any, positions: np.ndarray) -> np.ndarray:
+    """The score of head 0 for content drawn from a seed; positions of a grid run along its diagonal."""
     rng, axes = np.random.default_rng(0), int(record.axes)
-    shape = (1, door_probe.heads(record), len(places), door_probe.head_width(record))
+    shape = (1, door_probe.heads(record), len(positions), door_probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
-    read = record.places_read(len(places), len(places))
+    read = record.places_read(len(positions), len(positions))
     hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
-    where = places if axes == 1 else np.stack([places // 4] + [places % 4] * (axes - 1), -1)
+    where = positions if axes == 1 else np.stack([positions // 4] + [positions % 4] * (axes - 1), -1)
     return np.asarray(record.score(q, k, where, where, door_probe.parameters(record) or None, hidden=hidden))[0, 0]
 
 

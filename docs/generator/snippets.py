@@ -1,4 +1,4 @@
-"""How a record is used in PyTorch and in JAX: two doctests, whose results NumPy foretells."""
+"""How to use a record in PyTorch and in JAX: two doctests; NumPy computes the shapes that they show."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from generator.text import imports, short
 from posenc.doors import Adds, Biases, Encoding, Role, Rotates, Scores
 from posenc.turn import Operator
 
-#: Places that no record refuses, however short its table.
-PLACES = 4
+#: A length that every record accepts, however short its table.
+LENGTH = 4
 
 
 def torch_and_jax(record: Encoding) -> tuple[str, str]:
@@ -20,76 +20,82 @@ def torch_and_jax(record: Encoding) -> tuple[str, str]:
 
 
 _TORCH = {
-    "head": ["import torch", "{imports}", "from posenc.torch import module", "held = module({record})"],
+    "head": ["import torch", "{imports}", "from posenc.torch import module", "encoding = module({record})"],
     "random": "torch.randn({shape})",
-    "line": f"torch.arange({PLACES})",
+    "line": f"torch.arange({LENGTH})",
     "grid": "torch.cartesian_prod({ranges})",
     "range": "torch.arange(2)",
-    "call": dict.fromkeys(("adds", "rotates", "biases", "scores", "turned"), "held(") | {"back": "held.back("},
+    "call": dict.fromkeys(("adds", "rotates", "biases", "scores", "values"), "encoding(") | {"back": "encoding.back("},
     "shape": "tuple({name}.shape)",
 }  # fmt: skip
 _JAX = {
-    "head": ["import jax", "import jax.numpy as jnp", "{imports}", "from posenc.jax import Bound, bind", "held = bind({record})"],
+    "head": [
+        "import jax",
+        "import jax.numpy as jnp",
+        "{imports}",
+        "from posenc.jax import Bound, bind",
+        "bound = bind({record})",
+    ],
     "random": "jnp.ones(({shape}))",
-    "line": f"jnp.arange({PLACES})",
+    "line": f"jnp.arange({LENGTH})",
     "grid": 'jnp.stack(jnp.meshgrid({ranges}, indexing="ij"), -1).reshape(-1, {axes})',
     "range": "jnp.arange(2)",
     "call": {
-        "adds": "jax.jit(Bound.add)(held, ",
-        "rotates": 'jax.jit(Bound.rotate, static_argnames="layout")(held, ',
-        "biases": "jax.jit(Bound.bias)(held, ",
-        "scores": "jax.jit(Bound.score)(held, ",
-        "turned": 'jax.jit(Bound.rotate_values, static_argnames="layout")(held, ',
-        "back": 'jax.jit(Bound.rotate_back, static_argnames="layout")(held, ',
+        "adds": "jax.jit(Bound.add)(bound, ",
+        "rotates": 'jax.jit(Bound.rotate, static_argnames="layout")(bound, ',
+        "biases": "jax.jit(Bound.bias)(bound, ",
+        "scores": "jax.jit(Bound.score)(bound, ",
+        "values": 'jax.jit(Bound.rotate_values, static_argnames="layout")(bound, ',
+        "back": 'jax.jit(Bound.rotate_back, static_argnames="layout")(bound, ',
     },
     "shape": "{name}.shape",
 }  # fmt: skip
 
 
 def _written(record: Encoding, words: dict[str, Any]) -> str:
-    """One snippet: imports, the record held, inputs, the call, and the shape of what comes out."""
+    """One snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
     head = [line.format(imports=imports(record), record=short(record)) for line in words["head"]]
     head = [line for lines in head for line in lines.split("\n")]
     lines = [*head, f"positions = {_positions(record, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
     called, axes = words["call"], record.axes
-    places = PLACES if axes == 1 else 2**axes
+    length = LENGTH if axes == 1 else 2**axes
     if isinstance(record, Adds):
-        lines += [f"x = {drawn(2, places, record.width)}", f"y = {called['adds']}x, positions)"]
-        return _doctest(lines, words, {"y": _attached_shape(record, places)})
+        lines += [f"x = {drawn(2, length, record.width)}", f"y = {called['adds']}x, positions)"]
+        return _doctest(lines, words, {"y": _attached_shape(record, length)})
     if isinstance(record, Biases):
         lines += [f"bias = {called['biases']}positions, positions)"]
-        return _doctest(lines, words, {"bias": (record.heads, places, places)})
+        return _doctest(lines, words, {"bias": (record.heads, length, length)})
     if isinstance(record, Rotates) and "value" in record.roles:
-        lines += [f"v = {drawn(1, 2, places, record.head_dim)}"]
-        lines += [f'v = {called["turned"]}v, positions, layout="bhtd")', "output = v  # of attention"]
+        lines += [f"v = {drawn(1, 2, length, record.head_dim)}"]
+        lines += [f'v = {called["values"]}v, positions, layout="bhtd")', "output = v  # of attention"]
         lines += [f'output = {called["back"]}output, positions, layout="bhtd")']
-        return _doctest(lines, words, {"output": (1, 2, places, record.head_dim)})
+        return _doctest(lines, words, {"output": (1, 2, length, record.head_dim)})
     if isinstance(record, Rotates):
         q_heads, k_heads = _heads(record)
         lines += [
-            f"q = {drawn(1, q_heads, places, record.head_dim)}",
-            f"k = {drawn(1, k_heads, places, record.head_dim)}",
+            f"q = {drawn(1, q_heads, length, record.head_dim)}",
+            f"k = {drawn(1, k_heads, length, record.head_dim)}",
         ]
         lines += [f'q, k = {called["rotates"]}q, k, positions, positions, layout="bhtd")']
         return _doctest(
             lines,
             words,
-            {"q": (1, q_heads, places, _turned_width(record)), "k": (1, k_heads, places, _turned_width(record))},
+            {"q": (1, q_heads, length, _rotated_width(record)), "k": (1, k_heads, length, _rotated_width(record))},
         )
     if not isinstance(record, Scores):
         raise TypeError(f"record must enter by one of the four doors; got {record!r}. Write a snippet for its door.")
     heads, width = getattr(record, "heads", 4), getattr(record, "dim", 8)
-    lines += [f"q = {drawn(1, heads, places, width)}", f"k = {drawn(1, heads, places, width)}"]
+    lines += [f"q = {drawn(1, heads, length, width)}", f"k = {drawn(1, heads, length, width)}"]
     hidden = ""
     if record.reads:
         twice = ", for queries and then for keys" if record.reads == "both" else ""
         lines += [
-            f"x = {drawn(1, record.places_read(places, places), record.model_dim)}  # the input of the layer{twice}"
+            f"x = {drawn(1, record.places_read(length, length), record.model_dim)}  # the input of the layer{twice}"
         ]
         hidden = ", hidden=x"
     lines += [f"logits = {called['scores']}q, k, positions, positions{hidden})"]
-    return _doctest(lines, words, {"logits": (1, heads, places, places)})
+    return _doctest(lines, words, {"logits": (1, heads, length, length)})
 
 
 def _positions(record: Encoding, words: dict[str, Any]) -> str:
@@ -99,34 +105,34 @@ def _positions(record: Encoding, words: dict[str, Any]) -> str:
     return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
 
 
-def _attached_shape(record: Adds, places: int) -> tuple[int, ...]:
-    """Shape of an embedding with its positions, which may stand beside it rather than on it."""
+def _attached_shape(record: Adds, length: int) -> tuple[int, ...]:
+    """Shape of an embedding with its encoding, which may be concatenated rather than added."""
     params = record.init(np.random.default_rng(0)) if record.shapes else None
     axes = record.axes
-    where = np.zeros((places,) if axes == 1 else (places, axes), np.int64)
-    return tuple(record.attach(np.ones((2, places, record.width)), where, params).shape)
+    where = np.zeros((length,) if axes == 1 else (length, axes), np.int64)
+    return tuple(record.attach(np.ones((2, length, record.width)), where, params).shape)
 
 
 def _operator(record: Rotates, role: Role) -> Operator:
-    places = np.zeros((1,) if record.axes == 1 else (1, record.axes))
+    origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
     params = record.init(np.random.default_rng(0)) if record.shapes else None
-    return record.turn(places, params, role=role)
+    return record.turn(origin, params, role=role)
 
 
-def _turned_width(record: Rotates) -> int:
-    """Channels of a turned vector, which an operator may widen."""
+def _rotated_width(record: Rotates) -> int:
+    """Channels of a rotated vector, which may be more than before."""
     return _operator(record, "query").width
 
 
 def _heads(record: Rotates) -> tuple[int, int]:
-    """Heads of queries and keys: twice as many queries, unless each head of the keys is turned in its own way."""
+    """Heads of queries and keys: twice as many queries, unless each key head has its own rotation."""
     q_heads, k_heads = (_operator(record, role).heads for role in ("query", "key"))
     if k_heads is not None:
         return k_heads, k_heads
     return (4, 2) if q_heads is None else (q_heads, max(q_heads // 2, 1))
 
 
-def _doctest(lines: list[str], words: dict[str, Any], wanted: dict[str, tuple[int, ...]]) -> str:
-    shown = ", ".join(words["shape"].format(name=name) for name in wanted)
-    found = next(iter(wanted.values())) if len(wanted) == 1 else tuple(wanted.values())
-    return "\n".join([*(f">>> {line}" for line in [*lines, shown]), repr(found)])
+def _doctest(lines: list[str], words: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> str:
+    shown = ", ".join(words["shape"].format(name=name) for name in shapes)
+    expected = next(iter(shapes.values())) if len(shapes) == 1 else tuple(shapes.values())
+    return "\n".join([*(f">>> {line}" for line in [*lines, shown]), repr(expected)])

@@ -1,4 +1,4 @@
-"""docs/speed.md: what was measured, how, what was to be reached, and every figure, from the JSON that `make bench` writes."""
+"""docs/speed.md: the method, the goals and every figure, from the JSON that `make bench` writes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,35 @@ PICTURE = RESULTS / "speed.svg"
 #: In the order of the page: what is shown of each benchmark.
 PARTS = {
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
-    "memory": "The same, into memory that malloc maps anew",
-    "decode": "Decoding: a token a sequence, 32 sequences or one",
+    "memory": "The same, with the default allocator",
+    "decode": "Decoding: one token for each of 32 sequences, or of one",
     "train": "Forward and backward, 4096 tokens",
-    "fallback": "Without the binary",
-    "angles": "Cosines and sines made in the kernel, against a table",
-    "cache": "Turned, and written into a cache of keys and values",
+    "fallback": "Without the compiled kernel",
+    "angles": "Cosines and sines computed in the kernel, compared with a table",
+    "cache": "Rotated and written into a cache of keys and values",
     "embedding": "Embedding × scale + positions",
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
-    "accuracy": "How right it is",
+    "accuracy": "Accuracy",
     "scale": "To a million tokens",
     "imports": "Importing",
 }
 METHOD = """\
-- **Ratios, not times.** Each figure is CPU time of the process over that of a floor, which is named: what reads and writes as many bytes and computes
-  nothing. The floor and every other way run one after the other in one process, in rounds there and back; a figure is the median of the rounds' ratios, beside it the
-  least and the greatest. A short call is repeated for at least 20 milliseconds. One thread.
-- **Right before fast.** Nothing is timed before its numbers have been compared with the reference, from exact angles, within a bound that follows from the dtype and the
-  farthest position. Of ours, one that is wrong stops the run; a peer that is wrong, fails or is not there is named with its reason and left out.
-- **Two allocators.** Memory that is asked for anew costs more than a rotation where malloc maps every large block and the system clears it page by page, as glibc does by
-  itself. Except where it says otherwise, the allocator is set to keep its memory (`mallopt`: no block mapped apart, nothing trimmed), as those of servers do. That favours
-  whoever allocates most, which is not us; the part on *malloc* has the same without it.
-- **Peers** at pinned versions, live, each in the form and layout that suits it: Hugging Face transformers as it is and through `torch.compile`, torchtune's one file,
-  x-transformers, rotary-embedding-torch, and the complex multiply of Meta's Llama, written by us. Our own definition through `torch.compile` stands beside them."""
+- **Ratios, not times.** Each figure is the CPU time of an implementation divided by that of a
+  [floor](glossary.md#tests-and-measurements), which is named. All implementations run in one process, in interleaved
+  rounds. A figure is the median of the ratios of the rounds, with the least and the greatest in parentheses. Short
+  calls are repeated for at least 20 milliseconds. One thread.
+- **Correct before fast.** Before anything is timed, its results are compared with the reference, computed from exact
+  angles, within a bound that follows from the dtype and the largest position. If posenc is wrong, the run stops; if a
+  peer is wrong, fails or is missing, it is listed with the reason and left out.
+- **Two allocators.** By default, glibc maps every large block anew and the system clears it page by page, which costs
+  more than a rotation. Unless stated otherwise, the allocator is set to keep its memory (`mallopt`), as allocators of
+  servers do. This favours whoever allocates most, which is not posenc. The section with the default allocator has the
+  figures without this setting.
+- **Peers** are live, at pinned versions, each in the form and layout that suits it: Hugging Face transformers, eager
+  and through `torch.compile`; one file of torchtune; x-transformers; rotary-embedding-torch; and the complex multiply
+  of Meta's Llama, in our own code. The reference of posenc through `torch.compile` is listed as well."""
 
 
 def read() -> dict[str, Any]:
@@ -51,15 +55,16 @@ def page() -> str:
     results = read()
     parts = [
         WIDE + "# Speed",
-        "Applying positions is bound by memory: a rotation reads and writes its queries and keys once, and computes less than the time that takes. So each way of "
-        "doing it is set beside the floor, a copy of the same numbers, and beside what others do. Every figure on this page comes from the committed JSON in "
-        "`benchmarks/results`; run it again with `make bench`, or a part of it with `python benchmarks/run.py rotate decode`.",
+        "Applying positions is bound by memory: a rotation reads and writes its queries and keys once, and the "
+        "arithmetic takes less time than that. So this page compares each implementation with a floor, a copy of the "
+        "same numbers, and with other libraries. Every figure comes from the committed JSON in `benchmarks/results`. "
+        "Run all benchmarks again with `make bench`, or some of them with `python benchmarks/run.py rotate decode`.",
         f"## How it is measured\n\n{METHOD}",
-        f"## Where\n\n{_where(results)}",
-        "![Bars of CPU time over a copy, for each way of turning](images/speed.svg)",
-        "Read it so: 1× is a copy of queries and keys from memory to memory. In place can be below it, as it writes where it read. The axis is of powers: as far as from 1 to 2 is "
-        "from 10 to 20.",
-        f"## What was to be reached\n\n{_goals(results)}",
+        f"## Machines\n\n{_where(results)}",
+        "![Bars of CPU time relative to a copy, for each way of rotating](images/speed.svg)",
+        "1× is a copy of queries and keys from memory to memory. A rotation in place can be faster, because it writes "
+        "where it read. The axis is logarithmic.",
+        f"## Goals\n\n{_goals(results)}",
         *(f"## {title}\n\n{_benchmark(results[name])}" for name, title in PARTS.items() if name in results),
         f"## On a GPU\n\n{_gpu()}",
     ]
@@ -69,16 +74,18 @@ def page() -> str:
 def _gpu() -> str:
     """What is known of the kernel for accelerators."""
     known = (
-        "The kernel in Triton is tested in Triton's interpreter, in float32 to the bits of the reference, and compiled for a GPU by every run of the tests: "
-        "memory read and written 16 bytes at a time, nothing spilled."
+        "Every run of the tests compares the Triton kernel with the reference in Triton's interpreter, in float32 bit "
+        "for bit, and compiles it for a GPU: memory is read and written 16 bytes at a time, and no register is spilled."
     )
     if (RESULTS / "gpu.json").exists():
         return f"{known} What `python benchmarks/gpu.py` measured is in `benchmarks/results/gpu.json`."
-    return f"{known} How long it takes has not been measured: no GPU was at hand. `python benchmarks/gpu.py` does it where there is one."
+    return (
+        f"{known} Its speed has not been measured yet; on a machine with a GPU, `python benchmarks/gpu.py` does that."
+    )
 
 
 def _where(results: dict[str, Any]) -> str:
-    """Machines with their versions, each once, and how busy they were with each benchmark."""
+    """The machines and versions, each once, with the load during each benchmark."""
     seen: dict[str, list[str]] = {}
     for name in PARTS:
         if name in results:
@@ -86,8 +93,9 @@ def _where(results: dict[str, Any]) -> str:
     lines = "\n".join(f"- {said}\n  Measured so: {'; '.join(of)}." for said, of in seen.items())
     seconds = sum(result.get("seconds", 0) for result in results.values())
     return (
-        f"{lines}\n\nBehind each benchmark: how many processes wanted a core before it and after it, which besides the measurement itself should be none, and the "
-        f"allocator. All of them took {seconds / 60:.0f} minutes."
+        f"{lines}\n\nIn parentheses: the number of processes that wanted a core before and after the benchmark (on an "
+        "idle machine at most 1, the benchmark itself), and the allocator. All benchmarks together took "
+        f"{seconds / 60:.0f} minutes."
     )
 
 
@@ -113,8 +121,9 @@ def _goals(results: dict[str, Any]) -> str:
     rows = results["goals"]["goals"]
     count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("reached", "within the gate")}
     said = (
-        f"The goals were set beside a prototype, on a machine with AVX-512; where the level above is another, they are measured there all the same. Of {len(rows)}, "
-        f"{count['reached']} are reached and {count['within the gate']} more are within the gate, 1.25 times the goal."
+        "The goals were set with a prototype on a machine with AVX-512; figures here may come from a machine without "
+        f"it. Of {len(rows)} goals, {count['reached']} are reached and {count['within the gate']} more are within the "
+        "gate, 1.25 times the goal."
     )
     cells = (
         (row["what"], f"`{row['figure']}`", _number(row["goal"]), row["prototype"], _measured(row), _verdict(row))

@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, is_dataclass
 import posenc
 from posenc import frequencies
 
-#: Before a page of wide tables: no contents beside it, which would take their room.
+#: Before a page of wide tables: hides the table of contents beside it.
 WIDE = "---\nhide:\n  - toc\n---\n\n"
 
 
 @dataclass(frozen=True)
 class Docstring:
-    """A docstring in parts: what it begins with, prose and fields as Markdown, and the example."""
+    """A docstring in parts: the formula at its start, prose and fields as Markdown, and the example."""
 
     formula: str
     prose: list[str]
@@ -33,18 +33,18 @@ def parts(text: str, names: Iterable[str]) -> Docstring:
 
 
 def _paragraph(text: str, known: str) -> list[str]:
-    """A paragraph as Markdown: a list where it tells of fields, which stand at the start of a line or behind wide gaps."""
+    """A paragraph as Markdown: a list if it describes fields, which begin a line or follow a wide gap."""
     entry = re.compile(rf"(?:^|\n| {{3,}})((?:{known})(?:(?:, | ≥ | and )(?:{known}))*): ")
     if not entry.match(text):
         return [escaped(_one_line(text))]
     before, *pieces = entry.split(text)
     assert not before, text
-    told, tail = [], ""
-    for name, said in zip(pieces[::2], pieces[1::2], strict=True):
-        said, _, raises = said.partition("\nRaises ")
+    items, tail = [], ""
+    for name, meaning in zip(pieces[::2], pieces[1::2], strict=True):
+        meaning, _, raises = meaning.partition("\nRaises ")
         tail = f"Raises {raises}" if raises else tail
-        told.append(f"- **`{name}`**: {escaped(_one_line(said))}")
-    return ["\n".join(told), *([escaped(_one_line(tail))] if tail else [])]
+        items.append(f"- **`{name}`**: {escaped(_one_line(meaning))}")
+    return ["\n".join(items), *([escaped(_one_line(tail))] if tail else [])]
 
 
 def _one_line(text: str) -> str:
@@ -52,7 +52,7 @@ def _one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text as Markdown that shows it; what stands between backticks stays, arXiv numbers become links."""
+    """Plain text as Markdown; code between backticks stays as it is, arXiv numbers become links."""
     pieces = re.split(r"(`[^`]*`)", text)
     plain = (re.sub(r"([\\*_\[\]])", r"\\\1", piece).replace("<", "&lt;") for piece in pieces[::2])
     code = [*pieces[1::2], ""]
@@ -65,23 +65,25 @@ def linked(text: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """The name of a row as the name of a file, told apart also where letters are small and capital alike."""
+    """The name of a row as a file name that is unique on file systems that ignore case."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name.replace("+", " plus ")).strip("-")
 
 
 def imports(*records: object) -> str:
-    """The lines that import what the repr of these records names, each class from where it is public."""
+    """The lines that import every class in the repr of these records, from its public module."""
     names = {name for record in records for name in re.findall(r"\b[A-Z]\w*(?=\()", repr(record))}
-    ladders = names - set(posenc.__all__)
-    if not ladders <= set(frequencies.__all__):
-        missing = sorted(ladders - set(frequencies.__all__))
+    frequency_classes = names - set(posenc.__all__)
+    if not frequency_classes <= set(frequencies.__all__):
+        missing = sorted(frequency_classes - set(frequencies.__all__))
         raise ValueError(f"records must be of classes that posenc exports; got {missing}. Add them to __all__.")
-    of = {"posenc": names - ladders, "posenc.frequencies": ladders}
-    return "\n".join(f"from {module} import {', '.join(sorted(found))}" for module, found in of.items() if found)
+    sources = {"posenc": names - frequency_classes, "posenc.frequencies": frequency_classes}
+    return "\n".join(
+        f"from {module} import {', '.join(sorted(classes))}" for module, classes in sources.items() if classes
+    )
 
 
 def short(record: object) -> str:
-    """The record as one writes it: a call without the fields that stand at their defaults."""
+    """The record as a user writes it: a call without the fields that have their default."""
     if isinstance(record, tuple) and any(map(is_dataclass, record)):
         return f"({', '.join(map(short, record))},)"
     if not is_dataclass(record) or isinstance(record, type):

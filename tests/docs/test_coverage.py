@@ -30,7 +30,7 @@ def exists(name: str) -> bool:
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.key)
 def test_every_name_exists_and_what_is_left_out_says_why(item) -> None:
     assert all(map(exists, item.where)), [name for name in item.where if not exists(name)]
-    assert item.where or len(item.said) > 20
+    assert item.where or len(item.note) > 20
 
 
 def test_the_items_are_those_of_the_survey() -> None:

@@ -27,16 +27,16 @@ hide:
 # Models that are read
 
 `posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This
-page is generated from the table of model types and from the ledger of the parity tests by
-`python tests/parity/models_page.py`; a test compares it.
+page is generated from the table of model types and from the ledger of the parity tests; to update it, run
+`python tests/parity/models_page.py`.
 
-A rotary class is **verified** when three things hold for its own defaults and for configs drawn at random over every
-position key and rope_type that it takes, in both spellings: the frequencies and the attention factor are equal bit for
-bit with `numerics="float32"` under PyTorch; the tables of cosines and sines are equal; and vectors rotated by the
-model's own function are ours to the rounding of a product and a sum. (Two classes build their tables as complex
-numbers, and three by fractions in float32: there the bound is a few roundings, written beside the test.) One drawn
-config a class runs in `make test`, 20 more in `make nightly`. Learned tables are verified by the rows that a live model
-looks up, the others by their own tables, buckets and slopes.
+A rotary class is **verified** if posenc agrees with the live class in three ways, for its default config and for random
+configs over every position key and rope_type that it takes, in both spellings. With `numerics="float32"` under PyTorch,
+(1) frequencies and attention factor are equal bit for bit; (2) the tables of cosines and sines are equal; (3) vectors
+rotated by the model's own function are equal up to the rounding of a product and a sum. (Two classes build their tables
+from complex numbers, and three from float32 fractions. For these the bound is a few roundings, stated in the test.)
+`make test` runs one random config for each class, `make nightly` 20 more. Learned tables are verified by the rows that a
+live model looks up, other encodings by their tables, buckets and slopes.
 """
 
 
@@ -46,14 +46,14 @@ def written() -> str:
     rows = [line(name, row) for name, row in MODEL_TYPES.items() if not row.unsupported]
     lines = [
         INTRODUCTION,
-        f"**{checked} of the {total} classes of transformers 5.23.0 whose names say that they rotate are verified; the "
-        f"other {len(REASONS)} have their reason below. {len(rows)} model types are read.**\n",
+        f"**{checked} of the {total} rotary classes of transformers 5.23.0 are verified; the last section says why the "
+        f"other {len(REASONS)} are not. posenc reads {len(rows)} model types.**\n",
         "## Model types\n",
         "| model type | uses | verified with |",
         "| --- | --- | --- |",
         *sorted(rows),
         "",
-        "## Rotary classes without a verdict\n",
+        "## Rotary classes that are not verified\n",
         "| class | why |",
         "| --- | --- |",
         *(f"| `{name}` | {reason} |" for name, reason in sorted(REASONS.items())),
