@@ -24,7 +24,7 @@ ADDED = [
 
 
 def layer(encoding: Adds = Sinusoidal(dim=16), *, batch_first: bool = True, **options: Any) -> InputLayer:  # noqa: B008
-    return InputLayer(50, encoding, batch_first=batch_first, **options).eval()
+    return InputLayer(50, encoding, batch_first=batch_first, **({"seed": 0} | options)).eval()
 
 
 def test_it_is_the_formula() -> None:
@@ -40,7 +40,7 @@ def test_it_is_the_formula() -> None:
 
 
 def test_the_embedding_has_unit_variance_after_the_factor() -> None:
-    scaled = InputLayer(2000, Sinusoidal(dim=64), batch_first=True).embedding * math.sqrt(64)
+    scaled = InputLayer(2000, Sinusoidal(dim=64), batch_first=True, seed=0).embedding * math.sqrt(64)
     # 128,000 draws: the standard error of a variance of 1 is √(2/128000) = 0.004; six of them.
     assert abs(scaled.var().item() - 1) < 0.024
     assert not torch.equal(layer(seed=0).embedding, layer(seed=1).embedding)
@@ -107,6 +107,16 @@ def test_it_trains_in_front_of_the_encoder(encoding: Adds, batch_first: bool) ->
         losses.append(loss.item())
     assert losses[-1] < losses[0] / 4
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in front.parameters())
+
+
+def test_layers_differ_unless_a_seed_is_given() -> None:
+    torch.manual_seed(0)
+    first, second = (layer(Learned(dim=16, length=9), seed=None) for _ in range(2))
+    torch.manual_seed(0)
+    again = layer(Learned(dim=16, length=9), seed=None)
+    for one, two, three in zip(first.parameters(), second.parameters(), again.parameters(), strict=True):
+        assert not torch.equal(one, two)
+        assert torch.equal(one, three)
 
 
 def test_meta_then_reset() -> None:

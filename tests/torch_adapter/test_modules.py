@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
-from posenc import ALiBi, RoPE, Shaw, Sinusoidal, T5Bias
+from posenc import CATALOG, ALiBi, RoPE, Shaw, Sinusoidal, T5Bias
 from posenc.compose import LearnedScale, PerLayer, Sum
 from posenc.doors import Encoding
 from posenc.torch import Add, Bias, Rotate, Score, module
@@ -98,6 +99,39 @@ def test_parameters_come_from_the_seed(seed: int) -> None:
     held.reset_parameters()
     assert np.array_equal(held.table.detach().numpy(), drawn["table"].astype(np.float32))
     assert not torch.equal(held.table, module(T5Bias(heads=12), seed=seed + 1).table)
+
+
+LEARNED = [row.samples[0] for row in CATALOG if isinstance(row.samples[0], Encoding) and row.samples[0].shapes]
+
+
+@pytest.mark.parametrize("record", LEARNED)
+def test_parameters_come_from_the_default_generator(record: Encoding) -> None:
+    """Layers of one model differ, as do runs of another seed, where the record draws at all."""
+
+    def layers(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed)
+        return [torch.cat([value.detach().flatten() for value in module(record).parameters()]) for _ in range(2)]
+
+    draws = (record.init(np.random.default_rng(seed)) for seed in (0, 1))
+    random = not all(np.array_equal(*pair) for pair in zip(*(drawn.values() for drawn in draws), strict=True))
+    (first, second), again, other = layers(0), layers(0), layers(1)
+    assert torch.equal(first, again[0])
+    assert torch.equal(second, again[1])
+    for one, two in ((first, second), (first, other[0]), (second, other[1])):
+        assert torch.equal(one, two) != random
+
+
+def test_what_learns_nothing_leaves_the_default_generator_alone() -> None:
+    torch.manual_seed(0)
+    first = torch.rand(())
+    torch.manual_seed(0)
+    module(RoPE(dim=8))
+    assert torch.rand(()) == first
+
+
+def test_modules_of_fake_tensors() -> None:
+    with FakeTensorMode():
+        assert module(T5Bias(heads=2)).table.shape == (32, 2)
 
 
 def test_state_dict_has_the_names_of_the_record() -> None:

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.compose import Concatenated
 from posenc.doors import Adds
 from posenc.torch.modules import Add
-from posenc.torch.record_module import beside, fill
+from posenc.torch.record_module import beside, fill, generator
 from posenc.torch.token_embedding import embedded
 from posenc.torch.vector_table import table
 
@@ -26,8 +26,9 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
 
     vocabulary: number of token ids.   encoding: any record that adds; it gives d, except that `Concatenated` widens the
     embedding and needs `width`, the channels of the embedding itself.   batch_first: whether ids are (batch, n) or
-    (n, batch); say the same to `nn.TransformerEncoderLayer`.   seed: where the embedding, normal with variance 1/d (so
-    that its rows have length about √d after the factor), and learned positions are drawn from.
+    (n, batch); say the same to `nn.TransformerEncoderLayer`.   seed: what the embedding, normal with variance 1/d (so
+    that its rows have length about √d after the factor), and learned positions are drawn from; None for PyTorch's
+    default generator.
 
     forward(ids, positions=None): integer ids; positions count from 0 unless given, as (n,) or in the shape of ids.
     Result: ids' axes and then d, in the dtype of the embedding. `embedding` is the (vocabulary, d) weight, free to tie.
@@ -47,7 +48,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         dropout: float = 0.1,
         batch_first: bool,
         width: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__()
         self.encoding = Add(_check.instance("encoding", encoding, Adds, "a record that adds"), seed=seed)
@@ -61,9 +62,9 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the embedding and what the encoding learns from the seed: the same values every time."""
+        """Draw the embedding and what the encoding learns: with a seed the same values every time."""
         # A stream of its own: the encoding's begins at the seed alone.
-        rng = np.random.default_rng((self.seed, 1))
+        rng = generator(None) if self.seed is None else np.random.default_rng((self.seed, 1))
         fill(self.embedding, rng.standard_normal((self.vocabulary, self.width), np.float32) / math.sqrt(self.width))
         self.encoding.reset_parameters()
 

@@ -13,10 +13,11 @@ from posenc.torch.record_module import Held, beside
 from posenc.turn import LAYOUTS, Layout
 
 
-def module(record: Encoding, *, seed: int = 0) -> Add | Rotate | RotateValues | Bias | Score:
+def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
     """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`, by its door.
 
-    record: any encoding.   seed: where learned parameters are drawn from. Raises TypeError for anything else.
+    record: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
+    `torch.manual_seed` sets. Raises TypeError for anything else.
 
     >>> from posenc import RoPE
     >>> module(RoPE(dim=8))
@@ -51,7 +52,7 @@ class Add(Held):
 
     record: Adds
 
-    def __init__(self, record: Adds, *, seed: int = 0) -> None:
+    def __init__(self, record: Adds, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Adds, "a record that adds"), seed)
 
     def forward(self, x: Array, positions: Array) -> Array:
@@ -76,7 +77,7 @@ class Rotate(Held):
 
     record: Rotates
 
-    def __init__(self, record: Rotates, *, seed: int = 0) -> None:
+    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
         super().__init__(_turning("query", record), seed)
 
     def forward(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
@@ -106,7 +107,7 @@ class RotateValues(Held):
 
     record: Rotates
 
-    def __init__(self, record: Rotates, *, seed: int = 0) -> None:
+    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
         super().__init__(_turning("value", record), seed)
 
     def forward(self, v: Array, key: Array, *, layout: Layout) -> Array:
@@ -142,7 +143,7 @@ class Bias(Held):
 
     record: Biases
 
-    def __init__(self, record: Biases, *, seed: int = 0) -> None:
+    def __init__(self, record: Biases, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Biases, "a record that biases"), seed)
 
     def forward(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
@@ -162,7 +163,7 @@ class Score(Held):
 
     record: Scores
 
-    def __init__(self, record: Scores, *, seed: int = 0) -> None:
+    def __init__(self, record: Scores, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Scores, "a record that scores"), seed)
 
     def forward(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:

@@ -16,23 +16,25 @@ from posenc.doors import Encoding, Params
 class Held(torch.nn.Module):  # type: ignore[misc]
     """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
 
-    record: a frozen encoding.   seed: where its parameters are drawn from, again at every `reset_parameters()`.
+    record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None for
+    PyTorch's default generator, as `torch.nn.Linear` draws.
     """
 
     record: Encoding
 
-    def __init__(self, record: Encoding, seed: int) -> None:
+    def __init__(self, record: Encoding, seed: int | None) -> None:
         super().__init__()
         self.record = record
-        self.seed = _check.integer("seed", seed, 0, 2**63 - 1)
+        self.seed = None if seed is None else _check.integer("seed", seed, 0, 2**63 - 1)
         for name, shape in record.shapes.items():
             _place(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters from the seed: the same values every time, also after `to_empty`."""
-        for name, value in self.record.init(np.random.default_rng(self.seed)).items():
-            fill(self.get_parameter(name), value)
+        """Draw the parameters, also after `to_empty`: with a seed the same values every time."""
+        if self.record.shapes:
+            for name, value in self.record.init(generator(self.seed)).items():
+                fill(self.get_parameter(name), value)
 
     @property
     def params(self) -> Params | None:
@@ -42,6 +44,14 @@ class Held(torch.nn.Module):  # type: ignore[misc]
 
     def extra_repr(self) -> str:
         return repr(self.record)
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
+    if seed is None:
+        drawn = torch.randint(2**63 - 1, (), device="cpu")
+        seed = int(drawn) if _array.concrete(drawn) else 0  # a fake tensor has no number, nor have the parameters
+    return np.random.default_rng(seed)
 
 
 def fill(parameter: Any, value: np.ndarray) -> None:
