@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ import working_tree
 SUMMARY = working_tree.ROOT / "quality" / "coverage.json"
 
 #: In how many parts the tests run: a stopped run loses one of them, and each costs a collection of all tests.
-PARTS_OF_TEST, PARTS_OF_NIGHTLY = 4, 12
+PARTS_OF_TEST, PARTS_OF_NIGHTLY = 3, 12
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Part:
         """Run it with coverage; what it finds lies in `folder` once it is whole."""
         words = [word.replace("WORKERS", str(workers)) for word in self.words]
         plugin = ["-p", "pytest_parts", f"--outcomes={folder / f'{self.name}.json.new'}", "-p", "no:cacheprovider"]
-        cover = ["--cov=posenc", "--cov-branch", "--cov-config=pyproject.toml", "--cov-report="]
+        cover = ["--cov=posenc", "--cov-branch", "--cov-config=pyproject.toml", "--cov-report=", "--cov-context=test"]
         ended = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *words, *plugin, *cover],
             cwd=working_tree.ROOT,
@@ -52,17 +53,32 @@ class Part:
 def parts() -> list[Part]:
     """What the Makefile's targets unit, doctest and nightly run."""
     return [
-        *pieces("test", "unit", "not nightly", PARTS_OF_TEST),
+        *unit_parts(),
         Part("doctest", "test", ("--doctest-modules", "src/posenc")),
         Part("pages", "test", ("-nWORKERS", "--doctest-glob=*.md", "README.md", "docs")),
         *pieces("nightly", "nightly", "nightly", PARTS_OF_NIGHTLY),
     ]
 
 
+def unit_parts() -> list[Part]:
+    """The tests of `make test` beside the doctests; measure_mutants.py reads which lines each runs."""
+    return pieces("test", "unit", "not nightly", PARTS_OF_TEST)
+
+
 def pieces(of: str, name: str, marked: str, number: int) -> list[Part]:
     """The tests with this mark, in so many parts."""
-    words = ("-nWORKERS", "-m", marked)
+    words = ("-nWORKERS", "--dist=loadfile", "-m", marked)
     return [Part(f"{name}-{share}", of, (*words, f"--part={share}/{number}")) for share in range(1, number + 1)]
+
+
+def run_missing(folder: Path, wanted: Iterable[Part], workers: int) -> None:
+    """Run those of these parts that are not done yet."""
+    for part in wanted:
+        if not (folder / f"{part.name}.json").exists():
+            begun = time.monotonic()
+            print(f"-- {part.name}", flush=True)
+            part.run(folder, workers)
+            print(f"-- {part.name}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
 def data_of(folder: Path, of: str) -> list[Path]:
@@ -80,12 +96,7 @@ def main() -> int:
     parser.add_argument("--only", choices=("test", "nightly"), help="run these parts alone, and write no summary")
     given = parser.parse_args()
     folder = working_tree.state("coverage")
-    for part in parts():
-        if given.only in (None, part.of) and not (folder / f"{part.name}.json").exists():
-            begun = time.monotonic()
-            print(f"-- {part.name}", flush=True)
-            part.run(folder, given.workers)
-            print(f"-- {part.name}: {time.monotonic() - begun:.0f} s", flush=True)
+    run_missing(folder, (part for part in parts() if given.only in (None, part.of)), given.workers)
     if given.only:
         return 0
     data = {of: data_of(folder, of) for of in ("test", "nightly")}

@@ -4,16 +4,18 @@
     python quality/measure_mutants.py --plant KEY WORDS     one mutant, in a copy of the checkout: `pytest WORDS` there
 
 A random sample of mutants is drawn from each room of the mathematics and from the model reader. First every test runs
-once, and the lines that it runs are recorded. Then each mutant meets the tests that run its line, until one fails. Who
-survives is
-listed in quality/mutants.json with a reason, written there by hand. Exit code 1 says that a gate is not met.
+once, and the lines that it runs are recorded, by the parts of `make coverage` that run `make test`, unless these have
+run. Then each mutant meets the tests that run its line, until one fails. Who survives is listed in quality/mutants.json
+with a reason, written there by hand. Exit code 1 says that a gate is not met.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import mutant_lines
+import measure_coverage
 import mutant_runs
 import working_tree
 from mutant_candidates import Mutant, candidates, mutated, python_files, sample
@@ -61,9 +63,29 @@ def main() -> int:
         return plant(given.plant, given.words)
     drawn = {room: sample(root, python_files(root, places), DRAWN, SEED) for room, places in ROOMS.items()}
     folder = working_tree.state("mutants")
-    tests = mutant_lines.record(folder, [place for places in ROOMS.values() for place in places], given.jobs)
+    tests = recorded(given.jobs)
+    copy(folder)
     judge_all(folder, tests, [mutant for mutants, _ in drawn.values() for mutant in mutants], given.jobs)
     return report(summary(drawn, results(folder)))
+
+
+def recorded(workers: int) -> Tests:
+    """The tests by the lines that they run, as measured with coverage."""
+    folder, parts = working_tree.state("coverage"), measure_coverage.unit_parts()
+    measure_coverage.run_missing(folder, parts, workers)
+    data, outcomes = (tuple(folder / f"{part.name}.{ending}" for part in parts) for ending in ("data", "json"))
+    return Tests(working_tree.ROOT, data, outcomes)
+
+
+def copy(folder: Path) -> None:
+    """A copy of the checkout for mutants, made once."""
+    if (folder / "copied").exists():
+        return
+    working_tree.copy_to(tree := folder / "tree")
+    # A compiled file is valid while its source says the same, however quickly mutants follow each other.
+    checked = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(tree / "src", quiet=1, invalidation_mode=checked)
+    (folder / "copied").touch()
 
 
 def plant(key: str, words: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import sqlite3
@@ -18,8 +19,8 @@ from mutant_candidates import Mutant
 WHOLE = range(1, 10**5)
 
 #: coverage.py documents its tables: https://coverage.readthedocs.io/en/latest/dbschema.html
-LINES_BY_CONTEXT = """SELECT path, context, numbits FROM line_bits
-    JOIN context ON context.id = context_id JOIN file ON file.id = file_id"""
+LINES_OF_FILE = """SELECT DISTINCT context, tono FROM arc JOIN context ON context.id = context_id
+    JOIN file ON file.id = file_id WHERE path = ? AND tono > 0"""
 
 #: Which lines of a file each test ran, as bits: line 1 is bit 1.
 Lines = dict[str, int]
@@ -43,18 +44,6 @@ class Tests:
         every = [entry for path in self.outcomes for entry in json.loads(path.read_text()).items()]
         return {test: seconds for test, (outcome, seconds) in every if outcome == "passed"}
 
-    @cached_property
-    def lines(self) -> dict[Path, Lines]:
-        """By file, the lines that each test ran."""
-        every: dict[Path, Lines] = {}
-        for path in self.data:
-            for file, context, bits in sqlite3.connect(path).execute(LINES_BY_CONTEXT):
-                test = context.rpartition("|")[0]  # then setup, run or teardown
-                if test in self.seconds:
-                    lines = every.setdefault(Path(file), {})
-                    lines[test] = lines.get(test, 0) | int.from_bytes(bits, "little")
-        return every
-
     def of(self, mutant: Mutant) -> list[str]:
         """Tests that run the line; then those of its statement, function and file, and of files that import it.
 
@@ -74,12 +63,24 @@ class Tests:
         """Tests that run any of these lines: the quickest of each function; then of each case and way through the
         file."""
         asked = (1 << lines.stop) - (1 << lines.start)
-        ran = {test: bits for test, bits in self.lines.get(path, {}).items() if bits & asked}
+        ran = {test: bits for test, bits in lines_of(self.data, path).items() if bits & asked and test in self.seconds}
         functions: dict[str, dict[tuple[str, int], list[str]]] = {}
         for test in sorted(ran, key=lambda test: (self.seconds[test], test)):
             function, _, case = test.partition("[")
             functions.setdefault(function, {}).setdefault((case.rpartition("-")[2], ran[test]), []).append(test)
         return list(in_turn(list(in_turn(ways.values())) for ways in functions.values()))
+
+
+@cache
+def lines_of(data: tuple[Path, ...], path: Path) -> Lines:
+    """The lines of this file that each test ran."""
+    lines: Lines = {}
+    for measured in data:
+        with contextlib.closing(sqlite3.connect(measured)) as database:
+            for context, line in database.execute(LINES_OF_FILE, (str(path),)):
+                test = context.rpartition("|")[0]  # then setup, run or teardown
+                lines[test] = lines.get(test, 0) | 1 << line
+    return lines
 
 
 def in_turn(lists: Iterable[list[str]]) -> Iterator[str]:

@@ -1,5 +1,4 @@
-"""A pytest plugin: run one part of the tests, or few of the slow ones; write what came of each; forget memos between
-tests.
+"""A pytest plugin: run one part of the tests, and write what came of each.
 
 A part is chosen by the tests' ids, so that parts stay the same while tests are added, and every worker chooses alike.
 Seconds are those of the processor, of a test and the processes it starts: they hardly depend on what else runs.
@@ -7,19 +6,14 @@ Seconds are those of the processor, of a test and the processes it starts: they 
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import sys
 import time
 import zlib
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-MEMO = type(functools.lru_cache(len))
 BEGUN = pytest.StashKey[float]()
 
 
@@ -27,15 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("parts of a long run")
     group.addoption("--part", default="1/1", help="run part K of N, as K/N; the tests' ids decide which is where")
     group.addoption("--outcomes", help="write outcome and seconds of every test to this file, as JSON")
-    group.addoption(
-        "--few-above", type=float, help="of cases that take more seconds than this, run the first two alone"
-    )
-    group.addoption("--forget", help="empty the memos of this package before every test, so that each runs every line")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--few-above"):
-        config.pluginmanager.register(FewOfTheSlow(config.getoption("--few-above")))
     path = config.getoption("--outcomes")
     if path and not hasattr(config, "workerinput"):  # workers report to the one process that writes
         config.pluginmanager.register(Outcomes(Path(path)))
@@ -55,10 +43,6 @@ def in_part(test: str, number: int, of: int) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    package = item.config.getoption("--forget")
-    if package:
-        for memo in memos(package):
-            memo.cache_clear()
     item.stash[BEGUN] = processor_seconds()
 
 
@@ -75,41 +59,6 @@ def processor_seconds() -> float:
 
 def seconds_of(report: pytest.TestReport) -> float:
     return next((float(str(value)) for name, value in report.user_properties if name == "seconds"), 0.0)
-
-
-class FewOfTheSlow:
-    """Skips a case when the first two of its test function, and of the last word of its id, were slow."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-        self.took: dict[tuple[str, str], list[float]] = defaultdict(list)
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        first = self.took[kind(item.nodeid)][:2]
-        if len(first) == 2 and sum(first) / 2 > self.limit:
-            pytest.skip(f"two of its kind took {first} s")
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call":
-            self.took[kind(report.nodeid)].append(seconds_of(report))
-
-
-def kind(test: str) -> tuple[str, str]:
-    """The test function, and the last word of the case's id, which most often is what is asked of it."""
-    function, _, case = test.partition("[")
-    return function, case.rpartition("-")[2]
-
-
-def memos(package: str) -> tuple[Any, ...]:
-    """Every function of the package, loaded so far, that `functools` keeps results of."""
-    return memos_of(tuple(name for name in sys.modules if name == package or name.startswith(f"{package}.")))
-
-
-@functools.lru_cache(maxsize=1)
-def memos_of(modules: tuple[str, ...]) -> tuple[Any, ...]:
-    values = [value for name in modules for value in vars(sys.modules[name]).values()]
-    inside = [value for one in values if isinstance(one, type) for value in vars(one).values()]
-    return tuple(value for value in (*values, *inside) if isinstance(value, MEMO))
 
 
 class Outcomes:

@@ -55,9 +55,11 @@ def inputs(record: Encoding, n: int) -> Tensors:
         return query, key
     rotates = isinstance(record, Rotates)
     width = record.head_dim if rotates else getattr(record, "dim", 8)
-    heads = HEADS if rotates else getattr(record, "heads", HEADS)
+    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
+    heads = own or HEADS
+    key_heads = KEY_HEADS if rotates and own is None else heads
     q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)
-    k = torch.randn(BATCH, KEY_HEADS if rotates else heads, n + 2, width, generator=draw, dtype=torch.float32)
+    k = torch.randn(BATCH, key_heads, n + 2, width, generator=draw, dtype=torch.float32)
     if rotates or record.reads is None:
         return q, k, query, key
     places = record.places_read(n, n + 2)
