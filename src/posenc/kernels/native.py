@@ -41,7 +41,8 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
         if not x.is_cpu:
             return f"a tensor is on {x.device.type}"
     # No tensor has a forward derivative outside a level of forward mode, and asking each takes time.
-    forward = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+    compiling = torch.compiler.is_compiling()
+    forward = not compiling and forward_ad._current_level >= 0
     for x in tensors:
         if x.dtype not in DTYPES:
             return f"a tensor is {x.dtype}".replace("torch.", "")
@@ -49,6 +50,8 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
             return "a tensor has a forward derivative, which the kernel does not compute"
         if x.stride(-1) != 1:
             return "the channels of a tensor are not contiguous"
+        if not compiling and (x.is_neg() or x._is_zerotensor()):
+            return "a tensor is a negated view, or zeros without memory"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Which tensors share memory: what is written must lie apart from all else that is read or written."""
+"""Which tensors may be written: memory of their own, apart from all else that is read or written."""
 
 from __future__ import annotations
 
@@ -42,6 +42,22 @@ def still(name: str, x: Array, why: str, instead: str) -> None:
     """Refuse what needs a gradient where none is recorded."""
     if torch.is_grad_enabled() and x.requires_grad:
         raise ValueError(f"{name} must need no gradient {why}; got one that does. {instead}.")
+
+
+def check_writable(name: str, x: Array, instead: str) -> None:
+    """Refuse memory that PyTorch lets nobody write to, and memory that would be written twice; asks nothing while compiling."""
+    if torch.compiler.is_compiling():
+        return
+    if x.is_inference() and not torch.is_inference_mode_enabled():
+        raise ValueError(
+            f"{name} must be no inference tensor, which PyTorch writes in inference mode alone; got one. {instead}."
+        )
+    if x.is_neg() or x._is_zerotensor():
+        raise ValueError(
+            f"{name} must be no negated view and no zeros without memory, which cannot be written; got one. {instead}."
+        )
+    if overlaps(x):
+        raise ValueError(f"{name} must not overlap itself in memory; got strides {x.stride()}. {instead}.")
 
 
 def written(*tensors: Array) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.aliasing import apart, overlaps, still
+from posenc.torch.aliasing import apart, check_writable, still
 from posenc.torch.angles import Angles
 from posenc.turn import Layout, Turn
 
@@ -59,24 +59,16 @@ def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
 
 
 def writable(name: str, x: Array) -> None:
-    """Refuse what cannot be turned in place and needs no gradient there."""
+    """Refuse what cannot be rotated in place and needs no gradient there."""
     still(name, x, "to be turned in place", "Use rotate")
-    unfolded(name, x)
+    check_writable(name, x, "Clone it, or use rotate")
 
 
 def writable_pair(q: Array, k: Array) -> None:
     """Refuse queries and keys of which one cannot be written in place, or not without the other; of gradients ask apart."""
-    unfolded("q", q)
-    unfolded("k", k)
+    for name, x in (("q", q), ("k", k)):
+        check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not apart(q, k):
         raise ValueError(
             "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
-        )
-
-
-def unfolded(name: str, x: Array) -> None:
-    """Refuse what would be written twice."""
-    if not torch.compiler.is_compiling() and overlaps(x):
-        raise ValueError(
-            f"{name} must not overlap itself in memory to be turned in place; got strides {x.stride()}. Clone it, or use rotate."
         )

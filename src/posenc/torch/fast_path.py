@@ -23,6 +23,7 @@ HEADS_AXIS = {"bhtd": 1, "bthd": 2}
 UNSUPPORTED = (RuntimeError, TypeError, KeyError, OverflowError)
 # Looked up once: a look-up takes as long as many a check.
 _is_compiling = torch.compiler.is_dynamo_compiling
+_is_inferring = torch.is_inference_mode_enabled
 _is_recording, _has_function_mode = torch.is_grad_enabled, torch._C._is_torch_function_mode_enabled
 _is_transforming = torch._C._are_functorch_transforms_active
 _increment_version = torch._C._increment_version
@@ -65,16 +66,16 @@ def rotate_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
     if _is_compiling() or impl not in IMPLS:
         return False
     if impl == "torch" or native.MISSING is not None:
-        if not (_fits_token(q, k, turn, layout, impl) and _are_separate(q, k)):
+        if not (_fits_token(q, k, turn, layout, impl) and _are_writable(q, k) and _are_separate(q, k)):
             return False
         plain_torch.rotate_token_in_place(q, k, turn, HEADS_AXIS[layout])
         return True
     try:
         if type(turn) is Turn:
-            if not _is_untraced(q, k, turn.cos, turn.sin):
+            if not (_is_untraced(q, k, turn.cos, turn.sin) and _are_writable(q, k)):
                 return False
             _rotate_(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
-        elif type(turn) is Angles and _is_untraced(q, k, turn.places, turn.rates):
+        elif type(turn) is Angles and _is_untraced(q, k, turn.places, turn.rates) and _are_writable(q, k):
             steady = turn.steady
             _by_angles_(q, k, turn.places, turn.rates, steady.factor, packed_form(steady.pairing) | LAYOUTS[layout])
         else:
@@ -98,7 +99,8 @@ def rotate_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any
             form = packed_form(turn.steady.pairing)
         else:
             return False
-        if not (_is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)):
+        tensors_are_plain = _is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)
+        if not (tensors_are_plain and _are_writable(q, k_cache, v_cache)):
             return False
         form |= LAYOUTS[layout] | (PAGED if paged else 0)
         _into_cache_(q, k, v, cosine, sine, k_cache, v_cache, slots, form)
@@ -120,9 +122,14 @@ def _fits_token(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
     )
 
 
+def _are_writable(*tensors: Any) -> bool:
+    """Whether PyTorch writes to these tensors where it does not infer: to inference tensors it does not."""
+    return _is_inferring() or not any(x.is_inference() for x in tensors)
+
+
 def _are_separate(q: Any, k: Any) -> bool:
-    """Whether each is a piece of memory of its own."""
-    if not (q.is_contiguous() and k.is_contiguous()):
+    """Whether each is a piece of memory of its own that holds its numbers."""
+    if not all(x.is_contiguous() and not x.is_neg() and not x._is_zerotensor() for x in (q, k)):
         return False
     distance = q.data_ptr() - k.data_ptr()
     return bool(distance >= k.nbytes or -distance >= q.nbytes)

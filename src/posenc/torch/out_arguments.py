@@ -8,7 +8,7 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.torch.aliasing import apart, beyond, overlaps, still
+from posenc.torch.aliasing import apart, beyond, check_writable, still
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
@@ -23,8 +23,7 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions
     still(name, out, "to be written into", "Detach it")
     if torch.compiler.is_compiling():
         return
-    if overlaps(out):
-        raise ValueError(f"{name} must not overlap itself in memory; got strides {out.stride()}. Allocate it.")
+    check_writable(name, out, "Allocate it")
     if not beyond(out, positions):
         raise ValueError(f"{name} must have memory of its own; got that of positions. Allocate it.")
 
