@@ -124,6 +124,15 @@ OTHERS = (
     Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc",
         "", 5.0, "0.3"),
 )  # fmt: skip
+BARE, FORMULA, OURS = "the same arithmetic, nothing checked", "the plain formula", "posenc"
+COUNTED, SHARES = "Python calls", "percent of posenc's Python calls that choose an array library"
+CALLS = (
+    *(Goal(f"{call} of one position, dim {dim}", "calls", f"{call} of one position, dim {dim}", OURS, BARE, 1.5, "5") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
+    *(Goal(f"{call} of 4096 positions, dim {dim}", "calls", f"{call} of 4096 positions, dim {dim}", OURS, FORMULA, 2.0, "2.5–4.1") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
+    *(Goal(f"Python calls of {call} of one position, dim {dim}", "calls", COUNTED, f"{call} of one position, dim {dim}", "", 50, "332–385") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
+    *(Goal(f"ALiBi, 8 heads, {size} × {size}", "calls", f"ALiBi, 8 heads, {size} × {size}", OURS, FORMULA, 1.5, "2.7–5.2") for size in (64, 1024)),
+    *(Goal(f"calls that choose a library, {verb}, percent", "calls", SHARES, verb, "", 25.0, share) for verb, share in (("posenc check", "73"), ("posenc tour", "46"))),
+)  # fmt: skip
 LINEAR = "a token at 1048576, over one at 65536"
 SCALE = (
     *(Goal(f"linear in length: {name}", "scale", LINEAR, name, "", 1.25, "") for name in (IN_PLACE, MADE)),
@@ -136,7 +145,18 @@ ABSENT = (
     Goal(f"against {HUB}, bfloat16", "", "", IN_PLACE, HUB, 0.5, "0.33–0.44", HUB_WHY),
     Goal(f"against {HUB}, float32", "", "", IN_PLACE, HUB, 0.15, "0.09–0.13", HUB_WHY),
 )
-GOALS: tuple[Goal, ...] = (*PREFILL, *AGAINST_EAGER, *FALLBACK, *ANGLES, *TRAINING, *ERRORS, *OTHERS, *SCALE, *ABSENT)
+GOALS: tuple[Goal, ...] = (
+    *PREFILL,
+    *AGAINST_EAGER,
+    *FALLBACK,
+    *ANGLES,
+    *TRAINING,
+    *ERRORS,
+    *OTHERS,
+    *CALLS,
+    *SCALE,
+    *ABSENT,
+)
 #: Why a goal is not reached, by how its name begins; said where it is not.
 SIXTEEN = (
     "without AVX-512's conversions, bfloat16 is widened and rounded in several steps of AVX2, about as long as memory "

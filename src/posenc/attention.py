@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import checked
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
-from posenc.phase import checked
 from posenc.turn import LAYOUTS, Layout
 
 
@@ -32,7 +32,7 @@ class Cache:
 
     def extended(self, k: Array, v: Array, key: Array) -> Cache:
         """With the keys, values and positions of new tokens behind the old ones."""
-        xp = _array.namespace(self.k, k)
+        xp = _array.library(self.k, k).xp
         key = _array.as_array("key", key, like=self.k)
         axis = 2 if self.layout == "bhtd" else 1
         return Cache(
@@ -89,7 +89,7 @@ def attention(
         if isinstance(encoding, Scores):
             extra = encoding.values(weights, query, key, values)
             output = output if extra is None else output + extra
-    output = _array.astype(output, q.dtype)
+    output = _array.library(q).astype(output, q.dtype)
     return Attended(output if layout == "bhtd" else output.swapaxes(1, 2), weights, logits)
 
 
@@ -125,8 +125,7 @@ def _axes(encodings: tuple[Encoding, ...]) -> int:
 
 def _placed(name: str, positions: Array, x: Array, axes: int) -> Array:
     """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time), with coordinates where there are several."""
-    positions = checked(_array.as_array(name, positions, like=x), name)
-    _array.namespace(x, positions)
+    positions = checked(positions, name, like=x).array
     last = () if axes == 1 else (axes,)
     places = tuple(positions.shape)
     if places not in ((x.shape[2], *last), (x.shape[0], x.shape[2], *last), (1, x.shape[2], *last)):
@@ -148,7 +147,7 @@ def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Arra
                 else _check.shown(value)
             )
             raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
-    _array.namespace(q, k, v)
+    _array.library(q, k, v)  # refuses a mixture of libraries
     if layout == "bthd":
         q, k, v = (value.swapaxes(1, 2) for value in (q, k, v))
     if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
@@ -168,7 +167,7 @@ def _grouped(x: Array, heads: int) -> Array:
     if own == heads:
         return x
     shape = (batch, own, heads // own, length, width)
-    return _array.namespace(x).broadcast_to(x[:, :, None], shape).reshape((batch, heads, length, width))
+    return _array.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, length, width))
 
 
 def _logits(
@@ -181,8 +180,9 @@ def _logits(
     scale: float | None,
     hidden: Array | None,
 ) -> Array:
-    dtype = _array.wide(q).dtype
-    turned_q, turned_k = _array.astype(q, dtype), _array.astype(k, dtype)
+    lib = _array.library(q)
+    dtype = lib.wide_dtype(q.dtype)
+    turned_q, turned_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Rotates) and "query" in encoding.roles:
             turned_q = encoding.turn(query, values, role="query", dtype=dtype)(turned_q, layout="bhtd")
@@ -195,7 +195,7 @@ def _logits(
                 raise ValueError(
                     f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the record for these heads."
                 )
-            logits = logits + _array.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
+            logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
             logits = logits + encoding.score(q, k, query, key, values, hidden=hidden)
     return logits
@@ -216,7 +216,7 @@ def _output(
         for encoding, values in zip(encodings, params, strict=True)
         if isinstance(encoding, Rotates) and "value" in encoding.roles
     ]
-    mixed = _array.astype(v, dtype)
+    mixed = _array.library(v).astype(v, dtype)
     for encoding, values in turning:
         mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed
@@ -234,7 +234,8 @@ def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
             raise ValueError(
                 f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
             )
-        visible = _array.arange(keys, logits)[None, :] <= _array.arange(queries, logits)[:, None] + (keys - queries)
+        lib = _array.library(logits)
+        visible = lib.arange(keys)[None, :] <= lib.arange(queries)[:, None] + (keys - queries)
     if mask is None:
         return visible
     mask = _array.as_mask("mask", mask, like=logits)
@@ -242,7 +243,7 @@ def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
 
 
 def _softmax(logits: Array, visible: Array | None) -> Array:
-    xp = _array.namespace(logits)
+    xp = _array.library(logits).xp
     if logits.shape[-1] == 0:
         return logits
     if visible is None:

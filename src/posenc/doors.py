@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
+from posenc.checked_content import content, placed
+from posenc.checked_positions import Positions, checked, checked_pair
 from posenc.turn import Operator
 
 Params = Mapping[str, Array]
@@ -59,11 +61,12 @@ class Encoding(abc.ABC):
         """The parameters, or the error that names what is missing, unknown or of the wrong shape."""
         shapes, name = self.shapes, type(self).__name__
         if params is None:
-            params = {}
-            if shapes:
-                raise ValueError(
-                    f"params must hold what {name} learns, {sorted(shapes)}; got None. Make them with init(numpy.random.default_rng(seed))."
-                )
+            if not shapes:
+                return {}
+            raise ValueError(
+                f"params must hold what {name} learns, {sorted(shapes)}; got None. "
+                "Make them with init(numpy.random.default_rng(seed))."
+            )
         if not isinstance(params, Mapping):
             raise TypeError(f"params must map names to arrays; got {_check.shown(params)}. Give what init returns.")
         if set(params) != set(shapes):
@@ -74,8 +77,11 @@ class Encoding(abc.ABC):
             _array.floats(f"params[{key!r}]", params[key])
             if tuple(params[key].shape) != shape:
                 raise ValueError(
-                    f"params[{key!r}] must have shape {shape} for {name}; got {tuple(params[key].shape)}. Give what init returns."
+                    f"params[{key!r}] must have shape {shape} for {name}; got {tuple(params[key].shape)}. "
+                    "Give what init returns."
                 )
+        if len(params) > 1:
+            _array.library(*params.values())  # refuses a mixture of libraries
         return params
 
 
@@ -94,14 +100,24 @@ class Adds(Encoding):
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         """Vectors for positions (*batch, n); shape (*batch, n, width)."""
 
+    @final
+    def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
+        """What `embed` is called with, checked once: positions, parameters of their library, and the dtype of the result."""
+        learned = self.checked(params)
+        positions = checked(positions, like=_first(learned))
+        return positions, learned, positions.lib.result_dtype(dtype)
+
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
-        table = _table_for(self, x, positions, params)
+        positions = _array.as_array("positions", positions, like=_array.floats("x", x))
+        lib = _array.library(x, positions)
+        table = self.embed(positions, params, dtype=lib.wide_dtype(x.dtype))
         if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
             raise ValueError(
-                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. One place for each position."
+                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. "
+                "One place for each position."
             )
-        return _array.astype(_array.wide(x) + table, x.dtype)
+        return lib.astype(lib.wide(x) + table, x.dtype)
 
 
 @dataclass(frozen=True)
@@ -111,6 +127,8 @@ class Rotates(Encoding):
     door: ClassVar[str] = "rotates"
     #: Whose vectors turn: queries and keys, or values and, back again, the output.
     roles: ClassVar[tuple[Role, ...]] = ("query", "key")
+    #: Why each role needs a turn of its own, as part of a sentence; empty where one turn serves both.
+    roles_differ: ClassVar[str] = ""
 
     @property
     @abc.abstractmethod
@@ -123,6 +141,22 @@ class Rotates(Encoding):
     ) -> Operator:
         """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no rotation of
         pairs; "both" is an error where queries and keys are treated differently."""
+
+    @final
+    def checked_call(
+        self, positions: Array, params: Params | None, role: Role, dtype: Any
+    ) -> tuple[Positions, Params, Any]:
+        """What `turn` is called with, checked once: positions, parameters of their library, and the dtype of the result."""
+        learned = self.checked(params)
+        if not self.roles_differ:
+            _check.choice("role", role, ROLES)
+        elif role not in self.roles:
+            raise ValueError(
+                f"role must be {' or '.join(map(repr, self.roles))} for {type(self).__name__}, {self.roles_differ}; "
+                f"got {role!r}. Make a turn for each."
+            )
+        positions = checked(positions, like=_first(learned))
+        return positions, learned, positions.lib.result_dtype(dtype)
 
 
 @dataclass(frozen=True)
@@ -140,12 +174,20 @@ class Biases(Encoding):
         """
 
     @final
-    def head_index(self, head: Array, like: Array) -> Array:
-        """Numbers of heads as an array beside `like`; a negative one would count from the end, so it is refused."""
-        head = _array.as_array("head", head, like=like)
+    def checked_call(
+        self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any
+    ) -> tuple[Array, Positions, Positions, Params, Any]:
+        """What `bias` is called with, checked once: heads, positions, parameters of their library, dtype of the result."""
+        learned = self.checked(params)
+        query, key = checked_pair(query, key, like=_first(learned))
+        return self._head_index(head, query.lib), query, key, learned, query.lib.result_dtype(dtype)
+
+    def _head_index(self, head: Array, lib: Library) -> Array:
+        """Numbers of heads as an array of the library; a negative one would count from the end, so it is refused."""
+        head = _array.as_array("head", head, like=lib)
         if _array.kind(head) != "integer":
             raise TypeError(f"head must hold whole numbers; got {_array.dtype_name(head.dtype)}. Count heads from 0.")
-        ends = _array.extremes(head)
+        ends = lib.extremes(head)
         if ends is not None and not (ends[0] >= 0 and ends[1] < self.heads):
             raise ValueError(
                 f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0."
@@ -157,16 +199,16 @@ class Biases(Encoding):
         """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates where
         there are several; shape (*batch, heads, n, m)."""
         query, key = _array.as_arrays(query=query, key=key, like=_first(params))
-        places = -1 if self.axes == 1 else -2
-        if min(query.ndim, key.ndim) < -places:
+        lib, last = _array.library(query), -1 if self.axes == 1 else -2
+        if min(query.ndim, key.ndim) < -last:
             raise ValueError(
                 f"query and key must have a last axis of {self.axes} coordinates; got shapes {tuple(query.shape)} and "
                 f"{tuple(key.shape)}. Give (*batch, n, {self.axes})."
             )
-        if not _array.tracing(query):  # a bound on a length still unknown would become part of the program
-            batch = np.broadcast_shapes(tuple(query.shape[:places]), tuple(key.shape[:places]))
-            _check.size("query and key", self.heads * math.prod((*batch, query.shape[places], key.shape[places])))
-        head = _array.arange(self.heads, query)[:, None, None]
+        if not lib.compiling():  # a bound on a length still unknown would become part of the program
+            batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
+            _check.size("query and key", self.heads * math.prod((*batch, query.shape[last], key.shape[last])))
+        head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
             return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
         return self.bias(head, query[..., None, :, None, :], key[..., None, None, :, :], params, dtype=dtype)
@@ -190,6 +232,24 @@ class Scores(Encoding):
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
 
     @final
+    def checked_call(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None
+    ) -> tuple[Array, Array, Positions, Positions, Params]:
+        """What `score` is called with, checked once: content, positions of its places, and parameters as wide as content.
+
+        Channels must be the `dim` of the record and heads its `heads`, where it states them; parameters of a record within
+        it, whose names have a dot, stay as they are.
+        """
+        learned = self.checked(params)
+        lib = _array.library(_array.floats("q", q), _array.floats("k", k), *learned.values())
+        dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
+        q = content("q", q, dim, heads, lib)
+        k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
+        query, key = placed("query", query, q, -2, self.axes), placed("key", key, k, -2, self.axes)
+        own = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
+        return q, k, query, key, own
+
+    @final
     def places_read(self, queries: int, keys: int) -> int:
         """How many places `hidden` has for so many queries and keys."""
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
@@ -201,8 +261,3 @@ class Scores(Encoding):
 
 def _first(params: Params | None) -> Array | None:
     return next(iter(params.values()), None) if isinstance(params, Mapping) else None
-
-
-def _table_for(encoding: Adds, x: Array, positions: Array, params: Params | None) -> Array:
-    positions = _array.as_array("positions", positions, like=_array.floats("x", x))
-    return encoding.embed(positions, params, dtype=_array.wide(x).dtype)

@@ -62,9 +62,10 @@ class Bound:
     def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
         """Turned q and k, whose heads may be grouped, for their own positions; layout "bhtd" or "bthd"."""
         record = self._through(Rotates, "rotate")
+        lib = _array.library(q)
         query, key = _array.as_array("query", query, q), _array.as_array("key", key, k)
-        turn_q = record.turn(query, self.params, role="query", dtype=_array.wide_dtype(q.dtype, q))
-        turn_k = record.turn(key, self.params, role="key", dtype=_array.wide_dtype(k.dtype, k))
+        turn_q = record.turn(query, self.params, role="query", dtype=lib.wide_dtype(q.dtype))
+        turn_k = record.turn(key, self.params, role="key", dtype=lib.wide_dtype(k.dtype))
         return turn_q(q, layout=layout), turn_k(k, layout=layout)
 
     def rotate_values(self, v: Array, key: Array, *, layout: Layout) -> Array:
@@ -78,7 +79,8 @@ class Bound:
     def _turned(self, x: Array, name: str, positions: Array, role: Any, layout: Layout) -> Array:
         record = self._through(Rotates, "rotate_values and rotate_back")
         positions = _array.as_array(name, positions, x)
-        return record.turn(positions, self.params, role=role, dtype=_array.wide_dtype(x.dtype, x))(x, layout=layout)
+        dtype = _array.library(x).wide_dtype(x.dtype)
+        return record.turn(positions, self.params, role=role, dtype=dtype)(x, layout=layout)
 
     def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posenc import _array
 from posenc._array import Array
 from posenc.turn import Layout, Operator, Turn, as_precise, with_heads
 
@@ -31,14 +30,14 @@ class Rebased(Operator):
         return self.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        y = as_precise("x", x, self.basis)
+        lib, y = as_precise("x", x, self.basis)
         with_heads(self.turn.cos, y, layout, self.dim, self.turn.heads)  # refuses what does not belong together
-        basis = _array.astype(self.basis, y.dtype)
-        inside = _array.product(y, basis)
-        turned = self.turn(inside, layout=layout)
+        basis = lib.astype(self.basis, y.dtype)
+        inside = lib.product(y, basis)
+        rotated = self.turn(inside, layout=layout)
         if self.turn.dim == self.dim:
-            return _array.astype(_array.product(turned, basis.swapaxes(0, 1)), x.dtype)
-        return _array.astype(y + _array.product(turned - inside, basis.swapaxes(0, 1)), x.dtype)
+            return lib.astype(lib.product(rotated, basis.swapaxes(0, 1)), x.dtype)
+        return lib.astype(y + lib.product(rotated - inside, basis.swapaxes(0, 1)), x.dtype)
 
     def inverse(self) -> Rebased:
         """The turn back, in the same basis."""
@@ -65,12 +64,11 @@ class Polar(Operator):
         return 2 * self.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        y = as_precise("x", x, self.cos)
+        lib, y = as_precise("x", x, self.cos)
         parts = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
-        cos, sin = (_array.astype(part, y.dtype) for part in parts)
-        xp = _array.namespace(y)
-        length = xp.logaddexp(y, xp.zeros_like(y))
-        return _array.astype(xp.concatenate([length * cos, length * sin], -1), x.dtype)
+        cos, sin = (lib.astype(part, y.dtype) for part in parts)
+        length = lib.xp.logaddexp(y, lib.xp.zeros_like(y))
+        return lib.astype(lib.xp.concatenate([length * cos, length * sin], -1), x.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +90,10 @@ class Matrices(Operator):
         return self.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        y = as_precise("x", x, self.matrix)
-        matrix = _array.astype(with_heads(self.matrix, x, layout, self.dim, self.heads, tail=3), y.dtype)
+        lib, y = as_precise("x", x, self.matrix)
+        matrix = lib.astype(with_heads(self.matrix, x, layout, self.dim, self.heads, tail=3), y.dtype)
         parts = y.reshape((*y.shape[:-1], self.matrix.shape[-3], 1, self.matrix.shape[-1]))
-        return _array.astype(_array.contracted(matrix, parts).reshape(y.shape), x.dtype)
+        return lib.astype(lib.contracted(matrix, parts).reshape(y.shape), x.dtype)
 
     def inverse(self) -> Matrices:
         """The transpose of each block."""
@@ -122,8 +120,8 @@ class ByChannel(Operator):
         return self.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        y = as_precise("x", x, self.cos)
-        cos, sin = (_array.astype(with_heads(part, x, layout, self.dim), y.dtype) for part in (self.cos, self.sin))
+        lib, y = as_precise("x", x, self.cos)
+        cos, sin = (lib.astype(with_heads(part, x, layout, self.dim), y.dtype) for part in (self.cos, self.sin))
         first, second = y[..., : self.dim // 2], y[..., self.dim // 2 :]
-        crossed = _array.namespace(y).concatenate([-second, first], -1)
-        return _array.astype(y * cos + crossed * sin, x.dtype)
+        crossed = lib.xp.concatenate([-second, first], -1)
+        return lib.astype(y * cos + crossed * sin, x.dtype)

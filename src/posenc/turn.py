@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 
 Layout = Literal["bhtd", "bthd"]
 LAYOUTS = ("bhtd", "bthd")
@@ -58,7 +58,7 @@ class Pairing:
 
     def join(self, first: Array, second: Array, x: Array) -> Array:
         """The inverse of `split`, with the channels that do not turn taken from x."""
-        xp, shape = _array.namespace(x), x.shape[:-1]
+        xp, shape = _array.library(x).xp, x.shape[:-1]
         if self.layout == "adjacent":
             turned = xp.stack([first, second], -1).reshape((*shape, self.width))
         else:
@@ -117,19 +117,19 @@ class Turn(Operator):
         return self.pairing.dim
 
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        y = as_precise("x", x, self.cos)
-        cos, sin = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
+        lib, y = as_precise("x", x, self.cos)
+        tables = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
+        cos, sin = (lib.astype(part, y.dtype) for part in tables)
         first, second = self.pairing.split(y)
-        cos, sin = _array.astype(cos, y.dtype), _array.astype(sin, y.dtype)
-        turned = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
-        return _array.astype(turned, x.dtype)
+        rotated = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
+        return lib.astype(rotated, x.dtype)
 
     def inverse(self) -> Turn:
         """The turn back."""
         if self.factor == 1.0:
             return Turn(self.cos, -self.sin, self.pairing, 1.0, self.heads)
         if self.factor is None:  # divided twice, since the square of a small length may be no number
-            length = _array.namespace(self.cos).hypot(self.cos, self.sin)
+            length = _array.library(self.cos).xp.hypot(self.cos, self.sin)
             return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
         square = self.factor**2
         return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
@@ -141,8 +141,8 @@ def at_every_head(operator: Operator, x: Array) -> Array:
         return operator(x)
     rows = x if x.ndim == 3 else x[None]
     shape = (rows.shape[0], operator.heads, *rows.shape[1:])
-    made = operator(_array.namespace(x).broadcast_to(rows[:, None], shape), layout="bhtd")
-    return made if x.ndim == 3 else made[0]
+    mapped = operator(_array.library(x).xp.broadcast_to(rows[:, None], shape), layout="bhtd")
+    return mapped if x.ndim == 3 else mapped[0]
 
 
 def of_pairs(name: str, operator: Operator) -> Turn:
@@ -154,15 +154,15 @@ def of_pairs(name: str, operator: Operator) -> Turn:
     return operator
 
 
-def as_precise(name: str, x: Array, like: Array) -> Array:
-    """x in float32 at least, if it is of the library of `like` and not more precise; for what an operator is given."""
-    _array.namespace(_array.floats(name, x), like)  # refuses a mixture of libraries
-    y = _array.wide(x)
-    if _array.dtype_name(y.dtype) == "float64" and _array.dtype_name(like.dtype) == "float32":
+def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
+    """The library of x and of a table, and x in float32 at least; refused where it is more precise than the table."""
+    lib = _array.library(_array.floats(name, x), table)
+    y = lib.wide(x)
+    if y.dtype == lib.xp.float64 and table.dtype == lib.xp.float32:
         raise TypeError(
             f"{name} must not be more precise than the turn; got float64 for a float32 turn. Make the turn with dtype=float64."
         )
-    return y
+    return lib, y
 
 
 def with_heads(

@@ -8,11 +8,9 @@ import pytest
 
 from mutants.bug import COSTLY
 from mutants.logits import KeysAlone
-from posenc import _array
 from posenc.catalog import CATALOG
 from posenc.doors import Biases, Claim, Encoding
-from posenc.phase import guard
-from posenc.positions import difference
+from posenc.positions import steps
 from posenc.testing import ALL_CHECKS, Check, checks_for
 from posenc.testing.suite import _failure
 from samples import DISTINCT, DOORS, SAMPLES, by_night, firsts
@@ -25,13 +23,9 @@ class Recency(Biases):
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key, like=None)
-        steps = difference(query, key)
-        dtype = _array.result_dtype(dtype, steps)
-        wide = _array.astype(_array.namespace(steps).abs(steps), _array.wide_dtype(dtype, steps))
-        unseen = _array.astype(guard(query) + guard(key), wide.dtype)
-        return _array.astype((unseen - wide) / (self.head_index(head, steps) + 1), dtype)
+        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+        distance = query.lib.xp.abs(steps(query, key, dtype))
+        return query.lib.astype((0.0 - distance) / (head + 1), dtype)
 
 
 MINE = Recency(heads=3)

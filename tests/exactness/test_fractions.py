@@ -61,9 +61,7 @@ def test_fractions_in_float64(sampled: dict, backend: str) -> None:
 
 def test_a_fraction_cut_short_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     split = fixed_point._split
-    monkeypatch.setattr(
-        fixed_point, "_split", lambda places, word: (split(places, word)[0], np.float32(split(places, word)[1]))
-    )
+    monkeypatch.setattr(fixed_point, "_split", lambda places: (split(places)[0], np.float32(split(places)[1])))
     assert wrong_entries(sampled, "numpy")[1] > 1000
 
 

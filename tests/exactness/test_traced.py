@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from posenc.checked_positions import Positions
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine, fixed_point
+from posenc.phase import cosine_sine
 
 RECORD = Geometric(24)
 WHOLE = np.array([0, 1, -1, 3, 131_071, 2**27 + 5, 2**31, -(2**40) - 3, 2**53])
@@ -162,7 +163,7 @@ def test_out_of_range_is_nan_where_it_cannot(bad: list) -> None:
 
 
 def test_a_guard_that_is_missing_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fixed_point, "guard", lambda positions, real=None: positions * 0.0)
+    monkeypatch.setattr(Positions, "guard", lambda positions, dtype=None: positions.array * 0.0)
     with pytest.raises(AssertionError):
         test_out_of_range_is_nan_where_it_cannot(NO_INTEGERS)
 

@@ -46,7 +46,7 @@ class RowsForColumns(AxialRoPE):
 class WidthFirstElsewhere(AxialRoPE):
     def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
         if not isinstance(positions, np.ndarray | list):
-            positions = _array.namespace(positions).flip(positions, (-1,))
+            positions = _array.library(positions).xp.flip(positions, (-1,))
         return super().turn(positions, params, role=role, dtype=dtype)
 
 
@@ -77,15 +77,14 @@ class OneNumberTransposed(Biases):
         return 2
 
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key)
-        dtype = _array.result_dtype(dtype, query)
-        pairs = zip(coordinates("query", query, 2), coordinates("key", key, 2), strict=True)
-        rows, columns = (_array.namespace(query).abs(steps(m, n, dtype)) for m, n in pairs)
+        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+        lib = query.lib
+        pairs = zip(coordinates(query, 2), coordinates(key, 2), strict=True)
+        rows, columns = (lib.xp.abs(steps(m, n, dtype)) for m, n in pairs)
         if rows.ndim == 0:
             rows, columns = columns, rows
-        slope = _array.astype(self.head_index(head, rows) + 1, rows.dtype)
-        return _array.astype(-slope * (rows + 2 * columns), dtype)
+        slope = lib.astype(head + 1, rows.dtype)
+        return lib.astype(-slope * (rows + 2 * columns), dtype)
 
 
 GRID = {"axis": (0, 0, 1, 1), "rung": (0, 1, 0, 1), "ladder": 4}

@@ -69,7 +69,7 @@ class OneSided(ALiBi):
 
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().bias(head, query, key, params, dtype=dtype)
-        return _array.namespace(result).where(
+        return _array.library(result).xp.where(
             _array.as_array("key", key, like=result) > _array.as_array("query", query, like=result), 0 * result, result
         )
 

@@ -167,14 +167,15 @@ class ParamsIgnored(Learned):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         fixed = Learned.init(self, np.random.default_rng(0))["table"]
         table = self.checked(params)["table"]
-        return super().embed(positions, {"table": _array.constant(fixed, table, table.dtype)}, dtype=dtype)
+        return super().embed(positions, {"table": _array.library(table).constant(fixed, table.dtype)}, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class ParamsDetached(Learned):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         held = {
-            name: _array.detach(value) if isinstance(params, dict) else value for name, value in (params or {}).items()
+            name: _array.library(value).detach(value) if isinstance(params, dict) else value
+            for name, value in (params or {}).items()
         }
         return super().embed(positions, held or params, dtype=dtype)
 
@@ -185,7 +186,7 @@ class ParamsDetachedInJax(Learned):
         if isinstance(params, dict) and not any(
             isinstance(value, np.ndarray) or _is_torch(value) for value in params.values()
         ):
-            params = {name: _array.detach(value) for name, value in params.items()}
+            params = {name: _array.library(value).detach(value) for name, value in params.items()}
         return super().embed(positions, params, dtype=dtype)
 
 
@@ -357,19 +358,20 @@ class AttachTwice(Sinusoidal):
 @dataclass(frozen=True)
 class AttachDetaches(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        return super().attach(_array.detach(x), positions, params)
+        return super().attach(_array.library(x).detach(x), positions, params)
 
 
 @dataclass(frozen=True)
 class AttachInHalf(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        return x + _array.astype(self.embed(positions, params, dtype=_array.wide(x).dtype), x.dtype)
+        lib = _array.library(x)
+        return x + lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
 
 
 @dataclass(frozen=True)
 class AttachWidens(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        return super().attach(_array.wide(x), positions, params)
+        return super().attach(_array.library(x).wide(x), positions, params)
 
 
 @dataclass(frozen=True)
@@ -499,7 +501,7 @@ class NoGuard(Sinusoidal):
 
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().embed(positions, params, dtype=dtype)
-        return result if isinstance(result, np.ndarray) else _array.namespace(result).nan_to_num(result)
+        return result if isinstance(result, np.ndarray) else _array.library(result).xp.nan_to_num(result)
 
 
 @dataclass(frozen=True)
@@ -508,7 +510,7 @@ class NoGuardInTables(Learned):
 
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().embed(positions, params, dtype=dtype)
-        return result if isinstance(result, np.ndarray) else _array.namespace(result).nan_to_num(result)
+        return result if isinstance(result, np.ndarray) else _array.library(result).xp.nan_to_num(result)
 
 
 @dataclass(frozen=True)

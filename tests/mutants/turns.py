@@ -101,7 +101,7 @@ class LayoutIgnored(RoPE):
 class QueryNotTurned(RoPE):
     def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
         turn = super().turn(positions, params, role=role, dtype=dtype)
-        xp = _array.namespace(turn.cos)
+        xp = _array.library(turn.cos).xp
         return Turn(xp.ones_like(turn.cos), xp.zeros_like(turn.sin), turn.pairing) if role == "query" else turn
 
 

@@ -16,6 +16,7 @@ from oracles import ORACLES, ways
 from posenc.catalog import CATALOG
 from posenc.compose import Sum
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.encodings.adds import sinusoidal
 from samples import FIRST_OF_CLASS, SAMPLES, by_night
 
 
@@ -439,7 +440,7 @@ def test_jax_without_64_bits(record: Any) -> None:
 
 def test_a_wrong_row_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     record = CATALOG[[row.name for row in CATALOG].index("Sinusoidal")].samples[0]
-    monkeypatch.setattr(type(record), "_arranged", lambda self, first, second: np.concatenate([second, first], -1))
+    monkeypatch.setattr(sinusoidal, "arranged", lambda first, second, *_: np.concatenate([second, first], -1))
     with pytest.raises(AssertionError):
         test_rows_in_float64(record, "numpy")
 
@@ -447,6 +448,6 @@ def test_a_wrong_row_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_bucket_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     record = CATALOG[[row.name for row in CATALOG].index("T5Bias")].samples[0]
     bucket = type(record)._bucket
-    monkeypatch.setattr(type(record), "_bucket", lambda self, steps: bucket(self, -steps))
+    monkeypatch.setattr(type(record), "_bucket", lambda self, steps, lib: bucket(self, -steps, lib))
     with pytest.raises(AssertionError):
         test_biases(record, "float64", "numpy")

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc._array.dtypes import dtype_name, kind
-from posenc._array.libraries import Array, extremes, has_float64, library, library_or_none, namespace, to_numpy
+from posenc._array.library import Array, Library, dtype_name, kind
+from posenc._array.resolve import library, library_name, to_numpy
 
 
-def as_array(name: str, value: Any, like: Array | None = None) -> Array:
-    """An array as it is; a number or a (nested) list of numbers as an array beside `like`, or in NumPy."""
-    if library_or_none(value) in ("torch", "jax"):
+def as_array(name: str, value: Any, like: Array | Library | None = None) -> Array:
+    """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy."""
+    if type(value) is np.ndarray and value.dtype.kind in "iuf":
+        return value
+    if library_name(value) in ("torch", "jax"):
         return value
     if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
         raise TypeError(
@@ -28,11 +30,12 @@ def as_array(name: str, value: Any, like: Array | None = None) -> Array:
         )
     if like is None or isinstance(value, (np.ndarray, np.generic)):
         return array
-    if array.dtype.kind in "iu" and array.size and not has_float64(like) and np.abs(array).max() >= 2**31:
+    lib = library(like)
+    if array.dtype.kind in "iu" and array.size and not lib.float64 and np.abs(array).max() >= 2**31:
         raise ValueError(
             f"{name} must be below 2^31 where there are no 64-bit numbers; got {_check.shown(value)}. Enable them."
         )
-    return constant(array, like)
+    return lib.constant(array)
 
 
 def _even(name: str, value: Any) -> np.ndarray:
@@ -46,55 +49,36 @@ def _even(name: str, value: Any) -> np.ndarray:
         ) from None
 
 
+def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
+    """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
+    for value in values.values():
+        if library_name(value) is not None:
+            like = value
+            break
+    return [as_array(name, value, like) for name, value in values.items()]
+
+
 def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
     """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
     if isinstance(value, list | tuple):
-        value = _even(name, value) if like is None else constant(_even(name, value), like)
-    if library_or_none(value) is None:
+        value = _even(name, value) if like is None else library(like).constant(_even(name, value))
+    if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {_check.shown(value)}. Give true or false.")
     if dtype_name(value.dtype) == "bool":
         return value
-    ends = extremes(value)
+    ends = library(value).extremes(value)
     if ends is not None and not set(to_numpy(value).ravel().tolist()) <= {0, 1}:
         raise ValueError(
-            f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. Compare it with something first."
+            f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. "
+            "Compare it with something first."
         )
     return value != 0
 
 
 def floats(name: str, value: Any) -> Array:
     """Content as it is, if it is an array of floats of one of the libraries."""
-    if library_or_none(value) is None:
+    if library_name(value) is None:
         raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
     if kind(value) not in ("float", "narrow"):
         raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
     return value
-
-
-def of_content(q: Array, k: Array, *learned: Array) -> Any:
-    """The module whose functions act on queries, keys and parameters: floats all, and of one library."""
-    return namespace(floats("q", q), floats("k", k), *learned)
-
-
-def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
-    """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
-    for value in values.values():
-        if library_or_none(value) is not None:
-            like = value
-            break
-    return [as_array(name, value, like) for name, value in values.items()]
-
-
-def constant(values: Any, like: Array, dtype: Any = None) -> Array:
-    """Host numbers as an array beside `like`: its library and its device."""
-    xp, values = namespace(like), np.asarray(values)
-    if library(like) == "torch":
-        return xp.as_tensor(values, dtype=dtype, device=like.device)
-    return xp.asarray(values, dtype=dtype)
-
-
-def arange(count: int, like: Array) -> Array:
-    """0 … count-1 as integers beside `like`."""
-    if library(like) == "torch":
-        return namespace(like).arange(count, device=like.device)
-    return namespace(like).arange(count)

@@ -44,13 +44,13 @@ class Concatenated(OfOne, Adds):
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x: (*batch, n, d) → (*batch, n, d + width)."""
         positions = _array.as_array("positions", positions, like=_array.floats("x", x))
-        rows = _array.astype(self.embed(positions, params, dtype=_array.wide(x).dtype), x.dtype)
+        lib = _array.library(x, positions)
+        rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
         if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
             raise ValueError(
                 f"x must have one place for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give a position for each."
             )
-        xp = _array.namespace(x)
-        return xp.concatenate([x, xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
+        return lib.xp.concatenate([x, lib.xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
 
 
 ROW = Row(

@@ -97,7 +97,8 @@ class LearnedScale(Adds):
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
         positions = _array.as_array("positions", positions, like=params["scale"])
-        return _times(self.encoding, positions, own(params, "encoding"), _array.wide(params["scale"]), dtype)
+        scale = _array.library(params["scale"]).wide(params["scale"])
+        return _times(self.encoding, positions, own(params, "encoding"), scale, dtype)
 
 
 def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
@@ -105,9 +106,10 @@ def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any,
     positions = _array.as_array(
         "positions", positions, like=next(iter(params.values()), None) if isinstance(params, Mapping) else None
     )
-    dtype = _array.result_dtype(dtype, positions)
-    rows = encoding.embed(positions, params, dtype=_array.wide_dtype(dtype, positions))
-    return _array.astype(rows * factor, dtype)
+    lib = _array.library(positions)
+    dtype = lib.result_dtype(dtype)
+    rows = encoding.embed(positions, params, dtype=lib.wide_dtype(dtype))
+    return lib.astype(rows * factor, dtype)
 
 
 ROWS = (

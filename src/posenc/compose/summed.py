@@ -67,10 +67,11 @@ class Sum(Adds):
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
         positions = _array.as_array("positions", positions, like=next(iter(params.values()), None))
-        dtype = _array.result_dtype(dtype, positions)
-        wide = _array.wide_dtype(dtype, positions)
+        lib = _array.library(positions)
+        dtype = lib.result_dtype(dtype)
+        wide = lib.wide_dtype(dtype)
         rows = [part.embed(positions, own(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
-        return _array.astype(sum(rows[1:], rows[0]), dtype)
+        return lib.astype(sum(rows[1:], rows[0]), dtype)
 
 
 def _adding(name: str, parts: Any) -> tuple[Adds, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Biases, Claim, Params
 
 #: What a bias may claim that still holds when content decides how much of it counts.
@@ -35,7 +36,7 @@ def drawn(encoding: Biases, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {f"encoding.{name}": value for name, value in encoding.init(rng).items()}
 
 
-def matrix(encoding: Biases, query: Array, key: Array, learned: Params, dtype: Any) -> Array:
+def matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
     own = {name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")}
-    return encoding.matrix(query, key, own or None, dtype=dtype)
+    return encoding.matrix(query.array, key.array, own or None, dtype=dtype)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.phase.frequencies import Frequencies
 
 
@@ -43,11 +43,12 @@ class Chosen(Frequencies):
         whole = self.ladder.exact()
         return tuple(whole[rung] for rung in self.rungs)
 
-    def float32(self, like: Array) -> Array:
-        return self.ladder.float32(like)[_array.constant(_index(self), like)]
+    def float32(self, like: Array | Library) -> Array:
+        lib = _array.library(like)
+        return self.ladder.float32(lib)[lib.constant(_index(self))]
 
-    def angle32(self, positions: Array) -> Array:
-        return self.ladder.angle32(positions)[..., _array.constant(_index(self), positions)]
+    def angle32(self, positions: Array, lib: Library) -> Array:
+        return self.ladder.angle32(positions, lib)[..., lib.constant(_index(self))]
 
 
 @_array.host

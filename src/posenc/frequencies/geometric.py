@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.phase.frequencies import EXACT, Frequencies
 
 Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
@@ -61,16 +61,16 @@ class Geometric(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         return _powers(self.base, self.exponents())
 
-    def float32(self, like: Array) -> Array:
-        xp, single = _array.namespace(like), _array.dtype_of("float32", like)
+    def float32(self, like: Array | Library) -> Array:
+        lib = _array.library(like)
         if self.released == "exponential":
-            steps = _array.constant(np.array([float(top) for top, _ in self.exponents()], np.float32), like, single)
-            return xp.exp(steps * (-math.log(self.base) / self.exponents()[0][1]))
-        return 1.0 / self.powers(like)
+            steps = lib.constant(np.array([float(top) for top, _ in self.exponents()], np.float32), lib.xp.float32)
+            return lib.xp.exp(steps * (-math.log(self.base) / self.exponents()[0][1]))
+        return 1.0 / self.powers(lib)
 
-    def powers(self, like: Array) -> Array:
+    def powers(self, like: Array | Library) -> Array:
         """base^e(i) in float32, the reciprocals of the frequencies, as rotary code raises them; shape (pairs,)."""
-        return powers(self.base, self, like)
+        return powers(self.base, self, _array.library(like))
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class Divisors(Frequencies):
         return tuple(EXACT.divide(Decimal(1), Decimal(value)) for value in self.divisors)
 
 
-def powers(base: float, ladder: Geometric, like: Array, count: int | None = None) -> Array:
-    """Another base raised to the exponents of a ladder, or to the first `count`, in float32 beside `like`.
+def powers(base: float, ladder: Geometric, lib: Library, count: int | None = None) -> Array:
+    """Another base raised to the exponents of a ladder, or to the first `count`, in float32.
 
     The count is that of the released code: torch's powers of a few numbers need not be the first of its powers of more.
     """
     tops, bottom = [float(top) for top, _ in ladder.exponents()][:count], float(ladder.exponents()[0][1])
-    fractions = _array.constant(np.array(tops, np.float32), like, _array.dtype_of("float32", like)) / bottom
+    fractions = lib.constant(np.array(tops, np.float32), lib.xp.float32) / bottom
     return base**fractions
 
 

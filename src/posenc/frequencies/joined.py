@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.phase.frequencies import Frequencies
 
 
@@ -39,8 +39,9 @@ class Joined(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         return tuple(frequency for part in self.parts for frequency in part.exact())
 
-    def float32(self, like: Array) -> Array:
-        return _array.namespace(like).concatenate([part.float32(like) for part in self.parts])
+    def float32(self, like: Array | Library) -> Array:
+        lib = _array.library(like)
+        return lib.xp.concatenate([part.float32(lib) for part in self.parts])
 
-    def angle32(self, positions: Array) -> Array:
-        return _array.namespace(positions).concatenate([part.angle32(positions) for part in self.parts], -1)
+    def angle32(self, positions: Array, lib: Library) -> Array:
+        return lib.xp.concatenate([part.angle32(positions, lib) for part in self.parts], -1)

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.phase.frequencies import EXACT, Frequencies
 
 
@@ -46,13 +46,14 @@ class Shifted(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         return _exact(self)
 
-    def float32(self, like: Array) -> Array:
+    def float32(self, like: Array | Library) -> Array:
         """The frequencies before the scale, which released models apply to the angle."""
-        steps = _array.constant(np.arange(self.count, dtype=np.float32), like, _array.dtype_of("float32", like))
-        return _array.namespace(like).exp(steps * -math.log(self.base) / (self.count - self.shift))
+        lib = _array.library(like)
+        steps = lib.constant(np.arange(self.count, dtype=np.float32), lib.xp.float32)
+        return lib.xp.exp(steps * -math.log(self.base) / (self.count - self.shift))
 
-    def angle32(self, positions: Array) -> Array:
-        angle = positions[..., None] * self.float32(positions)
+    def angle32(self, positions: Array, lib: Library) -> Array:
+        angle = positions[..., None] * self.float32(lib)
         return angle if self.scale == 1.0 else angle * self.scale
 
 

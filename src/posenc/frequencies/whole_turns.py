@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -34,5 +34,5 @@ class InTurns(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         return tuple(EXACT.multiply(frequency, TWO_PI) for frequency in self.ladder.exact())
 
-    def angle32(self, positions: Array) -> Array:
-        return self.ladder.angle32(positions * (2 * math.pi))  # the position first, as released code multiplies
+    def angle32(self, positions: Array, lib: Library) -> Array:
+        return self.ladder.angle32(positions * (2 * math.pi), lib)  # the position first, as released code multiplies

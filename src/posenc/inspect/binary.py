@@ -138,6 +138,6 @@ def dials(record: Encoding, position: int) -> Dials:
     channels = sinusoid_channels(record)
     shifted = position + (channels.start if channels else 0)
     quarter, rest = phase(shifted, frequencies).quarters()
-    turns = (np.asarray(quarter) / 4 + np.asarray(rest)) % 1.0
+    turns = (np.asarray(quarter) % 4.0 + np.asarray(rest)) / 4 % 1.0
     lengths = frequencies.wavelengths()
     return Dials(record, position, turns, np.round(shifted / lengths - turns).astype(np.int64), lengths)

@@ -80,7 +80,7 @@ def rotation_error(
     x = np.random.default_rng(_check.integer("seed", seed, 0)).standard_normal((2, positions.size, record.head_dim))
     lengths = np.linalg.norm(x, axis=-1)
     here = _products(record, x, positions, params)
-    there = _products(record, x, _array.signed(positions) + shift, params)
+    there = _products(record, x, _array.library(positions).signed(positions) + shift, params)
     rotated = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
     squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(record.head_dim)
     return RotationError(

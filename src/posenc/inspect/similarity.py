@@ -69,7 +69,7 @@ def score_by_distance(
     _check.one_axis("record", record)
     distances = _line("distances", distances)
     at_key = np.array([_check.integer("key", key, -(2**52), 2**52)])
-    query, params = _array.signed(distances) + at_key, _drawn(record, params)
+    query, params = _array.library(distances).signed(distances) + at_key, _drawn(record, params)
     if isinstance(record, Adds):
         scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")

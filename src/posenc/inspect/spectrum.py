@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import checked
 from posenc.doors import Adds, Encoding
 from posenc.frequencies import Geometric
 from posenc.inspect import _text
 from posenc.inspect.sinusoid_channels import required_channels
-from posenc.phase import Frequencies, checked, cosine_sine
+from posenc.phase import Frequencies, cosine_sine
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +100,18 @@ def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
     """
     channels = required_channels(record)
     shifted = checked(position)
+    lib, xp = shifted.lib, shifted.lib.xp
     if channels.start:
-        shifted = checked(_array.signed(shifted) + channels.start)
-    dtype = _array.result_dtype(dtype, shifted)
-    xp = _array.namespace(shifted)
+        shifted = checked(lib.signed(shifted.array) + channels.start)
+    dtype = lib.result_dtype(dtype)
     if channels.frequencies is None:
-        empty = _array.astype(xp.zeros_like(shifted), dtype)
-        return empty[..., None] + _array.constant([0.0] * channels.width, empty, dtype)
+        empty = lib.astype(xp.zeros_like(shifted.array), dtype)
+        return empty[..., None] + lib.constant([0.0] * channels.width, dtype)
     cosine, sine = cosine_sine(shifted, channels.frequencies, dtype=dtype)
-    frequencies = _array.constant(channels.frequencies.radians() * channels.factor, cosine, dtype)
+    frequencies = lib.constant(channels.frequencies.radians() * channels.factor, dtype)
     # A sinusoid that no channel holds, and a channel without one, meet in one last column of zeros.
     columns = xp.concatenate([frequencies * cosine, 0.0 - frequencies * sine, xp.zeros_like(cosine[..., :1])], -1)
-    return columns[..., _array.constant(_sources(channels.sine, channels.cosine, channels.width), cosine)]
+    return columns[..., lib.constant(_sources(channels.sine, channels.cosine, channels.width))]
 
 
 def _sources(sine: np.ndarray, cosine: np.ndarray, width: int) -> np.ndarray:

@@ -4,29 +4,26 @@ Everything that turns, waves or decays with position passes through here, so tha
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
 """
 
-from posenc.phase.cos_sin import Numerics, cosine_sine, cosine_sine_of_sum, product_dtype
+from posenc.phase.cos_sin import Numerics, cos_sin, cos_sin_of_sum, cosine_sine, product_dtype
 from posenc.phase.fixed_frequencies import Steady, Waves, along_one, rates, steady_of, waves_of, words
-from posenc.phase.fixed_point import LARGEST_POSITION, Phase, checked, guard, phase, turn_words
+from posenc.phase.fixed_point import Phase, phase, turn_words
 from posenc.phase.frequencies import Frequencies
-from posenc.phase.learned_frequencies import cosine_sine_of, cosine_sine_of_learned_sum
+from posenc.phase.learned_frequencies import cos_sin_of_learned
 from posenc.phase.matrix_exponential import exponential
 from posenc.phase.powers import power_of_two
 
 __all__ = [
-    "LARGEST_POSITION",
     "Frequencies",
     "Numerics",
     "Phase",
     "Steady",
     "Waves",
     "along_one",
-    "checked",
+    "cos_sin",
+    "cos_sin_of_learned",
+    "cos_sin_of_sum",
     "cosine_sine",
-    "cosine_sine_of",
-    "cosine_sine_of_learned_sum",
-    "cosine_sine_of_sum",
     "exponential",
-    "guard",
     "phase",
     "power_of_two",
     "product_dtype",

@@ -8,19 +8,21 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.phase.fixed_point import checked, guard, phase, turn_rates
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions, checked
+from posenc.phase.fixed_point import phase_of, turns_per_step
 from posenc.phase.frequencies import Frequencies
 
 Numerics = Literal["exact", "float32"]
+NUMERICS = ("exact", "float32")
 
-#: Entries of a table that are made together.
-BLOCK = 1 << 16
+#: Entries of a table that are made together: what lies between position and result stays in the second cache.
+BLOCK = 1 << 13
 
 
 def cosine_sine(
-    positions: Array, frequencies: Frequencies, *, numerics: str = "exact", dtype: Any = None
+    positions: Array | Positions, frequencies: Frequencies, *, numerics: str = "exact", dtype: Any = None
 ) -> tuple[Array, Array]:
     """cos(p·ω) and sin(p·ω) for every position p and frequency ω.
 
@@ -28,89 +30,89 @@ def cosine_sine(
     rounded cosine and sine of the exact product, for every |p| ≤ 2^53, and float64 is good to 3.5 ulp. With `"float32"`
     frequencies, angle and function are float32, as in released models, and bit-equal to them under PyTorch.
     """
-    _check.choice("numerics", numerics, ("exact", "float32"))
+    _check.choice("numerics", numerics, NUMERICS)
     _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
     positions = checked(positions)
-    dtype = _array.result_dtype(dtype, positions)
+    return cos_sin(positions, frequencies, positions.lib.result_dtype(dtype), numerics)
+
+
+def cos_sin(positions: Positions, frequencies: Frequencies, dtype: Any, numerics: str = "exact") -> tuple[Array, Array]:
+    """The same for positions that have been checked, in a dtype that their library has."""
+    lib = positions.lib
     if numerics == "float32":
-        single = _array.dtype_of("float32", positions)
-        angle = frequencies.angle32(_array.astype(positions, single) + guard(positions, single))
-        xp = _array.namespace(angle)
-        return _array.astype(xp.cos(angle), dtype), _array.astype(xp.sin(angle), dtype)
-    if _array.library(positions) == "jax" or not _array.concrete(positions):
+        single = lib.xp.float32
+        angle = frequencies.angle32(lib.astype(positions.array, single) + positions.guard(single), lib)
+        return lib.astype(lib.xp.cos(angle), dtype), lib.astype(lib.xp.sin(angle), dtype)
+    if lib.name == "jax" or not positions.readable:
         return _exact(positions, frequencies, dtype)
     return _in_blocks(positions, frequencies, dtype)
 
 
-def cosine_sine_of_sum(
-    places: Sequence[Array], frequencies: Sequence[Frequencies], *, dtype: Any = None
-) -> tuple[Array, Array]:
+def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies], dtype: Any) -> tuple[Array, Array]:
     """cos and sin of Σ_a p_a·ω_a, for coordinates (*batch, n) and, for each, as many frequencies; (*batch, n, pairs).
 
     The phases are added in fixed point, so the result is as exact as that of `cosine_sine`.
     """
-    places = tuple(checked(place) for place in places)
-    dtype = _array.result_dtype(dtype, places[0])
-    parts = [phase(place, own) for place, own in zip(places, frequencies, strict=True)]
-    quarter, turns = functools.reduce(operator.add, parts).quarters()
-    angle = _radians(turns)
-    for place, own in zip(places, frequencies, strict=True):
-        angle = angle + _slope(turns, place, own)
-    cosine, sine = _turned(quarter, angle)
-    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+    lib = parts[0].lib
+    phases = [phase_of(positions, own) for positions, own in zip(parts, frequencies, strict=True)]
+    quarter, rest = functools.reduce(operator.add, phases).quarters()
+    angle = radians(rest, lib)
+    for positions, own in zip(parts, frequencies, strict=True):
+        angle = _with_slope(angle, positions, own)
+    cosine, sine = rotated_by_quarters(quarter, angle, lib)
+    return lib.astype(cosine, dtype), lib.astype(sine, dtype)
 
 
-def product_dtype(numerics: str, like: Array) -> Any:
-    """In what waves are multiplied by a factor: rounded once from the widest floats, or in float32 as released models do."""
-    return _array.widest_dtype(like) if numerics == "exact" else _array.dtype_of("float32", like)
+def product_dtype(numerics: str, lib: Library) -> Any:
+    """In what cos and sin are multiplied by a factor: rounded once from the widest floats, or float32 as released models do."""
+    return lib.real if numerics == "exact" else lib.xp.float32
 
 
-def _in_blocks(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
-    """A long table made some rows at a time, so that what is between its limbs and its waves stays in the cache."""
-    rows, flat = max(1, BLOCK // frequencies.pairs), positions.reshape(-1)
-    if len(flat) <= rows:
+def _in_blocks(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
+    """A long table made some rows at a time, so that what is between its limbs and its results stays in the cache."""
+    rows, shape = max(1, BLOCK // frequencies.pairs), positions.array.shape
+    count = math.prod(shape)
+    if count <= rows:
         return _exact(positions, frequencies, dtype)
-    xp = _array.namespace(positions)
-    blocks = [_exact(flat[start : start + rows], frequencies, dtype) for start in range(0, len(flat), rows)]
-    shape = (*positions.shape, frequencies.pairs)
-    return tuple(xp.concatenate(parts).reshape(shape) for parts in zip(*blocks, strict=True))
+    flat, width = positions.with_array(positions.array.reshape(-1)), frequencies.pairs
+    cosine, sine = (positions.lib.empty((count, width), dtype) for _ in range(2))
+    for start in range(0, count, rows):
+        block = slice(start, start + rows)
+        cosine[block], sine[block] = _exact(flat.part(block), frequencies, dtype)
+    return cosine.reshape((*shape, width)), sine.reshape((*shape, width))
 
 
-def _exact(positions: Array, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
-    quarter, turns = phase(positions, frequencies).quarters()
-    cosine, sine = _turned(quarter, _angle(turns, positions, frequencies))
-    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
+    quarter, rest = phase_of(positions, frequencies).quarters()
+    lib = positions.lib
+    cosine, sine = rotated_by_quarters(quarter, _with_slope(radians(rest, lib), positions, frequencies), lib)
+    return lib.astype(cosine, dtype), lib.astype(sine, dtype)
 
 
-def _angle(turns: Array, positions: Array, frequencies: Frequencies) -> Array:
-    """Radians of a fraction of a turn, with the derivative that fixed point does not carry."""
-    return _radians(turns) + _slope(turns, positions, frequencies)
+def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) -> Array:
+    """The angle with its derivative by the positions, which fixed point does not carry; what is added is zero."""
+    lib = positions.lib
+    if lib.name == "numpy" or positions.integers:
+        return angle
+    slopes = lib.constant(turns_per_step(frequencies) * (2 * math.pi), angle.dtype)
+    zero = lib.astype(positions.array - lib.detach(positions.array), angle.dtype)
+    return angle + zero[..., None] * slopes
 
 
-def _slope(turns: Array, positions: Array, frequencies: Frequencies) -> Array | float:
-    """Zero, with the derivative of the angle by the positions."""
-    if _array.kind(positions) != "float" or _array.library(positions) == "numpy":
-        return 0.0
-    rates = _array.constant(turn_rates(frequencies) * (2 * math.pi), turns, turns.dtype)
-    still = _array.astype(positions - _array.detach(positions), turns.dtype)
-    return still[..., None] * rates
+def radians(quarters: Array, lib: Library) -> Array:
+    """Radians of a small fraction of a quarter turn."""
+    if lib.float64:
+        return quarters * (math.pi / 2)
+    # π/2 in two parts, the first of 8 bits, times the first 10 bits of the quarters: nothing is lost in float32.
+    first = lib.xp.round(quarters * 1024.0) / 1024.0
+    return first * 1.5703125 + (first * (math.pi / 2 - 1.5703125) + (quarters - first) * (math.pi / 2))
 
 
-def _radians(turns: Array) -> Array:
-    """Radians of a small fraction of a turn."""
-    if _array.dtype_name(turns.dtype) == "float64":
-        return turns * (2 * math.pi)
-    # 2π in two parts, the first of 8 bits, times the first 12 bits of the turn: nothing is lost in float32.
-    first = _array.namespace(turns).round(turns * 4096.0) / 4096.0
-    return first * 6.28125 + (first * (2 * math.pi - 6.28125) + (turns - first) * (2 * math.pi))
-
-
-def _turned(quarter: Array, angle: Array) -> tuple[Array, Array]:
+def rotated_by_quarters(quarter: Array, angle: Array, lib: Library) -> tuple[Array, Array]:
     """Cosine and sine of a small angle and a number of quarter turns: each keeps its relative precision at its zeros."""
-    xp = _array.namespace(angle)
-    cosine, sine = xp.cos(angle), xp.sin(angle)
+    cosine, sine = lib.xp.cos(angle), lib.xp.sin(angle)
     # As cos(a + q·π/2) = A·cos a - B·sin a with A, B in -1, 0, 1: exact, and no branch.
-    opposite = _array.astype(quarter, angle.dtype) - 2.0
-    size = xp.abs(opposite)
+    opposite = quarter - 2.0
+    size = lib.xp.abs(opposite)
     a, b = size - 1.0, opposite * (size - 2.0)
     return cosine * a - sine * b, sine * a + cosine * b

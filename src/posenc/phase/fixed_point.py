@@ -7,19 +7,16 @@ phase(m) - phase(n) = phase(m - n) to the last bit. The limbs are small enough t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions, checked
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
-
-#: The largest position that has a float64 of its own and of its neighbours.
-LARGEST_POSITION = 2**53
 
 
 class Word(NamedTuple):
@@ -29,157 +26,114 @@ class Word(NamedTuple):
     fraction_bits: int  # of each of the two pieces of a fraction of a position
     limb_bits: int
     limbs: int
-    integer: str
-    real: str
 
 
-WIDE = Word(27, 26, 34, 5, "int64", "float64")
+WIDE = Word(27, 26, 34, 5)
 #: Where there are no 64-bit numbers (JAX by default): 70 bits of a turn, positions below 2^31.
-NARROW = Word(16, 12, 14, 5, "int32", "float32")
+NARROW = Word(16, 12, 14, 5)
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(NamedTuple):
     """Fractions of a turn, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole turns.
 
-    `tail` is what a fraction of a position adds below the last limb, in turns; 0.0 for whole positions.
+    `tail` is what a fraction of a position adds below the last limb, in turns, or NaN for a position out of range; None for
+    whole positions that could be read. `lib` is the library of the limbs.
     """
 
     limbs: tuple[Array, ...]
-    tail: Array
+    tail: Array | None
     word: Word
+    lib: Library
 
     def __sub__(self, other: Phase) -> Phase:
         """The phase of the difference of two positions, exact to the last bit carried."""
         columns = [mine - theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
-        return Phase(_carried(columns, self.word), self.tail - other.tail, self.word)
+        tail = self.tail if other.tail is None else -other.tail if self.tail is None else self.tail - other.tail
+        return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
-    def __add__(self, other: Phase) -> Phase:
+    def __add__(self, other: Phase) -> Phase:  # type: ignore[override]
         """The phase of a sum, over two coordinates, say; exact to the last bit carried."""
         columns = [mine + theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
-        return Phase(_carried(columns, self.word), self.tail + other.tail, self.word)
+        tail = self.tail if other.tail is None else other.tail if self.tail is None else self.tail + other.tail
+        return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
     def quarters(self) -> tuple[Array, Array]:
-        """The nearest quarter turn (0 to 3), and what is left: turns in [-1/8, 1/8], to full relative precision."""
-        bits, real = self.word.limb_bits, _array.dtype_of(self.word.real, self.limbs[0])
-        top, quarter_bits = self.limbs[0], bits - 2
-        quarter = (top + (1 << (quarter_bits - 1))) >> quarter_bits
-        rest = _array.astype(top - (quarter << quarter_bits), real) * 2.0**-bits
+        """The nearest quarter turn, 0.0 to 4.0, and what is left: quarters in [-1/2, 1/2], to full relative precision."""
+        limbs, tail, word, lib = self
+        unit, scaled = 2.0**-word.limb_bits, lib.scaled
+        scale = 4.0 * unit
+        rest = scaled(limbs[0], scale)
+        quarter = lib.xp.floor(rest + 0.5)
+        rest -= quarter
         # From the top down, so that what cancels does so before anything is rounded.
-        for index, limb in enumerate(self.limbs[1:], 2):
-            rest = rest + _array.astype(limb, real) * 2.0 ** (-bits * index)
-        return quarter & 3, rest + self.tail
+        for limb in limbs[1:]:
+            scale *= unit
+            rest += scaled(limb, scale)
+        return quarter, rest if tail is None else rest + 4.0 * tail
 
 
-def phase(positions: Array, frequencies: Frequencies) -> Phase:
+def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
     """position × frequency as a fraction of a turn, for every position and frequency.
 
     Shapes: positions (*batch, n), limbs (*batch, n, pairs). Positions are integers or float32/float64 numbers of
     magnitude at most 2^53 (below 2^31 where there are no 64-bit numbers); whatever a float64 can hold of a fraction
-    is kept. Beyond that: ValueError where values can be seen, NaN where they cannot (tracing, accelerators).
+    is kept. Beyond that: ValueError where values can be read, NaN where they cannot (tracing, accelerators).
     """
     positions = checked(positions)
     _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
-    word = WIDE if _array.has_float64(positions) else NARROW
-    whole, fraction = _split(positions, word)
-    integer = _array.dtype_of(word.integer, positions)
-    pieces, weights = _pieces(whole, word)
-    real = _array.dtype_of(word.real, positions)
-    tail = guard(positions, real)[..., None]
+    return phase_of(positions, frequencies)
+
+
+def phase_of(positions: Positions, frequencies: Frequencies) -> Phase:
+    """The same for positions that have been checked."""
+    lib, bounds = positions.lib, positions.bounds
+    word = WIDE if lib.float64 else NARROW
+    short = bounds is not None and -(1 << word.low_bits) <= bounds[0] and bounds[1] <= 1 << word.low_bits
+    if positions.integers:
+        whole, fraction = lib.astype(positions.array, lib.integer), None
+    else:
+        whole, fraction = _split(positions)
+    if short:
+        columns = _products(whole, frequencies, word, 0, lib)
+    else:  # in two pieces, each short enough to be multiplied by a limb
+        columns = _products(whole & ((1 << word.low_bits) - 1), frequencies, word, 0, lib)
+        columns = columns + _products(whole >> word.low_bits, frequencies, word, word.low_bits, lib)
+    tail = None if positions.readable and fraction is None else positions.guard()[..., None]
     if fraction is not None:
-        step = 2.0**word.fraction_bits
-        trunc = _array.namespace(fraction).trunc
+        step, trunc = 2.0**word.fraction_bits, lib.xp.trunc
         first = trunc(fraction * step)
         second = trunc((fraction * step - first) * step)
-        pieces += [_array.astype(first, integer), _array.astype(second, integer)]
-        weights += [-word.fraction_bits, -2 * word.fraction_bits]
+        for piece, weight in ((first, -word.fraction_bits), (second, -2 * word.fraction_bits)):
+            columns = columns + _products(lib.astype(piece, lib.integer), frequencies, word, weight, lib)
         rest = fraction - first / step - second / step**2
-        turns = _array.constant(turn_rates(frequencies), positions, real)
-        tail = tail + rest[..., None] * turns
-    columns: list[Array] = []
-    for piece, weight in zip(pieces, weights, strict=True):
-        limbs = _array.constant(_limbs(frequencies, word, weight), positions, integer)
-        products = [piece[..., None] * limbs[index] for index in range(word.limbs)]
-        columns = [column + product for column, product in zip(columns, products, strict=True)] if columns else products
-    return Phase(_carried(columns, word), tail, word)
+        tail = tail + rest[..., None] * lib.constant(turns_per_step(frequencies), lib.real)
+    return Phase(carried(columns, word), tail, word, lib)
 
 
-def checked(positions: Array, name: str = "positions") -> Array:
-    """Positions as an array that phase can take, or the error that says why not, under the argument's name."""
-    positions = _array.as_array(name, positions)
-    kind = _array.kind(positions)
-    if kind == "narrow":
-        raise TypeError(
-            f"{name} must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}, which does not "
-            "hold every whole number. Build positions as integers; they never take the model's dtype."
-        )
-    if kind == "other" or str(positions.dtype) == "torch.uint64":
-        raise TypeError(
-            f"{name} must be integers, float32 or float64; got {_array.dtype_name(positions.dtype)}. Convert them."
-        )
-    if _array.library(positions) == "torch" and _array.dtype_name(positions.dtype) in ("uint16", "uint32"):
-        positions = _array.signed(positions)  # PyTorch stores these and compares none of them
-    ends = _array.extremes(positions)
-    if ends is not None and not (ends[0] >= -LARGEST_POSITION and ends[1] <= LARGEST_POSITION):
-        raise ValueError(
-            f"{name} must be finite and of magnitude at most 2^53; got values from {ends[0]} to {ends[1]}. "
-            "Give smaller positions."
-        )
-    if ends is not None and not _array.has_float64(positions) and max(-ends[0], ends[1]) >= 2**31:
-        raise ValueError(
-            f"{name} must be below 2^31 in magnitude where there are no 64-bit numbers; got values from {ends[0]} to "
-            f"{ends[1]}. Enable 64-bit numbers (jax_enable_x64)."
-        )
-    return positions
-
-
-def _split(positions: Array, word: Word) -> tuple[Array, Array | None]:
-    """Whole part (towards minus infinity) and fraction, if any, with the sign of tiny numbers kept in the fraction."""
-    integer = _array.dtype_of(word.integer, positions)
-    if _array.kind(positions) == "integer":
-        return _array.astype(positions, integer), None
-    exact = _array.detach(_array.astype(positions, _array.dtype_of(word.real, positions)))
-    xp = _array.namespace(exact)
+def _split(positions: Positions) -> tuple[Array, Array]:
+    """Whole part (towards zero) and fraction, with the sign of tiny numbers kept in the fraction."""
+    lib = positions.lib
+    exact = lib.detach(lib.widest(positions.array))
     # Towards zero: -1e-30 is 0 and -1e-30, not -1 and the 1.0 that a float makes of 1 - 1e-30.
-    whole = xp.trunc(exact)
-    return _array.astype(whole, integer), exact - whole
+    whole = lib.xp.trunc(exact)
+    return lib.astype(whole, lib.integer), exact - whole
 
 
-def _pieces(whole: Array, word: Word) -> tuple[list[Array], list[int]]:
-    """Whole positions in pieces short enough to be multiplied by a limb, and the power of two that each stands for."""
-    ends = _array.extremes(whole)
-    if ends is not None and -(1 << word.low_bits) <= ends[0] and ends[1] <= 1 << word.low_bits:
-        return [whole], [0]
-    return [whole & ((1 << word.low_bits) - 1), whole >> word.low_bits], [0, word.low_bits]
+def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, lib: Library) -> Array:
+    """A piece of each position, which stands for so many times 2^weight, times every limb: (limbs, *batch, n, pairs)."""
+    limbs = lib.constant(_limbs(frequencies, word, weight), lib.integer)
+    return piece[..., None] * limbs[(slice(None), *(None,) * piece.ndim)]
 
 
-def guard(positions: Array, real: object = None) -> Array:
-    """0.0, or NaN for a position out of range that could not be looked at, in the widest float unless `real` is given."""
-    xp, real = _array.namespace(positions), real or _array.widest_dtype(positions)
-    zero = _array.astype(xp.zeros_like(positions), real)
-    name, wide = _array.dtype_name(positions.dtype), _array.has_float64(positions)
-    if (
-        _array.concrete(positions)
-        or name in ("int8", "uint8", "int16", "uint16", "int32")
-        or (wide and name == "uint32")
-    ):
-        return zero
-    limit = LARGEST_POSITION if wide else 2**31 - 128
-    inside = positions <= limit
-    if not name.startswith("uint"):  # -limit is no unsigned number
-        inside = inside & (positions >= -limit)
-    return xp.where(inside, zero, xp.full_like(zero, float("nan")))
-
-
-def _carried(columns: list[Array], word: Word) -> tuple[Array, ...]:
-    """Columns of sums as limbs of `word.limb_bits` bits; what passes the top is whole turns, and goes."""
-    mask = (1 << word.limb_bits) - 1
-    limbs, carry = [], 0
-    for column in reversed(columns):
-        total = column + carry
+def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
+    """So many columns of sums as limbs of `word.limb_bits` bits; what passes the top is whole turns, and goes."""
+    mask, bits, last = (1 << word.limb_bits) - 1, word.limb_bits, (count or word.limbs) - 1
+    total = columns[last]
+    limbs = [total & mask]
+    for index in range(last - 1, -1, -1):
+        total = columns[index] + (total >> bits)
         limbs.append(total & mask)
-        carry = total >> word.limb_bits
-    return tuple(reversed(limbs))
+    return tuple(limbs[::-1])
 
 
 @_array.host
@@ -195,7 +149,7 @@ def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
 
 
 @_array.host
-def turn_rates(frequencies: Frequencies) -> np.ndarray:
+def turns_per_step(frequencies: Frequencies) -> np.ndarray:
     """The frequencies in turns a step, as float64; shape (pairs,)."""
     return np.array([float(turn) for turn in _turns(frequencies)])
 
@@ -226,7 +180,7 @@ def _remembered_limbs(frequencies: Frequencies, word: Word, weight: int) -> np.n
         int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) << max(weight, 0)
         for turn in _turns(frequencies)
     ]
-    limbs = np.empty((count, len(wholes)), dtype=word.integer)
+    limbs = np.empty((count, len(wholes)), np.int64)
     for index in range(count):
         shift = bits * (count - 1 - index)
         limbs[index] = [(whole >> shift) & ((1 << bits) - 1) for whole in wholes]

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from posenc._array import Array, constant, dtype_of
+from posenc._array import Array, Library, library
 
 #: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a turn are left at any rate in use.
 EXACT = Context(prec=100)
@@ -40,10 +40,11 @@ class Frequencies(abc.ABC):
         """Positions for one whole turn, 2π/ω, as float64; infinite for a pair that stands still; shape (pairs,)."""
         return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
 
-    def float32(self, like: Array) -> Array:
-        """The frequencies as released models hold them: float32, by their own arithmetic, beside `like`."""
-        return constant(self.radians(), like, dtype_of("float32", like))
+    def float32(self, like: Array | Library) -> Array:
+        """The frequencies as released models hold them: float32, by their own arithmetic, in the library of `like`."""
+        lib = library(like)
+        return lib.constant(self.radians(), lib.xp.float32)
 
-    def angle32(self, positions: Array) -> Array:
+    def angle32(self, positions: Array, lib: Library) -> Array:
         """The angles of float32 positions as released models form them; shape (*positions, pairs)."""
-        return positions[..., None] * self.float32(positions)
+        return positions[..., None] * self.float32(lib)

@@ -20,10 +20,11 @@ def exponential(matrix: Array, name: str = "positions") -> Array:
     What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place, which is
     what rounding M itself costs. Row sums above 2^16 are a ValueError about `name`, or NaN where they cannot be seen.
     """
-    xp = _array.namespace(matrix)
-    size = xp.abs(_array.detach(matrix)).sum(-1)
+    lib = _array.library(matrix)
+    xp = lib.xp
+    size = xp.abs(lib.detach(matrix)).sum(-1)
     size = xp.amax(size, -1) if matrix.shape[-1] else size.sum(-1)
-    ends = _array.extremes(size)
+    ends = lib.extremes(size)
     if ends is not None and not ends[1] <= LARGEST_TURN:
         raise ValueError(
             f"{name} must turn by at most {LARGEST_TURN:.0f} radians; got about {ends[1]:.0f} with these generators. "
@@ -33,7 +34,7 @@ def exponential(matrix: Array, name: str = "positions") -> Array:
     part = xp.where(fits, matrix, xp.full_like(matrix, float("nan"))) * 2.0**-SQUARINGS
     less = part
     for term in range(TERMS, 1, -1):
-        less = part + _array.product(part, less) / term
+        less = part + lib.product(part, less) / term
     for _ in range(SQUARINGS):
-        less = 2.0 * less + _array.product(less, less)
-    return less + _array.constant(np.eye(matrix.shape[-1]), matrix, matrix.dtype)
+        less = 2.0 * less + lib.product(less, less)
+    return less + lib.constant(np.eye(matrix.shape[-1]), matrix.dtype)

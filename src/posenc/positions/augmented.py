@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.phase import checked
+from posenc.checked_positions import checked
 from posenc.positions.draws import generator, outside
 
 
@@ -27,13 +27,13 @@ def augmented(
     array([1.161, 1.946, 2.94 ])
     """
     positions = outside(positions)
+    array, lib = positions.array, positions.lib
     shift = _check.real("shift", shift, 0.0, 1e12)
     jitter = _check.real("jitter", jitter, 0.0, 1e12)
     scale = _check.real("scale", scale, 1.0, 1e6)
     generator(rng)
-    rows, places = (*positions.shape[:-1], 1), tuple(positions.shape)
-    moved = rng.uniform(-shift, shift, rows) + rng.uniform(-jitter, jitter, places)
+    rows = (*array.shape[:-1], 1)
+    moved = rng.uniform(-shift, shift, rows) + rng.uniform(-jitter, jitter, tuple(array.shape))
     stretched = np.exp(rng.uniform(-math.log(scale), math.log(scale), rows))
-    wide = _array.widest(positions)
-    delta, factor = (_array.constant(drawn, wide, wide.dtype) for drawn in (moved, stretched))
-    return checked((wide + delta) * factor)
+    delta, factor = (lib.constant(drawn, lib.real) for drawn in (moved, stretched))
+    return checked((lib.widest(array) + delta) * factor).array

@@ -26,12 +26,12 @@ def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
         raise ValueError(
             f"ends must have a sequence axis; got shape {tuple(ends.shape)}. Give one truth value a token."
         )
-    xp, length = _array.namespace(ends), ends.shape[-1]
-    one = _array.signed(_array.astype(ends, _array.dtype_of("int32", ends)))
-    segment = _array.astype(xp.cumsum(one, -1), one.dtype) - one
-    sizes = _array.sum_along(xp.ones_like(one), segment, length)
-    starts = _array.astype(xp.cumsum(sizes, -1), one.dtype) - sizes
-    within = _array.arange(length, ends) - _array.take_along(starts, segment)
+    lib, length = _array.library(ends), ends.shape[-1]
+    xp, one = lib.xp, lib.astype(ends, lib.integer)
+    segment = lib.astype(xp.cumsum(one, -1), one.dtype) - one
+    sizes = lib.sum_along(xp.ones_like(one), segment, length)
+    starts = lib.astype(xp.cumsum(sizes, -1), one.dtype) - sizes
+    within = lib.arange(length) - lib.take_along(starts, segment)
     if longest is not None:
         within = xp.clip(within, 0, _check.integer("longest", longest, 1, LONGEST) - 1)
     return within, segment

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from posenc import _array
+from posenc import checked_positions
 from posenc._array import Array
-from posenc.phase import checked
 
 
 def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = None) -> tuple[Array, ...]:
@@ -16,9 +15,5 @@ def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = 
     >>> [part.tolist() for part in coordinates("positions", [[0, 7], [1, 8]], 2)]
     [[0, 1], [7, 8]]
     """
-    positions = checked(_array.as_array(name, positions, like), name)
-    if positions.ndim == 0 or positions.shape[-1] != axes:
-        raise ValueError(
-            f"{name} must have a last axis of {axes} coordinates; got shape {tuple(positions.shape)}. Give (*batch, n, {axes})."
-        )
-    return tuple(positions[..., axis] for axis in range(axes))
+    parts = checked_positions.coordinates(checked_positions.checked(positions, name, like), axes, name)
+    return tuple(part.array for part in parts)

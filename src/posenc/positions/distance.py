@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc import _array
-from posenc._array import Array
-from posenc.phase import checked, guard
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions, checked_pair
 
 #: The farthest distance that 32-bit integers tell from others.
 FARTHEST_NARROW = 2**31 - 1
 
 
-def difference(query: Array, key: Array, like: Array | None = None) -> Array:
+def difference(query: Array | Positions, key: Array | Positions, like: Array | None = None) -> Array:
     """key - query, exact for integers up to 2^53; query and key broadcast.
 
     Where there are no 64-bit numbers (JAX by default) two positions 2^31 or more apart are a ValueError, or, where they
@@ -21,15 +20,18 @@ def difference(query: Array, key: Array, like: Array | None = None) -> Array:
     >>> difference([5], [3, 5, 9]).tolist()
     [-2, 0, 4]
     """
-    query, key = _array.as_arrays(query=query, key=key, like=like)
-    _array.namespace(query, key)
-    query, key = _array.signed(checked(query, "query")), _array.signed(checked(key, "key"))
-    if _array.kind(query) == "integer" and _array.kind(key) == "integer" and not _array.has_float64(query):
-        return _narrow(query, key)
-    return key - query
+    return _difference(*checked_pair(query, key, like))
 
 
-def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Array:
+def _difference(query: Positions, key: Positions) -> Array:
+    lib = query.lib
+    there, here = lib.signed(query.array), lib.signed(key.array)
+    if lib.float64 or not (query.integers and key.integers):
+        return here - there
+    return _narrow(there, here, lib)
+
+
+def steps(query: Array | Positions, key: Array | Positions, dtype: Any, like: Array | None = None) -> Array:
     """key - query as floats of a dtype, or of float32 where that has 16 bits.
 
     What `difference` cannot say while values are not seen is NaN here: a position out of range, a distance too far for
@@ -39,25 +41,28 @@ def steps(query: Array, key: Array, dtype: Any, like: Array | None = None) -> Ar
     >>> steps([5], [3, 9], np.float32).tolist()
     [-2.0, 4.0]
     """
-    query, key = _array.as_arrays(query=query, key=key, like=like)
-    distance = difference(query, key)
-    real = _array.wide_dtype(dtype, distance)
-    floats = _array.astype(distance, real) + _array.astype(guard(query) + guard(key), real)
-    if _array.kind(distance) == "float" or _array.has_float64(distance):
+    query, key = checked_pair(query, key, like)
+    lib, distance = query.lib, _difference(query, key)
+    floats = lib.astype(distance, lib.wide_dtype(dtype))
+    whole = query.integers and key.integers
+    if whole and lib.float64 and query.readable and key.readable:
+        return floats  # which no guard could change
+    floats = floats + lib.astype(query.guard() + key.guard(), floats.dtype)
+    if lib.float64 or not whole:
         return floats
-    xp = _array.namespace(distance)
+    xp = lib.xp
     return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(floats, float("nan")), floats)
 
 
-def _narrow(query: Array, key: Array) -> Array:
+def _narrow(query: Array, key: Array, lib: Library) -> Array:
     """The difference in 32 bits, which does not wrap."""
-    there, here = _array.extremes(query), _array.extremes(key)
+    there, here = lib.extremes(query), lib.extremes(key)
     if there is not None and here is not None and max(here[1] - there[0], there[1] - here[0]) > FARTHEST_NARROW:
         raise ValueError(
             f"key must be less than 2^31 away from query where there are no 64-bit numbers; got {here} and {there}. "
             "Enable 64-bit numbers (jax_enable_x64)."
         )
-    xp, wrapped = _array.namespace(query, key), key - query
+    xp, wrapped = lib.xp, key - query
     above = (key >= 0) & (query < 0) & (wrapped < 0)
     below = (key < 0) & (query >= 0) & (wrapped >= 0)
     farthest = xp.full_like(wrapped, FARTHEST_NARROW)

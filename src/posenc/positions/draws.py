@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.phase import checked
+from posenc.checked_positions import Positions, checked
 
 
 def generator(rng: np.random.Generator) -> np.random.Generator:
@@ -22,17 +22,15 @@ def rows_of(rows: int | None, length: int) -> tuple[int, ...]:
     return shape
 
 
-def outside(positions: Array) -> Array:
+def outside(positions: Array) -> Positions:
     """Positions with a sequence axis, not inside a traced program, where one draw would be repeated for ever."""
-    positions = checked(positions)
-    if positions.ndim < 1:
-        raise ValueError(
-            f"positions must have a sequence axis; got shape {tuple(positions.shape)}. Give a list of them."
-        )
-    traced = _array.library(positions) == "jax" and not _array.concrete(positions)
-    if traced or _array.tracing(positions):
+    placed = checked(positions)
+    array, lib = placed.array, placed.lib
+    if array.ndim < 1:
+        raise ValueError(f"positions must have a sequence axis; got shape {tuple(array.shape)}. Give a list of them.")
+    if lib.compiling() or (lib.name == "jax" and not lib.concrete(array)):
         raise ValueError(
             "positions must be drawn outside a compiled or traced program, which would repeat one draw for ever; got traced "
             "positions. Draw first and pass the result in."
         )
-    return positions
+    return placed

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.positions.coordinates import coordinates
+from posenc.checked_positions import Positions, checked, coordinates
 from posenc.positions.whole_positions import whole
 
 #: The most patches on one side.
@@ -78,15 +78,15 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
     mask = _array.as_mask("mask", mask)
     if mask.ndim < 2:
         raise ValueError(f"mask must have the shape (*batch, height, width); got {tuple(mask.shape)}. Give an image's.")
-    xp = _array.namespace(mask)
-    one = _array.signed(_array.astype(mask, _array.dtype_of("int32", mask)))
-    counts = [_array.astype(xp.cumsum(one, axis), one.dtype) for axis in (-2, -1)]
+    lib = _array.library(mask)
+    one = lib.astype(mask, lib.integer)
+    counts = [lib.astype(lib.xp.cumsum(one, axis), one.dtype) for axis in (-2, -1)]
     if span is not None:
         span = _check.real("span", span, 0.0, 1e6, above=True)
-        rows, columns = (_array.widest(count) for count in counts)
+        rows, columns = (lib.widest(count) for count in counts)
         counts = [rows / (rows[..., -1:, :] + EPSILON) * span, columns / (columns[..., -1:] + EPSILON) * span]
-    found = xp.stack(counts, -1)
-    return found.reshape((*mask.shape[:-2], mask.shape[-2] * mask.shape[-1], 2))
+    stacked = lib.xp.stack(counts, -1)
+    return stacked.reshape((*mask.shape[:-2], mask.shape[-2] * mask.shape[-1], 2))
 
 
 def prefixed(positions: Array, count: int) -> Array:
@@ -106,32 +106,33 @@ def prefixed(positions: Array, count: int) -> Array:
     count = _check.integer("count", count, 0, LONGEST)
     before = np.zeros((count, positions.shape[-1]), np.int64)
     before[:, 0], before[:, -1] = -1, np.arange(count)
-    parts = [_array.constant(before, positions, positions.dtype), positions]
-    return _array.namespace(positions).concatenate(parts, 0)
+    lib = _array.library(positions)
+    return lib.xp.concatenate([lib.constant(before, positions.dtype), positions], 0)
 
 
 def on_grid(
-    positions: Array, sizes: tuple[int, ...], *, prefix: int = 0, like: Array
+    positions: Array | Positions, sizes: tuple[int, ...], *, prefix: int = 0, like: Array | None = None
 ) -> tuple[tuple[Array, ...], Array, Array]:
     """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard; each (*batch, n).
 
     A token before the grid has its number as its last index. The guard is 0.0, or NaN for a position off the grid that
     could not be seen; ValueError for one that can be.
 
-    >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1, like=np.zeros(1))
+    >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1)
     >>> row.tolist(), column.tolist(), front.tolist()
     ([1, 0], [2, 0], [False, True])
     """
-    found = [whole("positions", place) for place in coordinates("positions", positions, len(sizes), like=like)]
+    positions = checked(positions, like=like)
+    found = [whole("positions", coordinate) for coordinate in coordinates(positions, len(sizes))]
     first, last = found[0][0], found[-1][0]
-    xp = _array.namespace(first)
+    lib, xp = positions.lib, positions.lib.xp
     front, inside = (first == -1) & (last >= 0) & (last < prefix), first == first
     for index, _ in found[1:-1]:
         front = front & (index == 0)
     for (index, _), size in zip(found, sizes, strict=True):
         inside = inside & (index >= 0) & (index < size)
     fits = front | inside
-    if _array.concrete(fits) and not fits.all().item():
+    if lib.concrete(fits) and not fits.all().item():
         where = ~fits.reshape(-1)
         bad = tuple(index.reshape(-1)[where][0].item() for index, _ in found)
         before = f", or (-1, …, j) of a token j below {prefix} before it" if prefix else ""

@@ -36,8 +36,9 @@ def from_mask(mask: Array) -> Array:
 
 
 def _counted(real: Array) -> Array:
-    xp = _array.namespace(real)
-    counted = xp.cumsum(_array.signed(_array.astype(real, _array.dtype_of("int32", real))), -1) - 1
+    lib = _array.library(real)
+    xp = lib.xp
+    counted = xp.cumsum(lib.astype(real, lib.integer), -1) - 1
     return xp.where(real, counted, xp.zeros_like(counted))
 
 
@@ -67,7 +68,8 @@ def decoding(cached: Array, steps: int = 1) -> Any:
     if _array.kind(cached) != "integer":
         raise TypeError(f"cached must hold whole numbers; got {_array.dtype_name(cached.dtype)}. Count tokens.")
     steps = _check.integer("steps", steps, 0, LONGEST)
-    ends = _array.extremes(cached)
+    lib = _array.library(cached)
+    ends = lib.extremes(cached)
     if ends is not None and ends[0] < 0:
         raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")
-    return cached[..., None] + _array.arange(steps, cached)
+    return cached[..., None] + lib.arange(steps)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.phase import LARGEST_POSITION, checked
+from posenc.checked_positions import LARGEST_POSITION, checked
 from posenc.positions.draws import generator, outside
 
 
@@ -23,13 +23,13 @@ def shifted(positions: Array, most: int, rng: np.random.Generator) -> Array:
     positions = outside(positions)
     most = _check.integer("most", most, 0, LARGEST_POSITION)
     generator(rng)
-    moved = rng.integers(0, most, tuple(positions.shape[:-1]), endpoint=True)
-    positions = _array.signed(positions)
-    ends = _array.extremes(positions) or (0, 0)
-    limit = 2**31 if _array.kind(positions) == "integer" else 2**24  # beyond it 32 bits wrap, or lose whole numbers
-    if not _array.has_float64(positions) and ends[1] + most >= limit:
+    lib, (_, greatest) = positions.lib, positions.bounds or (0, 0)
+    limit = 2**31 if positions.integers else 2**24  # beyond it 32 bits wrap, or lose whole numbers
+    if not lib.float64 and greatest + most >= limit:
         raise ValueError(
             f"most must keep positions below {limit} where there are no 64-bit numbers; got {most} for positions up to "
-            f"{ends[1]}. Enable them (jax_enable_x64)."
+            f"{greatest}. Enable them (jax_enable_x64)."
         )
-    return checked(positions + _array.constant(moved, positions, positions.dtype)[..., None])
+    moved = rng.integers(0, most, tuple(positions.array.shape[:-1]), endpoint=True)
+    array = lib.signed(positions.array)
+    return checked(array + lib.constant(moved, array.dtype)[..., None]).array

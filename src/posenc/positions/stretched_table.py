@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 
 
 @dataclass(frozen=True)
@@ -17,42 +17,42 @@ class Stretch:
     rows: int
     extent: int
 
-    def mixed(self, table: Array, positions: Array) -> Array:
+    def mixed(self, table: Array, positions: Array, lib: Library) -> Array:
         """(1-w)·table[a] + w·table[a+1] for every position, where a + w is its place, 0 ≤ w < 1; fractions are allowed.
 
         A position outside gives ValueError, or rows of NaN where it cannot be seen.
         """
-        row, step, guard = self._place(positions)
-        xp, last = _array.namespace(table, row), self.rows - 1
-        step = _array.astype(step, table.dtype)[..., None]
+        row, step, guard = self._place(positions, lib)
+        xp, last = lib.xp, self.rows - 1
+        step = lib.astype(step, table.dtype)[..., None]
         mixture = table[xp.clip(row, 0, last)] * (1 - step) + table[xp.clip(row + 1, 0, last)] * step
-        return mixture + _array.astype(guard, table.dtype)[..., None]
+        return mixture + lib.astype(guard, table.dtype)[..., None]
 
-    def _place(self, positions: Array) -> tuple[Array, Array, Array]:
+    def _place(self, positions: Array, lib: Library) -> tuple[Array, Array, Array]:
         """The row at or below each position, the step from there in [0, 1), and a guard."""
-        guard = inside(positions, self.extent - 1)
-        xp, real = _array.namespace(positions), guard.dtype
+        guard = inside(positions, self.extent - 1, lib)
+        xp, astype = lib.xp, lib.astype
         safe = xp.where(guard == 0, positions, xp.zeros_like(positions))
-        index = _array.signed(_array.astype(_array.detach(safe), _array.dtype_of("int32", safe)))
-        step = _array.constant(_steps(self), guard, real)[index]
+        index = astype(lib.detach(safe), lib.integer)
+        step = lib.constant(_steps(self), lib.real)[index]
         if _array.kind(positions) == "float":
-            rest = _array.astype(safe - _array.astype(index, safe.dtype), real)
+            rest = lib.widest(safe - astype(index, safe.dtype))
             step = step + rest * ((self.rows - 1) / max(self.extent - 1, 1))
         carry = xp.floor(step)
-        row = _array.constant(_rows(self), index)[index] + _array.astype(_array.detach(carry), index.dtype)
+        row = lib.constant(_rows(self))[index] + astype(lib.detach(carry), index.dtype)
         return row, step - carry, guard
 
 
-def inside(positions: Array, last: int) -> Array:
-    """0.0 for positions from 0 to `last`; for others ValueError, or NaN where they cannot be seen."""
-    ends = _array.extremes(positions)
+def inside(positions: Array, last: int, lib: Library) -> Array:
+    """0.0 for positions from 0 to `last`; for others ValueError, or NaN where they cannot be read."""
+    ends = lib.extremes(positions)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= last):
         raise ValueError(
             f"positions must be from 0 to {last}, which is as far as the table reaches; got values from {ends[0]} to {ends[1]}. "
             "Choose outside='clamp', 'wrap' or 'interpolate', or make the table longer with resized()."
         )
-    xp, real = _array.namespace(positions), _array.widest_dtype(positions)
-    zero = _array.astype(xp.zeros_like(positions), real)
+    xp = lib.xp
+    zero = lib.widest(xp.zeros_like(positions))
     return xp.where((positions >= 0) & (positions <= last), zero, xp.full_like(zero, float("nan")))
 
 
@@ -75,8 +75,8 @@ def resized(table: Array, length: int) -> Array:
         )
     length = _check.integer("length", length, 1, 1 << 24)
     _check.size("length", length * table.shape[1])
-    stretch = Stretch(table.shape[0], length)
-    return _array.astype(stretch.mixed(_array.wide(table), _array.arange(length, table)), table.dtype)
+    lib, stretch = _array.library(table), Stretch(table.shape[0], length)
+    return lib.astype(stretch.mixed(lib.wide(table), lib.arange(length), lib), table.dtype)
 
 
 @_array.host

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from posenc import _array
 from posenc._array import Array
-from posenc.phase import guard
+from posenc.checked_positions import Positions, checked, checked_pair
 from posenc.positions.distance import difference
 
 
-def reached(query: Array, key: Array) -> Array:
+def reached(query: Array | Positions, key: Array | Positions) -> Array:
     """Which keys do not lie behind the query: position of key ≤ position of query, (*batch, n, m).
 
     >>> import numpy as np
     >>> reached(np.array([1, 5]), np.array([0, 1, 2])).tolist()
     [[True, True, False], [True, True, True]]
     """
-    return difference(query[..., :, None], key[..., None, :]) <= 0
+    return _pairwise(query, key) <= 0
 
 
-def spoiled(positions: Array) -> Array:
-    """0.0 for each sequence, or NaN where a position of it is none and could not be seen; shape (*batch, 1)."""
-    return guard(positions).sum(-1)[..., None]
+def _pairwise(query: Array | Positions, key: Array | Positions) -> Array:
+    """key - query for every pair, (*batch, n, m)."""
+    query, key = checked_pair(query, key)
+    return difference(query.part((..., slice(None), None)), key.part((..., None, slice(None))))
 
 
-def from_last(gates: Array, key: Array) -> Array:
+def spoiled(positions: Positions) -> Array:
+    """0.0 for each sequence, or NaN where a position of it is out of range and could not be read; shape (*batch, 1)."""
+    return positions.guard().sum(-1)[..., None]
+
+
+def from_last(gates: Array, key: Array | Positions) -> Array:
     """For every key the gates of all keys at its position or after it, added up.
 
     gates: (*batch, heads, n, m); key: positions, (m,) or (*batch, m), in any order, equal ones counted together.
@@ -32,39 +38,41 @@ def from_last(gates: Array, key: Array) -> Array:
     >>> from_last(np.array([[[1.0, 2.0, 4.0]]]), np.array([5, 0, 1])).tolist()
     [[[1.0, 7.0, 5.0]]]
     """
-    xp, key = _array.namespace(gates, key), _array.signed(key)
+    positions = checked(key, "key", like=gates)
+    lib, xp = positions.lib, positions.lib.xp
+    key = lib.signed(positions.array)
     order = xp.argsort(-key, -1)[..., None, None, :]
-    sums = xp.cumsum(_array.take_along(gates, xp.broadcast_to(order, gates.shape)), -1)
+    sums = xp.cumsum(lib.take_along(gates, xp.broadcast_to(order, gates.shape)), -1)
     # How many keys come before the sum that ends with the last key of this position.
-    place = (key[..., None, :] >= key[..., :, None]).sum(-1)[..., None, None, :] - 1
-    return _array.take_along(sums, xp.broadcast_to(_array.astype(place, order.dtype), gates.shape))
+    last = (key[..., None, :] >= key[..., :, None]).sum(-1)[..., None, None, :] - 1
+    return lib.take_along(sums, xp.broadcast_to(lib.astype(last, order.dtype), gates.shape))
 
 
-def shared(key: Array) -> Array:
+def shared(key: Array | Positions) -> Array:
     """1 / (how many keys stand at the same position), in the widest float; (*batch, m).
 
     >>> import numpy as np
     >>> shared(np.array([3, 1, 3])).tolist()
     [0.5, 1.0, 0.5]
     """
-    same = difference(key[..., :, None], key[..., None, :]) == 0
-    return 1.0 / _array.astype(same.sum(-1), _array.widest_dtype(key))
+    key = checked(key, "key")
+    return 1.0 / key.lib.widest((_pairwise(key, key) == 0).sum(-1))
 
 
-def ranks(key: Array) -> Array:
+def ranks(key: Array | Positions) -> Array:
     """How many positions come before that of each key, equal ones counted once; whole numbers, (*batch, m).
 
     >>> import numpy as np
     >>> ranks(np.array([30, 10, 30, 20])).tolist()
     [2, 0, 2, 1]
     """
-    share = shared(key)
-    before = difference(key[..., :, None], key[..., None, :]) < 0
-    counted = (_array.astype(before, share.dtype) * share[..., None, :]).sum(-1)
-    return _array.signed(_array.astype(_array.namespace(counted).round(counted), _array.dtype_of("int32", counted)))
+    key = checked(key, "key")
+    lib, share = key.lib, shared(key)
+    counted = (lib.astype(_pairwise(key, key) < 0, share.dtype) * share[..., None, :]).sum(-1)
+    return lib.astype(lib.xp.round(counted), lib.integer)
 
 
-def over_keys(x: Array, key: Array, taps: Array) -> Array:
+def over_keys(x: Array, key: Array | Positions, taps: Array) -> Array:
     """A filter over the keys in their order: each reads itself by the last tap, the key before by the one before, and so on.
 
     x: (*batch, heads, m, channels); key: positions, (m,) or (*batch, m); those of one position count as their mean.
@@ -74,12 +82,13 @@ def over_keys(x: Array, key: Array, taps: Array) -> Array:
     >>> over_keys(np.array([[[1.0], [10.0]]]), np.array([7, 3]), np.array([[[0.5, 1.0]]])).tolist()
     [[[6.0], [10.0]]]
     """
-    last = taps.shape[-1] - 1
-    rank, share = ranks(key), _array.astype(shared(key), x.dtype)[..., None, :]
+    key = checked(key, "key", like=x)
+    lib, last = key.lib, taps.shape[-1] - 1
+    rank, share = ranks(key), lib.astype(shared(key), x.dtype)[..., None, :]
     back = rank[..., :, None] - rank[..., None, :]
     total = x * taps[:, None, :, last]
     for step in range(1, last + 1):
-        weights = (_array.astype(back == step, x.dtype) * share)[..., None, :, :]
+        weights = (lib.astype(back == step, x.dtype) * share)[..., None, :, :]
         total = total + (weights @ x) * taps[:, None, :, last - step]
     return total
 
@@ -91,7 +100,7 @@ def log_sigmoid(x: Array) -> Array:
     >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
     [-1000.0, -0.6931]
     """
-    xp = _array.namespace(x)
+    xp = _array.library(x).xp
     size = xp.abs(x)
     return (x - size) / 2 - xp.log1p(xp.exp(-size))
 
@@ -103,4 +112,4 @@ def sigmoid(x: Array) -> Array:
     >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
     [0.0, 0.5]
     """
-    return (_array.namespace(x).tanh(x / 2) + 1) / 2
+    return (_array.library(x).xp.tanh(x / 2) + 1) / 2

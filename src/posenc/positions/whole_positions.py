@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from posenc import _array
 from posenc._array import Array
-from posenc.phase import LARGEST_POSITION, checked, guard
+from posenc.checked_positions import LARGEST_NARROW_POSITION, LARGEST_POSITION, Positions, checked
+from posenc.positions.distance import difference
 
 
-def whole(name: str, positions: Array, like: Array | None = None) -> tuple[Array, Array]:
+def whole(name: str, positions: Array | Positions, like: Array | None = None) -> tuple[Array, Array]:
     """Positions as the widest integers, and a guard: 0.0, or NaN for a number that is not whole and could not be seen.
 
     Floats that hold whole numbers pass. ValueError for a fraction where values can be seen.
@@ -15,19 +15,38 @@ def whole(name: str, positions: Array, like: Array | None = None) -> tuple[Array
     >>> whole("positions", [2.0, 5.0])[0].tolist()
     [2, 5]
     """
-    positions = checked(_array.as_array(name, positions, like), name)
-    xp, real = _array.namespace(positions), _array.widest_dtype(positions)
-    if _array.kind(positions) == "integer":
-        return _array.signed(positions), guard(positions)
-    zero = _array.astype(xp.zeros_like(positions), real)
-    limit = LARGEST_POSITION if _array.has_float64(positions) else 2**31 - 128
-    exact = _array.detach(positions)
+    positions = checked(positions, name, like)
+    lib, xp = positions.lib, positions.lib.xp
+    if positions.integers:
+        return lib.signed(positions.array), positions.guard()
+    limit = LARGEST_POSITION if lib.float64 else LARGEST_NARROW_POSITION
+    exact = lib.detach(positions.array)
     fits = (xp.trunc(exact) == exact) & (xp.abs(exact) <= limit)
-    if _array.concrete(fits) and not fits.all().item():
+    if lib.concrete(fits) and not fits.all().item():
         raise ValueError(
             f"{name} must hold whole numbers, since each selects a row of a table; got {exact[~fits].reshape(-1)[0].item()}. "
             "Round them, or take an encoding that is fractional."
         )
-    index = xp.where(fits, exact, xp.zeros_like(exact))
-    index = _array.astype(index, _array.dtype_of("int64" if _array.has_float64(positions) else "int32", positions))
+    index = lib.astype(xp.where(fits, exact, xp.zeros_like(exact)), lib.integer)
+    zero = lib.widest(xp.zeros_like(positions.array))
     return index, xp.where(fits, zero, xp.full_like(zero, float("nan")))
+
+
+def whole_difference(query: Positions, key: Positions) -> tuple[Array, Array]:
+    """key - query of whole positions, and a guard: 0.0, or NaN as above; both of the shape to which they broadcast.
+
+    >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
+    [-2, 2]
+    """
+    (there, there_guard), (here, here_guard) = whole("query", query), whole("key", key)
+    steps = difference(query._replace(array=there, integers=True), key._replace(array=here, integers=True))
+    return steps, there_guard + here_guard
+
+
+def whole_distances(query: Positions, key: Positions) -> tuple[Array, Array]:
+    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above.
+
+    >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
+    [[[-2, 2, 4], [-3, 1, 3]]]
+    """
+    return whole_difference(query.part((..., None, slice(None), None)), key.part((..., None, None, slice(None))))

@@ -47,7 +47,7 @@ def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
     """Host numbers as an array of a library; integers as int64 (int32 in JAX), floats as asked."""
     xp = library(name)
     if not isinstance(values, np.ndarray | np.generic | int | float | list | tuple | range):  # already of that library
-        return values if dtype is None else _array.astype(values, getattr(xp, dtype))
+        return values if dtype is None else _array.library(values).astype(values, getattr(xp, dtype))
     if name == "numpy" and dtype is None and isinstance(values, np.ndarray):
         return values
     values = np.asarray(values)

@@ -32,7 +32,7 @@ def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
 def along(encoding: Any, name: str, positions: Any) -> Array:
     """Numbers (*batch, n) as positions (*batch, n, axes) on the line."""
     positions = _array.as_array(name, positions)
-    xp, axes = _array.namespace(positions), encoding.encoding.axes
+    xp, axes = _array.library(positions).xp, encoding.encoding.axes
     if _array.kind(positions) == "other":  # nothing to stack; the record is to refuse it
         return positions
     copies = [positions * (axis + 1) if encoding.spread else positions for axis in range(axes)]
@@ -43,7 +43,7 @@ def placed(encoding: Encoding, positions: Array) -> Array:
     """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the number."""
     if encoding.axes == 1:
         return positions
-    return _array.namespace(positions).stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
+    return _array.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
 class Line:

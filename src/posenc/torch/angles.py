@@ -9,10 +9,11 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import checked
 from posenc.doors import ROLES, Params, Role, Rotates
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import Steady, checked, rates, steady_of, words
+from posenc.phase import Steady, rates, steady_of, words
 from posenc.positions.coordinates import coordinates
 from posenc.torch.aliasing import written
 from posenc.torch.out_arguments import check_pair, copied, rows_of, unfit_places, unfit_rows
@@ -71,7 +72,7 @@ def angles(record: Rotates, positions: Array) -> Angles:
     if _array.kind(positions) != "integer":
         raise TypeError(f"positions must be whole numbers; got {_array.dtype_name(positions.dtype)}. Use turn.")
     places = _places(positions, steady)
-    numbers = (_array.constant(part, positions) for part in (rates(steady), words(steady)))
+    numbers = (_array.library(positions).constant(part) for part in (rates(steady), words(steady)))
     return Angles(record, steady, positions, places, *numbers)
 
 
@@ -119,7 +120,7 @@ def turn(
         return Turn(cosine, sine, made.pairing, made.factor, made.heads)
     record.checked(params)
     _check.choice("role", role, ROLES)
-    places, numbers = _places(positions, steady), _array.constant(rates(steady), positions)
+    places, numbers = _places(positions, steady), _array.library(positions).constant(rates(steady))
     batch = positions.shape if steady.axes == 1 else positions.shape[:-1]
     shape = (*batch, steady.frequencies.pairs)
     if out is None:
@@ -140,7 +141,7 @@ def _places(positions: Array, steady: Steady) -> Array:
             f"positions must have shape (*batch, n); got {tuple(positions.shape)}. Give one axis at least."
         )
     else:
-        positions = checked(positions)
+        positions = checked(positions).array
     tail = 1 if steady.axes == 1 else 2
     rows, count = positions.shape[:-tail].numel(), positions.shape[-tail]
     return positions.to(torch.int64).reshape((rows, count, steady.axes)).contiguous()

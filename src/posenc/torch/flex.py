@@ -41,7 +41,7 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
         there = query[query_index] if query.ndim == one else query[batch, query_index]
         here = key[key_index] if key.ndim == one else key[batch, key_index]
-        return score + record.bias(head, there, here, params, dtype=_array.wide_dtype(score.dtype, score))
+        return score + record.bias(head, there, here, params, dtype=_array.library(score).wide_dtype(score.dtype))
 
     return add_bias
 

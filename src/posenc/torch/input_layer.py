@@ -79,10 +79,10 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         record, weight = self.encoding.record, self.embedding
         if type(record).attach is Adds.attach:
             places = beside("positions", places, weight)
-            wide = _array.wide_dtype(weight.dtype, weight)
+            wide = _array.library(weight).wide_dtype(weight.dtype)
             return embedded(rows, weight, table(record, places, self.encoding.params, dtype=wide), scale)
         x = torch.nn.functional.embedding(rows, weight)
-        return self.encoding(_array.wide(x) * scale, places).to(x.dtype)
+        return self.encoding(_array.library(x).wide(x) * scale, places).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
@@ -95,7 +95,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
             )
         if ids.ndim != 2:
             raise ValueError(f"ids must have shape {order}; got {tuple(ids.shape)}. Add the batch axis.")
-        ends = _array.extremes(ids)
+        ends = _array.library(ids).extremes(ids)
         if ends is not None and not (ends[0] >= 0 and ends[1] < self.vocabulary):
             raise ValueError(
                 f"ids must be from 0 to {self.vocabulary - 1}; got values from {ends[0]} to {ends[1]}. Check the vocabulary."

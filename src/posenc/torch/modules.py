@@ -87,8 +87,8 @@ class Rotate(Held):
         _check_places("q", q, "query", query, layout, self.record.axes)
         _check_places("k", k, "key", key, layout, self.record.axes)
         params = self.params
-        turn_q = self.record.turn(query, params, role="query", dtype=_array.wide_dtype(q.dtype, q))
-        turn_k = self.record.turn(key, params, role="key", dtype=_array.wide_dtype(k.dtype, k))
+        turn_q = self.record.turn(query, params, role="query", dtype=_array.library(q).wide_dtype(q.dtype))
+        turn_k = self.record.turn(key, params, role="key", dtype=_array.library(k).wide_dtype(k.dtype))
         return turn_q(q, layout=layout), turn_k(k, layout=layout)
 
 
@@ -122,7 +122,7 @@ class RotateValues(Held):
         positions = beside(positions_name, positions, _tensor(name, x))
         _check_width(name, x, self.record.head_dim, layout)
         _check_places(name, x, positions_name, positions, layout, self.record.axes)
-        return self.record.turn(positions, self.params, role=role, dtype=_array.wide_dtype(x.dtype, x))(
+        return self.record.turn(positions, self.params, role=role, dtype=_array.library(x).wide_dtype(x.dtype))(
             x, layout=layout
         )
 
@@ -168,13 +168,13 @@ class Score(Held):
 
     def forward(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
         query, key = beside("query", query, q), beside("key", key, q)
-        with _array.full_precision(q):
+        with _array.library(q).full_precision():
             return self.record.score(q, k, query, key, self.params, hidden=hidden)
 
     def values(self, weights: Array, query: Array, key: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
         query, key = beside("query", query, weights), beside("key", key, weights)
-        with _array.full_precision(weights):
+        with _array.library(weights).full_precision():
             return self.record.values(weights, query, key, self.params)
 
 

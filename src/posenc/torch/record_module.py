@@ -50,7 +50,9 @@ def generator(seed: int | None) -> np.random.Generator:
     """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
     if seed is None:
         drawn = torch.randint(2**63 - 1, (), device="cpu")
-        seed = int(drawn) if _array.concrete(drawn) else 0  # a fake tensor has no number, nor have the parameters
+        seed = (
+            int(drawn) if _array.library(drawn).concrete(drawn) else 0
+        )  # a fake tensor has no number, nor have the parameters
     return np.random.default_rng(seed)
 
 
@@ -63,8 +65,8 @@ def fill(parameter: Any, value: np.ndarray) -> None:
 def beside(name: str, positions: Any, like: Array) -> Array:
     """Positions as a tensor on the device of `like`; a tensor elsewhere is an error, not a silent copy."""
     positions = _array.as_array(name, positions, like)
-    if _array.library(positions) != "torch":
-        positions = _array.constant(positions, like)
+    if _array.library_name(positions) != "torch":
+        positions = _array.library(like).constant(positions)
     if positions.device != like.device:
         raise ValueError(
             f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. Move it there."

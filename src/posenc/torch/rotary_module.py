@@ -47,6 +47,6 @@ class HuggingFaceRotary(Held):
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
         places = beside("position_ids", position_ids, x)
-        turn = of_pairs("record", self.record.turn(places, dtype=_array.wide_dtype(x.dtype, x)))
+        turn = of_pairs("record", self.record.turn(places, dtype=_array.library(x).wide_dtype(x.dtype)))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
         return cos, sin

@@ -10,8 +10,8 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import checked
 from posenc.doors import Biases, Params
-from posenc.phase import checked
 from posenc.torch.decode_bias import check_together, row_of_places
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
@@ -85,7 +85,7 @@ def strided(
     query, key = _rising("query", query), _rising("key", key)
     check_together(query, key)
     queries, keys = query.shape[-1], key.shape[-1]
-    if not _array.tracing(query) and 0 in (queries, keys):
+    if not _array.library(query).compiling() and 0 in (queries, keys):
         empty = record.matrix(query, key, params, dtype=dtype).flatten(-2)
         return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
     batch = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1])
@@ -119,7 +119,7 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     _check_attention(q, k, v, bias)
     attended = torch.nn.functional.scaled_dot_product_attention
     mask, q, grouped = bias.last_query_first(q.dtype), q.flip(-2), q.shape[1] != k.shape[1]
-    if not bias.causal or bias.ahead is None or not bias.queries or _array.tracing(mask):
+    if not bias.causal or bias.ahead is None or not bias.queries or _array.library(mask).compiling():
         return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
     size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []
     for start in range(0, bias.queries, size):
@@ -161,7 +161,8 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
 
 def _ahead(query: Any, key: Any) -> int | None:
     """By how much the last query lies after the last key, in the row where it does most; None where it cannot be seen."""
-    if not (_array.concrete(query) and _array.concrete(key)):
+    lib = _array.library(query)
+    if not (lib.concrete(query) and lib.concrete(key)):
         return None
     most: float = (query[..., -1] - key[..., -1]).max().item()
     return math.floor(most)
@@ -175,12 +176,13 @@ def _ends(query: Any, key: Any) -> tuple[Any, Any]:
 
 def _rising(name: str, positions: Any) -> Any:
     """Positions as signed numbers; a ValueError where it can be seen that one is not the last plus one."""
-    positions = _array.signed(checked(row_of_places(name, positions), name))
+    placed = checked(row_of_places(name, positions), name)
+    positions, lib = placed.lib.signed(placed.array), placed.lib
     if positions.requires_grad:
         raise ValueError(
             f"{name} must not require a gradient, as only its ends are read; got one that does. Detach it."
         )
-    if _array.concrete(positions):
+    if lib.concrete(positions):
         wrong = (positions.diff() != 1).nonzero()
         if len(wrong):
             *row, place = wrong[0].tolist()
@@ -194,7 +196,7 @@ def _rising(name: str, positions: Any) -> Any:
 def _guard(positions: Any) -> Any:
     """0.0, or NaN for a row of positions that could not be seen and does not rise by one; shape (*batch, 1, 1)."""
     zero = torch.zeros((), device=positions.device)
-    if _array.concrete(positions):
+    if _array.library(positions).concrete(positions):
         return zero
     steps = torch.arange(positions.shape[-1], device=positions.device)
     rises = (positions - positions[..., :1] == steps).all(-1)

@@ -67,7 +67,7 @@ def _unsupported_reason(ids: Array, weight: Array, table: Array) -> str | None:
 
 
 def _check_ids(ids: Array, vocabulary: int) -> None:
-    ends = _array.extremes(ids)
+    ends = _array.library(ids).extremes(ids)
     if ends is not None and not (ends[0] >= 0 and ends[1] < vocabulary):
         raise ValueError(
             f"ids must be from 0 to {vocabulary - 1}; got values from {ends[0]} to {ends[1]}. Check the vocabulary."

@@ -8,10 +8,11 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import checked
 from posenc.doors import Adds, Params
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import Waves, checked, rates, waves_of
+from posenc.phase import Waves, rates, waves_of
 from posenc.torch.aliasing import written
 from posenc.torch.out_arguments import check_out, copied, rows_of, unfit_places, unfit_rows
 
@@ -66,11 +67,11 @@ def table(
         )  # whatever the defaults of the caller are
     else:
         check_out("out", out, shape, torch.float32, positions)
-    positions = checked(positions)
+    lib, positions = _array.library(positions), checked(positions).array
     if waves.start:
-        positions = checked(_array.signed(positions) + waves.start)
+        positions = checked(lib.signed(positions) + waves.start).array
     places, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of(out)
-    kernel.cos_sin_within(places, _array.constant(rates(waves), positions), waves, rows[..., : waves.width])
+    kernel.cos_sin_within(places, lib.constant(rates(waves)), waves, rows[..., : waves.width])
     rows[..., waves.width :] = 0.0
     written(out)
     return out

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.positions.stretched_table import inside
@@ -75,19 +75,17 @@ class AxialLearned(Adds):
         return {name: rng.standard_normal(sizes) * self.std for name, sizes in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        tables = self.checked(params)
-        index, guard = whole("positions", positions, like=tables["table_0"])
-        xp = _array.namespace(index, *tables.values())
-        guard = guard + inside(index, self.length - 1)
-        rest = xp.clip(index, 0, self.length - 1)
-        dtype = _array.result_dtype(dtype, index)
+        positions, tables, dtype = self.checked_call(positions, params, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        index, guard = whole("positions", positions)
+        guard = guard + inside(index, self.length - 1, lib)
+        rest = lib.xp.clip(index, 0, self.length - 1)
         parts: list[Array] = []
         for axis in reversed(range(len(self.shape))):
-            table = _array.astype(tables[f"table_{axis}"], _array.wide_dtype(dtype, index))
-            parts.insert(0, table[rest % self.shape[axis]])
+            parts.insert(0, lib.astype(tables[f"table_{axis}"], wide)[rest % self.shape[axis]])
             rest = rest // self.shape[axis]
-        rows = xp.concatenate(parts, -1)
-        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+        rows = lib.xp.concatenate(parts, -1)
+        return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
 
 def _integers(name: str, given: Any, most: int) -> tuple[int, ...]:

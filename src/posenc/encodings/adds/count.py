@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Adds, Claim, Params
-from posenc.phase import checked, guard
 from posenc.row import Row
 
 
@@ -39,7 +39,7 @@ class Count(Adds):
         return 1
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
         return _counted(positions, self.start, 1, dtype)
 
 
@@ -74,7 +74,7 @@ class NormalisedCount(Adds):
         return 1
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
         return _counted(positions, self.start, self.length, dtype)
 
 
@@ -82,18 +82,16 @@ def _start(start: int) -> int:
     return _check.integer("start", start, -(2**30), 2**30)
 
 
-def _counted(positions: Array, start: int, length: int, dtype: Any) -> Array:
+def _counted(positions: Positions, start: int, length: int, dtype: Any) -> Array:
     """(positions + start) / length, with a last axis of one channel."""
-    positions = checked(positions)
-    dtype = _array.result_dtype(dtype, positions)
-    steps = _array.signed(positions)
+    lib, xp = positions.lib, positions.lib.xp
+    steps = lib.signed(positions.array)
     count = steps + start
     # A 32-bit integer wraps at its end; a count that went the wrong way is not a number.
     wrapped = (count < steps) if start >= 0 else (count > steps)
-    real = _array.astype(count, _array.widest_dtype(positions))
-    xp = _array.namespace(real)
-    share = (xp.where(wrapped, xp.full_like(real, float("nan")), real) + guard(positions)) / length
-    return _array.astype(share, dtype)[..., None]
+    real = lib.widest(count)
+    share = (xp.where(wrapped, xp.full_like(real, float("nan")), real) + positions.guard()) / length
+    return lib.astype(share, dtype)[..., None]
 
 
 ROWS = (

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Divisors
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -49,10 +50,9 @@ class DivisorPairs(Adds):
         return Divisors(self.divisors)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
-        pairs = _array.namespace(sine).stack([sine, cosine], -1)
-        return pairs.reshape((*sine.shape[:-1], self.width))
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        cosine, sine = cos_sin(positions, self.frequencies, dtype)
+        return arranged(sine, cosine, len(self.divisors), "interleaved", positions.lib)
 
 
 ROW = Row(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.resize_table import grid_sizes
@@ -74,13 +74,12 @@ class FactorisedLearned(Adds):
         return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        tables = self.checked(params)
-        indices, front, guard = on_grid(positions, self.sizes, like=tables["table_0"])
-        xp, dtype = _array.namespace(front, *tables.values()), _array.result_dtype(dtype, front)
-        wide = _array.wide_dtype(dtype, front)
-        parts = [_array.astype(tables[f"table_{axis}"], wide)[index] for axis, index in enumerate(indices)]
-        rows = sum(parts[1:], parts[0]) if self.combine == "summed" else xp.concatenate(parts, -1)
-        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+        positions, tables, dtype = self.checked_call(positions, params, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        indices, _, guard = on_grid(positions, self.sizes)
+        parts = [lib.astype(tables[f"table_{axis}"], wide)[index] for axis, index in enumerate(indices)]
+        rows = sum(parts[1:], parts[0]) if self.combine == "summed" else lib.xp.concatenate(parts, -1)
+        return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
 
 ROW = Row(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import LAYOUTS, Layout, arranged
 from posenc.frequencies.bands import Bands, Spacing
-from posenc.phase import checked, cosine_sine, guard
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -63,14 +63,14 @@ class FourierFeatures(Adds):
         return Bands(self.bands, self.spacing, self.resolution)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        positions = checked(positions)
-        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
-        waves = arranged(sine, cosine, self.bands, self.layout)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        lib = positions.lib
+        cosine, sine = cos_sin(positions, self.frequencies, dtype)
+        features = arranged(sine, cosine, self.bands, self.layout, lib)
         if not self.coordinate:
-            return waves
-        own = _array.astype(positions, _array.widest_dtype(positions)) + guard(positions)
-        return _array.namespace(waves).concatenate([_array.astype(own, waves.dtype)[..., None], waves], -1)
+            return features
+        own = lib.widest(positions.array) + positions.guard()
+        return lib.xp.concatenate([lib.astype(own, dtype)[..., None], features], -1)
 
 
 ROW = Row(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.resize_table import grid_sizes, resize_table
@@ -71,15 +71,15 @@ class GridLearned(Adds):
         return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        indices, front, guard = on_grid(positions, self.sizes, prefix=self.prefix, like=table)
-        xp, dtype = _array.namespace(front, table), _array.result_dtype(dtype, front)
+        positions, learned, dtype = self.checked_call(positions, params, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        indices, front, guard = on_grid(positions, self.sizes, prefix=self.prefix)
         row = indices[0]
         for index, size in zip(indices[1:], self.sizes[1:], strict=True):
             row = row * size + index
-        row = xp.where(front, indices[-1], row + self.prefix)
-        rows = _array.astype(table, _array.wide_dtype(dtype, front))[row]
-        return _array.astype(rows + _array.astype(guard, rows.dtype)[..., None], dtype)
+        row = lib.xp.where(front, indices[-1], row + self.prefix)
+        rows = lib.astype(learned["table"], wide)[row]
+        return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
     def resized(
         self, params: Params, sizes: tuple[int, ...], *, method: str, antialias: bool

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import coordinates
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
-from posenc.phase import cosine_sine
-from posenc.positions.coordinates import coordinates
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 Layout = Literal["interleaved", "concatenated", "gathered"]
@@ -84,23 +84,23 @@ class GridSinusoidal(Adds):
         return tuple(Chosen(Geometric(self.ladder or dim, self.base), tuple(range(dim // 2))) for dim in self.dims)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        places = coordinates("positions", positions, self.axes)
-        dtype = _array.result_dtype(dtype, places[0])
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        parts, xp = coordinates(positions, self.axes), positions.lib.xp
         slices = []
         for axis, frequencies in zip(self.order or (), self.frequencies, strict=True):
-            waves = cosine_sine(places[axis], frequencies, dtype=dtype)
+            tables = cos_sin(parts[axis], frequencies, dtype)
             # The same shape, with a width that torch.compile knows: it takes that of a host constant for an open one.
-            cosine, sine = (wave.reshape((*wave.shape[:-1], frequencies.pairs)) for wave in waves)
+            cosine, sine = (table.reshape((*table.shape[:-1], frequencies.pairs)) for table in tables)
             slices.append((sine, cosine) if self.first == "sine" else (cosine, sine))
-        xp = _array.namespace(places[0])
         if self.layout == "interleaved":
-            parts = [xp.stack(list(both), -1).reshape((*both[0].shape[:-1], 2 * both[0].shape[-1])) for both in slices]
+            columns = [
+                xp.stack(list(both), -1).reshape((*both[0].shape[:-1], 2 * both[0].shape[-1])) for both in slices
+            ]
         elif self.layout == "concatenated":
-            parts = [wave for both in slices for wave in both]
+            columns = [table for both in slices for table in both]
         else:
-            parts = [both[which] for which in (0, 1) for both in slices]
-        return xp.concatenate(parts, -1)
+            columns = [both[which] for which in (0, 1) for both in slices]
+        return xp.concatenate(columns, -1)
 
 
 def _numbers(name: str, given: Any) -> tuple[Any, ...]:

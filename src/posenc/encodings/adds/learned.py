@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Adds, Claim, Params
-from posenc.phase import checked
 from posenc.positions.stretched_table import Stretch, inside, resized
 from posenc.positions.whole_positions import whole
 from posenc.row import Row
@@ -92,23 +92,22 @@ class Learned(Adds):
         return {"table": rng.standard_normal((self.length, self.dim)) * self.std}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        positions = checked(_array.as_array("positions", positions, like=table))
-        _array.namespace(positions, table)  # refuses a mixture of libraries
-        dtype = _array.result_dtype(dtype, positions)
-        table = _array.astype(table, _array.wide_dtype(dtype, positions))
-        rows = self.stretch.mixed(table, positions) if self.stretch else self._rows(table, positions)
-        return _array.astype(rows, dtype)
+        positions, learned, dtype = self.checked_call(positions, params, dtype)
+        lib = positions.lib
+        table = lib.astype(learned["table"], lib.wide_dtype(dtype))
+        rows = self.stretch.mixed(table, positions.array, lib) if self.stretch else self._rows(table, positions)
+        return lib.astype(rows, dtype)
 
-    def _rows(self, table: Array, positions: Array) -> Array:
+    def _rows(self, table: Array, positions: Positions) -> Array:
         """A row of the table for every position; the read itself never leaves the table."""
+        lib = positions.lib
         index, guard = whole("positions", positions)
         if self.outside == "wrap":
             index = index % self.length
         elif self.outside == "error":
-            guard = guard + inside(index, self.length - 1)
-        index = _array.namespace(index).clip(index, 0, self.length - 1)
-        return table[index] + _array.astype(guard, table.dtype)[..., None]
+            guard = guard + inside(index, self.length - 1, lib)
+        index = lib.xp.clip(index, 0, self.length - 1)
+        return table[index] + lib.astype(guard, table.dtype)[..., None]
 
 
 ROW = Row(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
-from posenc.phase import checked, guard
 from posenc.row import Row
 
 
@@ -37,11 +36,9 @@ class NoPE(Adds):
         return self.dim
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        positions = checked(positions)
-        dtype = _array.result_dtype(dtype, positions)
-        zero = _array.astype(guard(positions), dtype)
-        return zero[..., None] + _array.constant([0.0] * self.dim, zero, dtype)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        zeros = positions.lib.constant([0.0] * self.dim, dtype)
+        return positions.lib.astype(positions.guard(), dtype)[..., None] + zeros
 
 
 ROW = Row(

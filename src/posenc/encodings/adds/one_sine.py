@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.frequencies import Divisors
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -42,8 +42,8 @@ class OneSine(Adds):
         return Divisors((1.0,))
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        return cosine_sine(positions, self.frequencies, dtype=dtype)[1]
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        return cos_sin(positions, self.frequencies, dtype)[1]
 
 
 ROW = Row(

@@ -11,7 +11,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.drawn import Drawn
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -55,10 +55,10 @@ class RandomFourierFeatures(Adds):
         return Drawn(self.features, self.std, self.seed)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        cosine, sine = cos_sin(positions, self.frequencies, dtype)
         first, second = (cosine, sine) if self.first == "cosine" else (sine, cosine)
-        return arranged(first, second, self.features, "concatenated")
+        return arranged(first, second, self.features, "concatenated", positions.lib)
 
 
 ROW = Row(

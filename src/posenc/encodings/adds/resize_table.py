@@ -52,13 +52,14 @@ def resize_table(
             "grid it was learned on."
         )
     _check.size("new", math.prod(new) * table.shape[1])
-    wide, xp = _array.wide(table), _array.namespace(table)
+    lib = _array.library(table)
+    wide, xp = lib.wide(table), lib.xp
     grid = wide[prefix:].reshape((*old, table.shape[1]))
     for axis, (before, after) in enumerate(zip(old, new, strict=True)):
-        weights = _array.constant(filter_weights(before, after, method, antialias), grid, grid.dtype)
-        grid = xp.moveaxis(_array.product(weights, xp.moveaxis(grid, axis, -2)), -2, axis)
+        weights = lib.constant(filter_weights(before, after, method, antialias), grid.dtype)
+        grid = xp.moveaxis(lib.product(weights, xp.moveaxis(grid, axis, -2)), -2, axis)
     whole = xp.concatenate([wide[:prefix], grid.reshape((math.prod(new), table.shape[1]))], 0)
-    return _array.astype(whole, table.dtype)
+    return lib.astype(whole, table.dtype)
 
 
 @_array.host

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.checked_positions import checked
 from posenc.doors import Adds, Claim, Params
+from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
 from posenc.frequencies.geometric import EXPONENTS, Exponent
-from posenc.phase import Numerics, Waves, checked, cosine_sine
+from posenc.phase import Numerics, Waves, cos_sin
 from posenc.row import Row
 
 
@@ -94,35 +96,22 @@ class Sinusoidal(Adds):
         return made_of if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        positions = checked(positions)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        lib = positions.lib
         if self.start:
-            positions = checked(_array.signed(positions) + self.start)
-        dtype = _array.result_dtype(dtype, positions)
-        cosine, sine = cosine_sine(
-            positions,
-            self.frequencies,
-            numerics=self.numerics,
-            dtype=dtype if self.scale == 1.0 else _array.widest_dtype(positions),
-        )
-        table = self._arranged(sine, cosine) if self.first == "sine" else self._arranged(cosine, sine)
-        return table if self.scale == 1.0 else _array.astype(table * self.scale, dtype)
+            positions = checked(lib.signed(positions.array) + self.start)
+        made = dtype if self.scale == 1.0 else lib.real
+        cosine, sine = cos_sin(positions, self.frequencies, made, self.numerics)
+        first, second = (sine, cosine) if self.first == "sine" else (cosine, sine)
+        table = self._fitted(arranged(first, second, self.frequencies.pairs, self.layout, lib), lib)
+        return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
 
-    def _arranged(self, first: Array, second: Array) -> Array:
-        """Both waves of every pair in this record's layout, cut or filled to its width."""
-        xp = _array.namespace(first)
-        even = self.dim if self.odd != "zero" else self.dim - self.dim % 2
-        pairs = self.frequencies.pairs
-        # The same shape, with a width that torch.compile knows: it takes that of a host constant for an open one.
-        first, second = (wave.reshape((*wave.shape[:-1], pairs)) for wave in (first, second))
-        missing = self.dim - 2 * pairs
-        if self.layout == "interleaved":
-            table = xp.stack([first, second], -1).reshape((*first.shape[:-1], 2 * pairs))[..., :even]
-        else:
-            table = xp.concatenate([first, second[..., : even - pairs]], -1)
-        if missing > 0:
-            table = xp.concatenate([table, xp.zeros_like(table[..., :missing])], -1)
-        return table
+    def _fitted(self, table: Array, lib: Library) -> Array:
+        """A table of whole pairs cut or filled to the width of this record."""
+        missing = self.dim - 2 * self.frequencies.pairs
+        if missing < 0:
+            return table[..., :missing]
+        return lib.xp.concatenate([table, lib.xp.zeros_like(table[..., :missing])], -1) if missing else table
 
 
 ROW = Row(

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
-from posenc.phase import checked, guard
 from posenc.row import Row
 
 
@@ -53,13 +52,11 @@ class Time2Vec(Adds):
         return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        own = self.checked(params)
-        positions = checked(_array.as_array("positions", positions, like=own["omega"]))
-        xp = _array.namespace(positions, own["omega"], own["phi"])
-        dtype = _array.result_dtype(dtype, positions)
-        omega, phi = (_array.widest(own[name]) for name in ("omega", "phi"))
-        angle = (_array.widest(positions) + guard(positions))[..., None] * omega + phi
-        return _array.astype(xp.concatenate([angle[..., :1], xp.sin(angle[..., 1:])], -1), dtype)
+        positions, learned, dtype = self.checked_call(positions, params, dtype)
+        lib, xp = positions.lib, positions.lib.xp
+        omega, phi = lib.widest(learned["omega"]), lib.widest(learned["phi"])
+        angle = (lib.widest(positions.array) + positions.guard())[..., None] * omega + phi
+        return lib.astype(xp.concatenate([angle[..., :1], xp.sin(angle[..., 1:])], -1), dtype)
 
 
 ROW = Row(

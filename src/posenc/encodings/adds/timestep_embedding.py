@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from posenc import _check
-from posenc._array import Array, namespace
+from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.shifted_exponent import Shifted
-from posenc.phase import Numerics, cosine_sine
+from posenc.phase import Numerics, cos_sin
 from posenc.row import Row
 
 
@@ -60,11 +60,10 @@ class TimestepEmbedding(Adds):
         return Shifted(self.dim // 2, self.max_period, self.shift, self.scale)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        cosine, sine = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
+        positions, _, dtype = self.checked_call(positions, params, dtype)
+        cosine, sine = cos_sin(positions, self.frequencies, dtype, self.numerics)
         first, second = (cosine, sine) if self.flip else (sine, cosine)
-        table = arranged(first, second, self.dim // 2, "concatenated")
-        xp = namespace(table)
+        table, xp = arranged(first, second, self.dim // 2, "concatenated", positions.lib), positions.lib.xp
         return table if self.dim % 2 == 0 else xp.concatenate([table, xp.zeros_like(table[..., :1])], -1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -68,35 +69,37 @@ class ALiBi(Biases):
         >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()
         [0.5, 0.25, 0.125]
         """
-        if self.rule == "geometric":
-            return geometric(self.heads, self.steepest)
-        if self.rule == "linear":
-            return np.exp2(-1.0 - (self.steepest - 1.0) * np.arange(self.heads) / (self.heads - 1))
-        below = 1 << int(math.log2(self.heads))
-        extra = geometric(2 * below, self.steepest)[0::2][: self.heads - below]
-        return np.concatenate([geometric(below, self.steepest), extra])
+        return slopes_of(self.heads, self.steepest, self.rule)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key)
-        dtype = _array.result_dtype(dtype, query)
-        distance = steps(query, key, dtype)
-        slopes = _array.constant(_slopes(self), distance, distance.dtype)
-        slope = slopes[self.head_index(head, distance)]
-        if self.form == "signed":
-            return _array.astype(slope * distance, dtype)
-        # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - slope * _array.namespace(distance).abs(distance), dtype)
-
-
-def geometric(count: int, steepest: float) -> np.ndarray:
-    """2^(-steepest·(h+1)/count) for h = 0 … count-1, as float64; shape (count,)."""
-    return np.exp2(-steepest * np.arange(1, count + 1) / count)
+        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, distance = query.lib, steps(query, key, dtype)
+        slope = lib.constant(slopes_of(self.heads, self.steepest, self.rule), distance.dtype)[head]
+        if self.form == "symmetric":
+            distance = 0.0 - lib.xp.abs(distance)  # 0.0 and not -0.0 for a token's bias towards itself
+        return lib.astype(slope * distance, dtype)
 
 
 @_array.host
-def _slopes(record: ALiBi) -> np.ndarray:
-    return record.slopes()
+def slopes_of(heads: int, steepest: float = 8.0, rule: Rule = "paper") -> np.ndarray:
+    """The slopes of ALiBi's fields, as float64; shape (heads,)."""
+    return _remembered_slopes(heads, steepest, rule).copy()
+
+
+@lru_cache(maxsize=256)
+def _remembered_slopes(heads: int, steepest: float, rule: Rule) -> np.ndarray:
+    if rule == "geometric":
+        return _geometric(heads, steepest)
+    if rule == "linear":
+        return np.exp2(-1.0 - (steepest - 1.0) * np.arange(heads) / (heads - 1))
+    below = 1 << int(math.log2(heads))
+    extra = _geometric(2 * below, steepest)[0::2][: heads - below]
+    return np.concatenate([_geometric(below, steepest), extra])
+
+
+def _geometric(count: int, steepest: float) -> np.ndarray:
+    """2^(-steepest·(h+1)/count) for h = 0 … count-1, as float64; shape (count,)."""
+    return np.exp2(-steepest * np.arange(1, count + 1) / count)
 
 
 ROW = Row(

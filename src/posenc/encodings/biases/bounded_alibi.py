@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.encodings.biases.alibi import geometric
+from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -59,21 +59,14 @@ class BoundedALiBi(Biases):
         return {"scale": np.array(1.0), "bound": np.full(self.shapes["bound"], self.initial_bound)}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        learned = self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key, like=learned["scale"])
-        xp, dtype = _array.namespace(query, learned["scale"]), _array.result_dtype(dtype, query)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, xp = query.lib, query.lib.xp
         distance = xp.abs(steps(query, key, dtype))
-        slopes = _array.constant(_slopes(self), distance, distance.dtype)
-        head = self.head_index(head, distance)
-        scale, bound = (xp.abs(_array.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
+        slopes = lib.constant(slopes_of(self.heads, rule="geometric"), distance.dtype)
+        scale, bound = (xp.abs(lib.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.
         fallen = xp.minimum(scale * slopes[head] * distance, bound[head if self.per_head else head * 0])
-        return _array.astype(0.0 - fallen, dtype)
-
-
-@_array.host
-def _slopes(record: BoundedALiBi) -> np.ndarray:
-    return geometric(record.heads, 8.0)
+        return lib.astype(0.0 - fallen, dtype)
 
 
 ROW = Row(

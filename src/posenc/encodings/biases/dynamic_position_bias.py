@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -64,33 +64,28 @@ class DynamicPositionBias(Biases):
         return {name: rng.uniform(-ends[name], ends[name], shape) for name, shape in self.shapes.items()}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        learned = self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key, like=learned["bias_in"])
-        _array.namespace(query, learned["bias_in"])
-        dtype = _array.result_dtype(dtype, query)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, xp = query.lib, query.lib.xp
         # float64: a network of float32 sums loses bits, and autocast would turn its products into bfloat16.
-        real = _array.widest_dtype(query)
-        learned = {name: _array.astype(value, real) for name, value in learned.items()}
-        head = self.head_index(head, query)
-        hidden = self._hidden(self._read(-steps(query, key, real)), learned)
-        number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
-        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+        learned = {name: lib.widest(value) for name, value in learned.items()}
+        x = -steps(query, key, lib.real)
+        if self.log_distance:
+            x = xp.sign(x) * xp.log1p(xp.abs(x))
+        hidden = self._hidden(x, learned, lib)
+        number = lib.contracted(hidden, lib.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+        return lib.astype(lib.astype(number, lib.wide_dtype(dtype)), dtype)
 
-    def _read(self, distance: Array) -> Array:
-        xp = _array.namespace(distance)
-        return xp.sign(distance) * xp.log1p(xp.abs(distance)) if self.log_distance else distance
-
-    def _hidden(self, x: Array, learned: Params) -> Array:
-        x = _silu(x[..., None] * learned["weight_in"] + learned["bias_in"])
+    def _hidden(self, x: Array, learned: Params, lib: Library) -> Array:
+        x = _silu(x[..., None] * learned["weight_in"] + learned["bias_in"], lib)
         for layer in range(self.depth - 1):
             weight, bias = learned["weight_hidden"][layer], learned["bias_hidden"][layer]
-            x = _silu(x @ weight.swapaxes(0, 1) + bias)
+            x = _silu(x @ weight.swapaxes(0, 1) + bias, lib)
         return x
 
 
-def _silu(x: Array) -> Array:
+def _silu(x: Array, lib: Library) -> Array:
     """x / (1 + e^-x), with no power that overflows."""
-    xp = _array.namespace(x)
+    xp = lib.xp
     small = xp.exp(-xp.abs(x))
     return x * xp.where(x >= 0, xp.ones_like(x), small) / (1.0 + small)
 

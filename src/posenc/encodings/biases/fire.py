@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -69,23 +70,19 @@ class FIRE(Biases):
         return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        learned = self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key, like=learned["c"])
-        xp, dtype = _array.namespace(query, learned["c"]), _array.result_dtype(dtype, query)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib = query.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
-        real = _array.widest_dtype(query)
-        learned = {name: _array.astype(value, real) for name, value in learned.items()}
-        head = self.head_index(head, query)
-        share = self._share(query, steps(query, key, real), learned)
-        hidden = xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
-        number = _array.contracted(hidden, _array.picked(learned["weight_out"], head)) + learned["bias_out"][head]
-        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+        learned = {name: lib.widest(value) for name, value in learned.items()}
+        share = self._share(query, steps(query, key, lib.real), learned)
+        hidden = lib.xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
+        number = lib.contracted(hidden, lib.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+        return lib.astype(lib.astype(number, lib.wide_dtype(dtype)), dtype)
 
-    def _share(self, query: Array, distance: Array, learned: Params) -> Array:
+    def _share(self, query: Positions, distance: Array, learned: Params) -> Array:
         """The distance as a share of the query's position, both on the scale of ψ."""
-        xp, c = _array.namespace(distance), learned["c"]
-        place = _array.astype(query, distance.dtype)
-        reach = xp.maximum(place, xp.abs(self.threshold * learned["multiplier"]))
+        xp, c = query.lib.xp, learned["c"]
+        reach = xp.maximum(query.lib.widest(query.array), xp.abs(self.threshold * learned["multiplier"]))
         return xp.log1p(xp.abs(c * distance)) / (xp.log1p(xp.abs(c * reach)) + self.epsilon)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
@@ -67,13 +67,11 @@ class GraphDistance(Biases):
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        query, key = _array.as_arrays(query=query, key=key, like=table)
-        steps, guard = _window.distances(query, key, self.axes, table)
-        xp, dtype = _array.namespace(guard, table), _array.result_dtype(dtype, guard)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, xp, wide = query.lib, query.lib.xp, query.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query, key, self.axes)
         row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
-        number = _array.astype(table[row, self.head_index(head, guard)], _array.wide_dtype(dtype, guard))
-        return _array.astype(number + _array.astype(guard, number.dtype), dtype)
+        return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 
 
 ROW = Row(

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -33,6 +33,16 @@ class _Kerple(Biases):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"r1": (self.heads,), "r2": (self.heads,)}
+
+    def _parts(
+        self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any, most: float | None = None
+    ) -> tuple[Array, Array, Array, Any, Library]:
+        """r1 and r2 of the heads asked for, within their bounds; |m - n|; the dtype of the result, and its library."""
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, distance = query.lib, query.lib.xp.abs(steps(query, key, dtype))
+        r1 = lib.xp.clip(lib.astype(learned["r1"], distance.dtype), FLOOR, None)
+        r2 = lib.xp.clip(lib.astype(learned["r2"], distance.dtype), FLOOR, most)
+        return r1[head], r2[head], distance, dtype, lib
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,9 @@ class KerpleLog(_Kerple):
         return _drawn(rng, self.heads, r1=2.0, r2=1.0)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, distance, dtype = _parts(self, head, query, key, params, dtype)
+        r1, r2, distance, dtype, lib = self._parts(head, query, key, params, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
-        return _array.astype(0.0 - r1 * _array.namespace(distance).log1p(r2 * distance), dtype)
+        return lib.astype(0.0 - r1 * lib.xp.log1p(r2 * distance), dtype)
 
 
 @dataclass(frozen=True)
@@ -88,31 +98,17 @@ class KerplePower(_Kerple):
         return _drawn(rng, self.heads, r1=1.0, r2=2.0)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, distance, dtype = _parts(self, head, query, key, params, dtype, STEEPEST)
-        xp = _array.namespace(distance)
+        r1, r2, distance, dtype, lib = self._parts(head, query, key, params, dtype, STEEPEST)
+        xp = lib.xp
         # The slope of |x|^r at 0 is infinite for r < 1: no gradient may pass there.
         here = distance == 0
         power = xp.where(here, xp.zeros_like(distance), xp.where(here, xp.ones_like(distance), distance) ** r2)
-        return _array.astype(0.0 - r1 * power, dtype)
+        return lib.astype(0.0 - r1 * power, dtype)
 
 
 def _drawn(rng: np.random.Generator, heads: int, **ends: float) -> dict[str, np.ndarray]:
     _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return {name: np.maximum(rng.uniform(0.0, end, heads), FLOOR) for name, end in ends.items()}
-
-
-def _parts(
-    record: Biases, head: Array, query: Array, key: Array, params: Params | None, dtype: Any, most: float | None = None
-) -> tuple[Array, Array, Array, Any]:
-    """r1 and r2 of the heads asked for, within their bounds; |m - n|; and the dtype of the result."""
-    learned = record.checked(params)
-    query, key = _array.as_arrays(query=query, key=key, like=learned["r1"])
-    xp, dtype = _array.namespace(query, learned["r1"]), _array.result_dtype(dtype, query)
-    distance = xp.abs(steps(query, key, dtype))
-    wide, head = distance.dtype, record.head_index(head, distance)
-    r1 = xp.clip(_array.astype(learned["r1"], wide), FLOOR, None)
-    r2 = xp.clip(_array.astype(learned["r2"], wide), FLOOR, most)
-    return r1[head], r2[head], distance, dtype
 
 
 ROWS = (

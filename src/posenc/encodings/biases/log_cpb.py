@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.checked_positions import coordinates
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
 from posenc.encodings._layers import drawn
-from posenc.positions.coordinates import coordinates
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import sigmoid
 from posenc.row import Row
@@ -73,24 +73,21 @@ class LogCPB(Biases):
         return drawn(rng, self.shapes, {"weight_out": self.width}, self.axes)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        learned = self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key, like=learned["bias_in"])
-        xp = _array.namespace(query, learned["bias_in"])
-        dtype = _array.result_dtype(dtype, query)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib = query.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
-        real = _array.widest_dtype(query)
-        learned = {name: _array.astype(value, real) for name, value in learned.items()}
-        parts = [coordinates(name, places, self.axes) for name, places in (("query", query), ("key", key))]
+        learned = {name: lib.widest(value) for name, value in learned.items()}
+        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
         hidden = learned["bias_in"]
-        for axis, (m, n) in enumerate(zip(*parts, strict=True)):
-            x = self._read(-steps(m, n, real), self.window[axis])
+        for axis, (m, n) in enumerate(pairs):
+            x = self._read(-steps(m, n, lib.real), self.window[axis], lib)
             hidden = hidden + x[..., None] * learned["weight_in"][:, axis]
-        row = _array.picked(learned["weight_out"], self.head_index(head, query))
-        number = LARGEST * sigmoid(_array.contracted(xp.clip(hidden, 0.0, None), row))
-        return _array.astype(_array.astype(number, _array.wide_dtype(dtype, query)), dtype)
+        row = lib.picked(learned["weight_out"], head)
+        number = LARGEST * sigmoid(lib.contracted(lib.xp.clip(hidden, 0.0, None), row))
+        return lib.astype(lib.astype(number, lib.wide_dtype(dtype)), dtype)
 
-    def _read(self, distance: Array, size: int) -> Array:
-        xp = _array.namespace(distance)
+    def _read(self, distance: Array, size: int, lib: Library) -> Array:
+        xp = lib.xp
         far = xp.log1p(xp.abs(distance) * (FURTHEST / (size - 1))) / math.log(FURTHEST)
         return xp.sign(distance) * far
 

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole_difference
 from posenc.row import Row
 
 
@@ -56,14 +55,11 @@ class RelativeBias(Biases):
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        query, query_guard = whole("query", query, like=table)
-        key, key_guard = whole("key", key, like=table)
-        distance = difference(query, key)
-        dtype = _array.result_dtype(dtype, distance)
-        row = self.clip - _array.namespace(distance, table).clip(distance, -self.clip, self.clip)
-        number = _array.astype(table[row, self.head_index(head, distance)], _array.wide_dtype(dtype, distance))
-        return _array.astype(number + _array.astype(query_guard + key_guard, number.dtype), dtype)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query, key)
+        row = self.clip - lib.xp.clip(distance, -self.clip, self.clip)
+        return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 
 
 ROW = Row(

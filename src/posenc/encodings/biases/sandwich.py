@@ -10,9 +10,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Biases, Claim, Params
 from posenc.frequencies import Geometric
-from posenc.phase import checked, cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -57,19 +58,17 @@ class Sandwich(Biases):
         return 8.0 * np.arange(1, self.heads + 1) / self.heads
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        self.checked(params)
-        query, key = _array.as_arrays(query=query, key=key)
-        _array.namespace(query, key)
-        dtype = _array.result_dtype(dtype, query)
-        # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no wave is made for a pair of positions.
-        total = _array.contracted(self._waves("query", query), self._waves("key", key))
-        ratios = _array.constant(_ratios(self), total, total.dtype)[self.head_index(head, total)]
-        return _array.astype(_array.astype(total / ratios, _array.wide_dtype(dtype, total)), dtype)
+        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+        lib = query.lib
+        # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no sinusoid is made for a pair of positions.
+        total = lib.contracted(self._cos_sin(query), self._cos_sin(key))
+        ratios = lib.constant(_ratios(self), total.dtype)[head]
+        return lib.astype(lib.astype(total / ratios, lib.wide_dtype(dtype)), dtype)
 
-    def _waves(self, name: str, positions: Array) -> Array:
+    def _cos_sin(self, positions: Positions) -> Array:
         """Cosines and sines of every position, exact and in the widest float; shape (*positions, dim)."""
-        waves = cosine_sine(checked(positions, name), self.frequencies, dtype=_array.widest_dtype(positions))
-        return _array.namespace(positions).concatenate(waves, -1)
+        lib = positions.lib
+        return lib.xp.concatenate(cos_sin(positions, self.frequencies, lib.real), -1)
 
 
 @_array.host

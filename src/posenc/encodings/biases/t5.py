@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
+from posenc.checked_positions import checked
 from posenc.doors import Biases, Claim, Params
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole, whole_difference
 from posenc.row import Row
 
 
@@ -82,25 +82,22 @@ class T5Bias(Biases):
         >>> T5Bias(heads=1).bucket([-200, -8, 0, 8]).tolist()
         [15, 8, 0, 24]
         """
-        return self._bucket(whole("distance", distance)[0])
+        distance = checked(distance, "distance")
+        return self._bucket(whole("distance", distance)[0], distance.lib)
 
-    def _bucket(self, steps: Array) -> Array:
-        xp = _array.namespace(steps)
-        lookup = _array.constant(_lookup(self), steps)
+    def _bucket(self, steps: Array, lib: Library) -> Array:
+        xp, lookup = lib.xp, lib.constant(_lookup(self))
         if not self.bidirectional:
             return lookup[xp.clip(-steps, 0, self.max_distance)]
-        later = _array.astype(steps > 0, lookup.dtype) * self._one_way
+        later = lib.astype(steps > 0, lookup.dtype) * self._one_way
         return later + lookup[xp.clip(xp.abs(steps), 0, self.max_distance)]
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        query, query_guard = whole("query", query, like=table)
-        key, key_guard = whole("key", key, like=table)
-        distance = difference(query, key)
-        dtype = _array.result_dtype(dtype, distance)
-        table = _array.astype(table, _array.wide_dtype(dtype, distance)) * self.scale
-        number = table[self._bucket(distance), self.head_index(head, distance)]
-        return _array.astype(number + _array.astype(query_guard + key_guard, number.dtype), dtype)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query, key)
+        table = lib.astype(learned["table"], wide) * self.scale
+        return lib.astype(table[self._bucket(distance, lib), head] + lib.astype(guard, wide), dtype)
 
 
 @_array.host

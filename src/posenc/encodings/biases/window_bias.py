@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
 from posenc.row import Row
@@ -66,22 +67,18 @@ class WindowBias(Biases):
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        table = self.checked(params)["table"]
-        query, key = _array.as_arrays(query=query, key=key, like=table)
-        steps, guard = _window.distances(query, key, self.axes, table)
-        _array.namespace(guard, table)
-        dtype = _array.result_dtype(dtype, guard)
-        row = _window.rows(steps, self.window)
+        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query, key, self.axes)
+        row = _window.rows(steps, self.window, lib)
         if self.class_token:
             row = self._with_token(row, query, key)
-        number = table[row, self.head_index(head, guard)]
-        number = _array.astype(number, _array.wide_dtype(dtype, guard))
-        return _array.astype(number + _array.astype(guard, number.dtype), dtype)
+        return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 
-    def _with_token(self, row: Array, query: Array, key: Array) -> Array:
+    def _with_token(self, row: Array, query: Positions, key: Positions) -> Array:
         """The last three rows where a query, a key or both are the class token."""
-        xp, last = _array.namespace(row), self.shapes["table"][0] - 1
-        asking, asked = query[..., 0] < 0, key[..., 0] < 0
+        xp, last = query.lib.xp, self.shapes["table"][0] - 1
+        asking, asked = query.array[..., 0] < 0, key.array[..., 0] < 0
         return xp.where(asking, xp.where(asked, last, last - 2), xp.where(asked, last - 1, row))
 
 

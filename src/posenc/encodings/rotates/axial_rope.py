@@ -10,10 +10,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, Steady, cosine_sine, product_dtype
-from posenc.positions.coordinates import coordinates
+from posenc.phase import Frequencies, Numerics, Steady, cos_sin, product_dtype
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -124,20 +124,18 @@ class AxialRoPE(Rotates):
         return Steady(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        places = coordinates("positions", positions, self.axes)
-        dtype = _array.result_dtype(dtype, places[0])
-        made = dtype if self.attention_factor == 1.0 else product_dtype(self.numerics, places[0])
-        waves = [
-            cosine_sine(place, frequencies, numerics=self.numerics, dtype=made)
-            for place, frequencies in zip(places, self.on_axes, strict=True)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib, factor = positions.lib, self.attention_factor
+        made = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
+        tables = [
+            cos_sin(part, frequencies, made, self.numerics)
+            for part, frequencies in zip(coordinates(positions, self.axes), self.on_axes, strict=True)
         ]
-        xp, order = _array.namespace(places[0]), _array.constant(_order(self), places[0])
-        cosine, sine = (xp.concatenate(list(parts), -1)[..., order] for parts in zip(*waves, strict=True))
-        if self.attention_factor != 1.0:
-            cosine, sine = (_array.astype(wave * self.attention_factor, dtype) for wave in (cosine, sine))
-        return Turn(cosine, sine, self.channels, self.attention_factor)
+        order = lib.constant(_order(self))
+        cosine, sine = (lib.xp.concatenate(list(parts), -1)[..., order] for parts in zip(*tables, strict=True))
+        if factor != 1.0:
+            cosine, sine = lib.astype(cosine * factor, dtype), lib.astype(sine * factor, dtype)
+        return Turn(cosine, sine, self.channels, factor)
 
 
 @_array.host

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions, along_axes
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Rebased
-from posenc.phase import cosine_sine_of
-from posenc.positions.coordinates import coordinates
+from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -75,34 +75,29 @@ class CayleySTRING(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Rebased:
-        learned = self.checked(params)
-        rates, skew = learned["frequencies"], learned["A"]
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=rates)
-        _array.namespace(positions, rates, skew)
-        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
-        turn = Turn(*_summed(places, rates, dtype), Pairing("adjacent", self.dim, self.dim))
-        return Rebased(turn, _array.astype(_cayley(skew), dtype))
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        cosine, sine = _summed(along_axes(positions, self.axes), learned["frequencies"])
+        turn = Turn(lib.astype(cosine, wide), lib.astype(sine, wide), Pairing("adjacent", self.dim, self.dim))
+        return Rebased(turn, lib.astype(_cayley(learned["A"], lib), wide))
 
 
-def _summed(places: tuple[Array, ...], rates: Array, dtype: Any) -> tuple[Array, Array]:
-    """Cosine and sine of the sum of the angles on all axes: each angle stays exact, and their waves are multiplied."""
-    wide = _array.widest_dtype(places[0])
-    cosine, sine = cosine_sine_of(places[0], rates[0], dtype=wide)
-    for place, own in zip(places[1:], rates[1:], strict=True):
-        c, s = cosine_sine_of(place, own, dtype=wide)
+def _summed(parts: tuple[Positions, ...], frequencies: Array) -> tuple[Array, Array]:
+    """Cosine and sine of the sum of the angles on all axes: each angle stays exact, and their sinusoids are multiplied."""
+    wide = parts[0].lib.real
+    cosine, sine = cos_sin_of_learned((parts[0],), (frequencies[0],), wide)
+    for part, own in zip(parts[1:], frequencies[1:], strict=True):
+        c, s = cos_sin_of_learned((part,), (own,), wide)
         cosine, sine = cosine * c - sine * s, sine * c + cosine * s
-    return _array.astype(cosine, dtype), _array.astype(sine, dtype)
+    return cosine, sine
 
 
-def _cayley(matrix: Array) -> Array:
+def _cayley(matrix: Array, lib: Library) -> Array:
     """(I - S)(I + S)⁻¹ for S = A - Aᵀ, orthogonal; (I + S) is never singular, and the two factors commute."""
-    wide = _array.widest(matrix)
-    xp = _array.namespace(wide)
+    wide = lib.widest(matrix)
     skew = wide - wide.swapaxes(0, 1)
-    one = _array.constant(np.eye(matrix.shape[0]), wide, wide.dtype)
-    return xp.linalg.solve(one + skew, one - skew)
+    one = lib.constant(np.eye(matrix.shape[0]), lib.real)
+    return lib.xp.linalg.solve(one + skew, one - skew)
 
 
 ROW = Row(

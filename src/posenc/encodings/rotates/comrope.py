@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import along_axes
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Matrices
 from posenc.phase import exponential
-from posenc.positions.coordinates import coordinates
 from posenc.row import Row
 
 
@@ -96,21 +96,15 @@ class ComRoPE(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
-        learned = self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=learned["generators"])
-        _array.namespace(positions, *learned.values())
-        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
-        drawn = _array.widest(learned["generators"])
-        shares = _array.constant(
-            np.arange(self.blocks) % self.axes == np.arange(self.axes)[:, None], drawn, drawn.dtype
-        )
-        shares = _array.widest(learned["multiplier"]) if self.commuting == "dependent" else shares
-        turned = [_array.widest(place)[..., None] * own for place, own in zip(places, shares, strict=True)]
-        steps = sum(turned[1:], turned[0])[..., None, :, :, None, None]
-        skew = (drawn - drawn.swapaxes(-1, -2))[:, None]
-        return Matrices(_array.astype(exponential(steps * skew), dtype), self.heads)
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib, generators = positions.lib, positions.lib.widest(learned["generators"])
+        shares = lib.constant(np.arange(self.blocks) % self.axes == np.arange(self.axes)[:, None], lib.real)
+        shares = lib.widest(learned["multiplier"]) if self.commuting == "dependent" else shares
+        parts = zip(along_axes(positions, self.axes), shares, strict=True)
+        angles = [lib.widest(part.array)[..., None] * own for part, own in parts]
+        steps = sum(angles[1:], angles[0])[..., None, :, :, None, None]
+        skew = (generators - generators.swapaxes(-1, -2))[:, None]
+        return Matrices(lib.astype(exponential(steps * skew), lib.wide_dtype(dtype)), self.heads)
 
 
 ROW = Row(

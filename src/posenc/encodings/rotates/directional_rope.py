@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Directed, Geometric
-from posenc.phase import cosine_sine_of_sum
-from posenc.positions.coordinates import coordinates
+from posenc.phase import cos_sin_of_sum
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -75,11 +75,9 @@ class DirectionalRoPE(Rotates):
         return Directed(ladder, self.direction, "first"), Directed(ladder, self.direction, "second")
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        places = coordinates("positions", positions, 2)
-        waves = cosine_sine_of_sum(places, self.on_axes, dtype=_array.result_dtype(dtype, places[0]))
-        return Turn(*waves, Pairing(self.pairing, self.head_dim, self.head_dim))
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        cos_sin = cos_sin_of_sum(coordinates(positions, 2), self.on_axes, dtype)
+        return Turn(*cos_sin, Pairing(self.pairing, self.head_dim, self.head_dim))
 
 
 ROW = Row(

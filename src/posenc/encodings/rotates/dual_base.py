@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
-from posenc.phase import Numerics, Steady, along_one, cosine_sine
+from posenc.phase import Numerics, Steady, along_one, cos_sin
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -56,6 +56,7 @@ class DualBaseRoPE(Rotates):
         if self.dim % 4:
             raise ValueError(f"dim must be a multiple of 4, pairs in each half; got {self.dim}. Widen the head.")
         _ = (
+            self.channels,
             self.frequencies,
             self.steady,
         )  # settled now: torch.compile takes a record that exists, not one made while tracing
@@ -64,8 +65,9 @@ class DualBaseRoPE(Rotates):
     def head_dim(self) -> int:
         return self.dim
 
-    @property
+    @cached_property
     def channels(self) -> Pairing:
+        """Which channels form the pairs."""
         return Pairing(self.pairing, self.dim, self.dim, 0, 2 if self.pairing == "halves" else 1)
 
     @cached_property
@@ -79,11 +81,8 @@ class DualBaseRoPE(Rotates):
         return along_one(self.frequencies, self.channels) if self.numerics == "exact" else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions)
-        waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype)
-        return Turn(*waves, self.channels)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        return Turn(*cos_sin(positions, self.frequencies, dtype, self.numerics), self.channels)
 
 
 ROW = Row(

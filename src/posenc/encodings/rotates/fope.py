@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.phase.frequencies import EXACT, TWO_PI
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
@@ -88,26 +88,21 @@ class FoPE(Rotates):
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        learned = self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=learned["cosines"])
-        _array.namespace(positions, *learned.values())
-        dtype = _array.result_dtype(dtype, positions)
-        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
-        cosine, sine = (
-            self._mixed(wave, learned[name], fill, dtype)
-            for wave, name, fill in zip(waves, ("cosines", "sines"), (1.0, float(self.padding == "one")), strict=True)
-        )
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib = positions.lib
+        cosine, sine = cos_sin(positions, self.frequencies, lib.real)
+        cosine = self._mixed(cosine, learned["cosines"], 1.0, dtype, lib)
+        sine = self._mixed(sine, learned["sines"], float(self.padding == "one"), dtype, lib)
         return Turn(cosine, sine, Pairing("halves", self.dim, self.dim), None, self.heads)
 
-    def _mixed(self, wave: Array, coefficients: Array, fill: float, dtype: Any) -> Array:
-        """Waves (*batch, n, kept) as (*batch, heads, n, pairs): mixed, and filled up to all pairs."""
-        xp = _array.namespace(wave)
-        mixed = _array.product(wave[..., None, :, :], _array.widest(coefficients))
+    def _mixed(self, table: Array, coefficients: Array, fill: float, dtype: Any, lib: Library) -> Array:
+        """A table (*batch, n, kept) as (*batch, heads, n, pairs): mixed, and filled up to all pairs."""
+        xp = lib.xp
+        mixed = lib.product(table[..., None, :, :], lib.widest(coefficients))
         rest = xp.full_like(mixed[..., :1], fill)
         rest = xp.broadcast_to(rest, (*mixed.shape[:-1], self.dim // 2 - self.kept))
         whole = xp.concatenate([mixed, rest], -1)
-        return _array.astype(_array.astype(whole, _array.wide_dtype(dtype, wave)), dtype)
+        return lib.astype(lib.astype(whole, lib.wide_dtype(dtype)), dtype)
 
 
 ROW = Row(

@@ -10,10 +10,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine
-from posenc.positions.coordinates import coordinates
+from posenc.phase import cos_sin
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -82,14 +82,13 @@ class HeadwiseRoPE(Rotates):
         return Geometric(self.dim, self.base)
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        places = coordinates("positions", positions, self.axes)
-        waves = [cosine_sine(place, self.frequencies, dtype=dtype) for place in places]
-        xp = _array.namespace(places[0])
-        still = xp.ones_like(waves[0][0]) + (waves[0][0] - waves[0][0]), waves[0][1] - waves[0][1]
-        own = _array.constant(_axis_of_heads(self), places[0])
-        cosine, sine = (xp.stack(list(parts), -3)[..., own, :, :] for parts in zip(*waves, still, strict=True))
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib, xp = positions.lib, positions.lib.xp
+        tables = [cos_sin(part, self.frequencies, dtype) for part in coordinates(positions, self.axes)]
+        cosine, sine = tables[0]
+        tables.append((xp.ones_like(cosine) + (cosine - cosine), sine - sine))  # of heads that do not turn
+        axis = lib.constant(_axis_of_heads(self))
+        cosine, sine = (xp.stack(list(parts), -3)[..., axis, :, :] for parts in zip(*tables, strict=True))
         return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), 1.0, self.heads)
 
 

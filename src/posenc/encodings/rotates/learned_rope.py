@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine_of
+from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -66,11 +66,9 @@ class LearnedRoPE(Rotates):
         return {"frequencies": Geometric(self.dim, self.base).radians()}
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        rates = self.checked(params)["frequencies"]
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=rates)
-        _array.namespace(positions, rates)
-        return Turn(*cosine_sine_of(positions, rates, dtype=dtype), Pairing(self.pairing, self.dim, self.dim))
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        cos_sin = cos_sin_of_learned((positions,), (learned["frequencies"],), dtype)
+        return Turn(*cos_sin, Pairing(self.pairing, self.dim, self.dim))
 
 
 ROW = Row(

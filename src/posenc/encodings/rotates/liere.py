@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import along_axes
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Matrices
 from posenc.phase import exponential
-from posenc.positions.coordinates import coordinates
 from posenc.row import Row
 
 
@@ -81,19 +81,13 @@ class LieRE(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
-        drawn = self.checked(params)["generators"]
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=drawn)
-        xp = _array.namespace(positions, drawn)
-        places = coordinates("positions", positions[..., None] if self.axes == 1 else positions, self.axes)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, places[0]), places[0])
-        above = xp.triu(_array.widest(drawn), 1)
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib = positions.lib
+        above = lib.xp.triu(lib.widest(learned["generators"]), 1)
         skew = above - above.swapaxes(-1, -2)
-        turned = [
-            _array.widest(place)[..., None, :, None, None, None] * own[:, None]
-            for place, own in zip(places, skew, strict=True)
-        ]
-        return Matrices(_array.astype(exponential(sum(turned[1:], turned[0])), dtype), self.heads)
+        parts = zip(along_axes(positions, self.axes), skew, strict=True)
+        angles = [lib.widest(part.array)[..., None, :, None, None, None] * own[:, None] for part, own in parts]
+        return Matrices(lib.astype(exponential(sum(angles[1:], angles[0])), lib.wide_dtype(dtype)), self.heads)
 
 
 ROW = Row(

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
-from posenc.phase import cosine_sine_of_learned_sum
-from posenc.positions.coordinates import coordinates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -76,13 +76,11 @@ class MixedRoPE(Rotates):
         return {"frequencies": np.stack([(length * wave(angle)).reshape(-1) for wave in (np.cos, np.sin)])}
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        rates = self.checked(params)["frequencies"]
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=rates)
-        _array.namespace(positions, rates)
-        places = coordinates("positions", positions, 2)
-        waves = cosine_sine_of_learned_sum(places, (rates[0], rates[1]), dtype=dtype)
-        return Turn(*waves, Pairing(self.pairing, self.dim, self.dim))
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        frequencies = learned["frequencies"]
+        parts = coordinates(positions, 2)
+        cos_sin = cos_sin_of_learned(parts, (frequencies[0], frequencies[1]), dtype)
+        return Turn(*cos_sin, Pairing(self.pairing, self.dim, self.dim))
 
 
 ROW = Row(

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Rebased
-from posenc.phase import cosine_sine_of
+from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -70,19 +70,16 @@ class MultiplicativeGRAPE(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Rebased:
-        learned = self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions, like=learned["a"])
-        xp = _array.namespace(positions, learned["a"], learned["b"])
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
-        a, b = (_array.widest(learned[name]) for name in ("a", "b"))
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        a, b = lib.widest(learned["a"]), lib.widest(learned["b"])
         along = a / _length(a)
         across = b - along * (along * b).sum(-1)
         height = _length(across)
-        waves = cosine_sine_of(positions, (_length(a) * height * self.rate)[None], dtype=dtype)
+        cos_sin = cos_sin_of_learned((positions,), ((_length(a) * height * self.rate)[None],), wide)
         # L takes `along` to minus `across` and `across` to `along`, as the turn takes a first channel to the second.
-        basis = xp.stack([across / height, along], -1)
-        return Rebased(Turn(*waves, Pairing("adjacent", 2, 2)), _array.astype(basis, dtype))
+        basis = lib.xp.stack([across / height, along], -1)
+        return Rebased(Turn(*cos_sin, Pairing("adjacent", 2, 2)), lib.astype(basis, wide))
 
 
 def _length(vector: Array) -> Array:

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Polar
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -46,6 +46,7 @@ class PoPE(Rotates):
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
+    roles_differ: ClassVar[str] = "whose keys have a phase"
 
     def __post_init__(self) -> None:
         _check.settle(
@@ -78,22 +79,14 @@ class PoPE(Rotates):
         return {"phase": rng.uniform(-2 * math.pi, 0.0, (self.heads, self.dim))}
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Polar:
-        phase = self.checked(params)["phase"]
-        if role not in self.roles:
-            raise ValueError(
-                f"role must be 'query' or 'key' for PoPE, whose keys have a phase; got {role!r}. Make an operator for each."
-            )
-        positions = _array.as_array("positions", positions, like=phase)
-        xp = _array.namespace(positions, phase)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib, xp, wide = positions.lib, positions.lib.xp, positions.lib.wide_dtype(dtype)
         if role == "query":
-            return Polar(*cosine_sine(positions, self.frequencies, dtype=dtype))
-        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
-        cosine, sine = (wave[..., None, :, :] for wave in waves)
-        delta = xp.clip(_array.widest(phase), -2 * math.pi, 0.0)[:, None, :]
+            return Polar(*cos_sin(positions, self.frequencies, wide))
+        cosine, sine = (table[..., None, :, :] for table in cos_sin(positions, self.frequencies, lib.real))
+        delta = xp.clip(lib.widest(learned["phase"]), -2 * math.pi, 0.0)[:, None, :]
         c, s = xp.cos(delta), xp.sin(delta)
-        turned = cosine * c - sine * s, sine * c + cosine * s
-        return Polar(_array.astype(turned[0], dtype), _array.astype(turned[1], dtype), self.heads)
+        return Polar(lib.astype(cosine * c - sine * s, wide), lib.astype(sine * c + cosine * s, wide), self.heads)
 
 
 ROW = Row(

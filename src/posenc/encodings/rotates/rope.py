@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, Steady, along_one, cosine_sine, product_dtype
+from posenc.phase import Frequencies, Numerics, Steady, along_one, cos_sin, product_dtype
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -60,6 +60,7 @@ class RoPE(Rotates):
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
         _ = (
+            self.channels,
             self.frequencies,
             self.steady,
         )  # settled now: torch.compile takes a record that exists, not one made while tracing
@@ -71,6 +72,11 @@ class RoPE(Rotates):
     def __repr__(self) -> str:
         shown = [field.name for field in fields(self) if field.name != "scaling" or self.scaling is not None]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @cached_property
+    def channels(self) -> Pairing:
+        """Which channels form the pairs."""
+        return Pairing(self.pairing, self.dim, self.dim)
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -86,21 +92,16 @@ class RoPE(Rotates):
     @cached_property
     def steady(self) -> Steady | None:
         """What turns are made of, for compiled kernels."""
-        pairing = Pairing(self.pairing, self.dim, self.dim)
-        return along_one(self.frequencies, pairing, self.attention_factor) if self.numerics == "exact" else None
+        return along_one(self.frequencies, self.channels, self.attention_factor) if self.numerics == "exact" else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions)
-        pairing = Pairing(self.pairing, self.dim, self.dim)
-        if self.attention_factor == 1.0:
-            return Turn(*cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=dtype), pairing)
-        dtype = _array.result_dtype(dtype, positions)
-        made = product_dtype(self.numerics, positions)
-        waves = cosine_sine(positions, self.frequencies, numerics=self.numerics, dtype=made)
-        cosine, sine = (_array.astype(wave * self.attention_factor, dtype) for wave in waves)
-        return Turn(cosine, sine, pairing, self.attention_factor)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib, factor = positions.lib, self.attention_factor
+        made = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
+        cosine, sine = cos_sin(positions, self.frequencies, made, self.numerics)
+        if factor != 1.0:
+            cosine, sine = lib.astype(cosine * factor, dtype), lib.astype(sine * factor, dtype)
+        return Turn(cosine, sine, self.channels, factor)
 
 
 ROW = Row(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine
+from posenc.phase import cos_sin
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -42,6 +42,7 @@ class RoPEPlusPlus(Rotates):
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
+    roles_differ: ClassVar[str] = "which treats them differently"
 
     def __post_init__(self) -> None:
         _check.settle(
@@ -65,21 +66,18 @@ class RoPEPlusPlus(Rotates):
         return Geometric(self.dim, self.base)
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        if role not in self.roles:
-            raise ValueError(
-                f"role must be 'query' or 'key' for RoPEPlusPlus, which treats them differently; got {role!r}. Make a turn for each."
-            )
-        positions = _array.as_array("positions", positions)
-        cosine, sine = cosine_sine(positions, self.frequencies, dtype=dtype)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib = positions.lib
+        cosine, sine = cos_sin(positions, self.frequencies, dtype)
         pairing = Pairing(self.pairing, self.dim, self.dim)
         if role == "key":
             return Turn(cosine, sine, pairing)
-        return Turn(self._alternating(cosine, sine), self._alternating(sine, -cosine), pairing, 1.0, self.heads)
+        tables = self._alternating(cosine, sine, lib), self._alternating(sine, -cosine, lib)
+        return Turn(*tables, pairing, 1.0, self.heads)
 
-    def _alternating(self, real: Array, imaginary: Array) -> Array:
+    def _alternating(self, real: Array, imaginary: Array, lib: Library) -> Array:
         """The table of even heads and that of odd ones, (*batch, n, pairs), in turn: (*batch, heads, n, pairs)."""
-        xp, (*batch, n, pairs) = _array.namespace(real), real.shape
+        xp, (*batch, n, pairs) = lib.xp, real.shape
         two = xp.stack([real, imaginary], -3)[..., None, :, :, :]
         return xp.broadcast_to(two, (*batch, self.heads // 2, 2, n, pairs)).reshape((*batch, self.heads, n, pairs))
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
 from posenc.operators import Matrices
-from posenc.phase import cosine_sine
-from posenc.positions.coordinates import coordinates
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -64,16 +64,14 @@ class SphericalRoPE(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        first, second = coordinates("positions", positions, 2)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, first), first)
-        xp, wide = _array.namespace(first), _array.widest_dtype(first)
-        (roll, rise), (yaw, turn) = (cosine_sine(place, self.frequencies, dtype=wide) for place in (first, second))
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib, xp = positions.lib, positions.lib.xp
+        tables = (cos_sin(part, self.frequencies, lib.real) for part in coordinates(positions, 2))
+        (roll, rise), (yaw, turn) = tables
         still = roll - roll
         rows = [(yaw, still, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]
         matrix = xp.stack([xp.stack(list(row), -1) for row in rows], -2)
-        return Matrices(_array.astype(matrix, dtype))
+        return Matrices(lib.astype(matrix, lib.wide_dtype(dtype)))
 
 
 ROW = Row(

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions, checked
 from posenc.doors import Claim, Params, Role, Rotates
-from posenc.phase import checked, guard
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -26,34 +26,30 @@ class Temperature(Rotates):
 
     dim: int
 
+    roles_differ: ClassVar[str] = "which lengthens queries alone"
+
     @property
     def head_dim(self) -> int:
         return self.dim
 
     @abc.abstractmethod
-    def _rise(self, positions: Array) -> Array:
-        """τ in the widest floats for positions that are checked; shape (*batch, n)."""
+    def _rise(self, positions: Positions) -> Array:
+        """τ in the widest floats; shape (*batch, n)."""
 
     def factor(self, positions: Array, *, dtype: Any = None) -> Array:
         """τ for positions (*batch, n): what queries are multiplied by."""
         positions = checked(positions)
-        dtype = _array.result_dtype(dtype, positions)
-        return _array.astype(self._rise(positions) + guard(positions), dtype)
+        lib = positions.lib
+        return lib.astype(self._rise(positions) + positions.guard(), lib.result_dtype(dtype))
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        if role not in self.roles:
-            raise ValueError(
-                f"role must be 'query' or 'key' for {type(self).__name__}, which lengthens queries alone; got {role!r}. Make a turn "
-                "for each."
-            )
-        positions = checked(positions)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib = positions.lib
         factor = self.factor(positions, dtype=dtype)
         if role == "key":
-            factor = _array.namespace(factor).ones_like(factor) + _array.astype(guard(positions), factor.dtype)
-        xp = _array.namespace(factor)
-        cosine = factor[..., None] * _array.constant(np.ones(self.dim // 2), factor, factor.dtype)
-        return Turn(cosine, xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
+            factor = lib.xp.ones_like(factor) + positions.guard(dtype)
+        cosine = factor[..., None] * lib.constant(np.ones(self.dim // 2), dtype)
+        return Turn(cosine, lib.xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
 
 
 @dataclass(frozen=True)
@@ -85,9 +81,8 @@ class LogNTemperature(Temperature):
             start=_check.integer("start", self.start, 0, 1),
         )
 
-    def _rise(self, positions: Array) -> Array:
-        place = _array.widest(positions) + float(self.start)
-        xp = _array.namespace(place)
+    def _rise(self, positions: Positions) -> Array:
+        xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
         beyond = xp.where(place > self.length, place, xp.full_like(place, float(self.length)))
         return xp.where(place > self.length, xp.log(beyond) / math.log(self.length), xp.ones_like(place))
 
@@ -124,12 +119,11 @@ class StepTemperature(Temperature):
             start=_check.integer("start", self.start, 0, 1),
         )
 
-    def _rise(self, positions: Array) -> Array:
-        whole = _array.detach(positions)
-        whole = _array.signed(whole) if _array.kind(whole) == "integer" else _array.widest(whole)
+    def _rise(self, positions: Positions) -> Array:
+        lib, xp = positions.lib, positions.lib.xp
+        whole = lib.signed(lib.detach(positions.array))
         # By parts, since the last place of all plus one would be beyond its integers.
-        steps = _array.widest(whole // self.floor) + _array.widest((whole % self.floor + self.start) // self.floor)
-        xp = _array.namespace(steps)
+        steps = lib.widest(whole // self.floor) + lib.widest((whole % self.floor + self.start) // self.floor)
         return 1.0 + self.scale * xp.log1p(xp.where(steps > 0, steps, xp.zeros_like(steps)))
 
 

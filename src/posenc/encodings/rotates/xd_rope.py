@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
-from posenc.doors import ROLES, Claim, Params, Role, Rotates
+from posenc.checked_positions import coordinates
+from posenc.doors import Claim, Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
 from posenc.operators import ByChannel
 from posenc.phase import Numerics
-from posenc.positions.coordinates import coordinates
 from posenc.row import Row
 
 
@@ -74,13 +74,10 @@ class XDRoPE(Rotates):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> ByChannel:
-        self.checked(params)
-        _check.choice("role", role, ROLES)
-        positions = _array.as_array("positions", positions)
-        coordinates("positions", positions, self.axes)
-        dtype = _array.wide_dtype(_array.result_dtype(dtype, positions), positions)
-        waves = self.channels.turn(positions, dtype=dtype)
-        return ByChannel(waves.cos, waves.sin)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        coordinates(positions, self.axes)
+        turn = self.channels.turn(positions.array, dtype=positions.lib.wide_dtype(dtype))
+        return ByChannel(turn.cos, turn.sin)
 
 
 ROW = Row(

@@ -8,11 +8,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions, checked
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
-from posenc.phase import Frequencies, checked, cosine_sine, power_of_two
+from posenc.phase import Frequencies, cos_sin, power_of_two
 from posenc.phase.frequencies import EXACT, TWO_PI
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
@@ -72,6 +73,7 @@ class XPos(Rotates):
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "fractional"})
+    roles_differ: ClassVar[str] = "which stretches one and shrinks the other"
 
     def __post_init__(self) -> None:
         _check.settle(
@@ -105,36 +107,28 @@ class XPos(Rotates):
         return int(min(LARGEST_POWER * self.scale_base / math.log2((1 + self.gamma) / self.gamma), 2.0**30))
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        self.checked(params)
-        if role not in self.roles:
-            raise ValueError(
-                f"role must be 'query' or 'key' for XPos, which stretches one and shrinks the other; got {role!r}. Make a turn for each."
-            )
-        positions = checked(positions)
-        dtype = _array.result_dtype(dtype, positions)
-        waves = cosine_sine(positions, self.frequencies, dtype=_array.widest_dtype(positions))
-        stretch = power_of_two(self._steps(positions, role), self.decays) + self._unseen(positions)[..., None]
-        wide = _array.wide_dtype(dtype, positions)
-        cosine, sine = (_array.astype(_array.astype(wave * stretch, wide), dtype) for wave in waves)
+        positions, _, dtype = self.checked_call(positions, params, role, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        away = lib.detach(lib.widest(positions.array)) - self.centre
+        steps, guard = self._steps(positions, away, role)
+        stretch = power_of_two(checked(steps), self.decays) + guard[..., None]
+        tables = cos_sin(positions, self.frequencies, lib.real)
+        cosine, sine = (lib.astype(lib.astype(table * stretch, wide), dtype) for table in tables)
         return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
 
-    def _steps(self, positions: Array, role: Role) -> Array:
-        """Steps over which a pair shrinks: from the position to the centre for queries, the other way for keys."""
-        away = _array.detach(_array.widest(positions)) - self.centre
-        ends = _array.extremes(away)
+    def _steps(self, positions: Positions, away: Array, role: Role) -> tuple[Array, Array]:
+        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys; and a guard:
+        0.0, or NaN for a position that is too far away and could not be read."""
+        lib, xp = positions.lib, positions.lib.xp
+        ends = lib.extremes(away)
         if ends is not None and max(-ends[0], ends[1]) > self.farthest:
             raise ValueError(
                 f"positions must be within {self.farthest} steps of centre={self.centre}; got {ends[0]:g} to {ends[1]:g} steps. "
                 "Raise scale_base, or move the centre."
             )
-        xp, steps = _array.namespace(positions), _array.signed(positions) - self.centre
-        return xp.where(xp.abs(away) > self.farthest, xp.zeros_like(steps), -steps if role == "query" else steps)
-
-    def _unseen(self, positions: Array) -> Array:
-        """0.0, or NaN for a position that is too far away and could not be seen."""
-        away = _array.detach(_array.widest(positions)) - self.centre
-        xp = _array.namespace(away)
-        return xp.where(xp.abs(away) > self.farthest, xp.full_like(away, float("nan")), xp.zeros_like(away))
+        steps, far = lib.signed(positions.array) - self.centre, xp.abs(away) > self.farthest
+        steps = xp.where(far, xp.zeros_like(steps), -steps if role == "query" else steps)
+        return steps, xp.where(far, xp.full_like(away, float("nan")), xp.zeros_like(away))
 
 
 ROW = Row(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 
-from posenc import _array
-from posenc._array import Array
+from posenc._array import Array, Library
 
 
-def added(q: Array, k: Array, there: Array, here: Array) -> Array:
+def added(q: Array, k: Array, there: Array, here: Array, lib: Library) -> Array:
     """(R(there)q · R(here)k - q·k) / √dim: what turning adds to the plain product, which attention adds itself.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); there and here: angles of their pairs (i, i + dim/2).
     """
-    turned = _turned(q, there) @ _turned(k, here).swapaxes(-1, -2)
-    return (turned - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
+    rotated = _rotated(q, there, lib) @ _rotated(k, here, lib).swapaxes(-1, -2)
+    return (rotated - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
 
 
-def _turned(x: Array, angle: Array) -> Array:
-    xp, half = _array.namespace(x), x.shape[-1] // 2
+def _rotated(x: Array, angle: Array, lib: Library) -> Array:
+    xp, half = lib.xp, x.shape[-1] // 2
     cos, sin, first, second = xp.cos(angle), xp.sin(angle), x[..., :half], x[..., half:]
     return xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)

@@ -8,11 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.doors import Claim, Params, Scores
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.positions.content_positions import queries_and_keys
+from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
@@ -76,32 +75,26 @@ class AdditiveGRAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
-        behind = xp.clip(-steps(query[..., :, None], key[..., None, :], q.dtype), 0.0, None)[..., None, :, :]
-        slopes = _array.constant(_slopes(self), q, q.dtype) * _softplus(_array.astype(learned["omega"], q.dtype))
-        rates = [self._gate(q, learned["v"])] if "v" in learned else []
-        rates += [self._gate(k, learned["u"]).swapaxes(-1, -2)] if "u" in learned else []
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib = query.lib
+        distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
+        behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]
+        slopes = lib.constant(slopes_of(self.heads), q.dtype) * _softplus(learned["omega"])
+        gates = [self._gate(q, learned["v"], lib)] if "v" in learned else []
+        gates += [self._gate(k, learned["u"], lib).swapaxes(-1, -2)] if "u" in learned else []
         # Taken from zero, so that a token's score towards itself is 0.0 and not -0.0.
-        return 0.0 - behind * slopes[:, None, None] * sum(rates[1:], rates[0])
+        return 0.0 - behind * slopes[:, None, None] * sum(gates[1:], gates[0])
 
-    def _gate(self, x: Array, direction: Array) -> Array:
+    def _gate(self, x: Array, direction: Array, lib: Library) -> Array:
         """softplus(direction·x / √dim) of every head and place, (*batch, heads, places, 1)."""
-        direction = _array.astype(direction, x.dtype)
         if self.normalised:
-            length = _array.namespace(x).sqrt((direction * direction).sum(-1)[:, None])
-            direction = direction / _array.namespace(x).clip(length, LEAST, None)
+            length = lib.xp.sqrt((direction * direction).sum(-1)[:, None])
+            direction = direction / lib.xp.clip(length, LEAST, None)
         return _softplus(x @ direction[:, :, None] / math.sqrt(self.dim))
 
 
 def _softplus(x: Array) -> Array:
     return -log_sigmoid(-x)
-
-
-@_array.host
-def _slopes(record: AdditiveGRAPE) -> np.ndarray:
-    return ALiBi(record.heads).slopes()
 
 
 ROW = Row(

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
-from posenc.phase import guard
-from posenc.positions.content_positions import inputs, queries_and_keys
 from posenc.positions.sums_between import reached, spoiled
 from posenc.row import Row
 
@@ -88,22 +87,16 @@ class ContextualGRAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
-        weight, bias, rates = (_array.astype(learned[name], k.dtype) for name in self.shapes)
-        logits = inputs(hidden, k, self.model_dim) @ weight.swapaxes(0, 1) + bias
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, xp = query.lib, query.lib.xp
+        logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
         steps = xp.logaddexp(logits, xp.zeros_like(logits))
-        there, here = (
-            (_before(places, key, k) @ steps).swapaxes(-1, -2)[..., None] * xp.exp(rates)[:, None, :]
-            for places in (query, key)
-        )
-        return _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None] + added(q, k, -there, -here)
-
-
-def _before(places: Array, key: Array, like: Array) -> Array:
-    """1.0 for each key whose position lies before a place, (*batch, places, keys)."""
-    return _array.astype(reached(key, places).swapaxes(-1, -2) == 0, like.dtype)
+        # 1.0 for each key whose position lies before a place, (*batch, places, keys).
+        before = (lib.astype(reached(key, at).swapaxes(-1, -2) == 0, k.dtype) for at in (query, key))
+        frequencies = xp.exp(learned["log_frequencies"])[:, None, :]
+        there, here = ((counted @ steps).swapaxes(-1, -2)[..., None] * frequencies for counted in before)
+        guard = lib.astype(query.guard() + spoiled(key), q.dtype)
+        return guard[..., None, :, None] + added(q, k, -there, -here, lib)
 
 
 ROW = Row(

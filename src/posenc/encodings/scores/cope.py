@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
-from posenc.phase import guard
-from posenc.positions.content_positions import content, placed
 from posenc.positions.sums_between import from_last, reached, sigmoid, spoiled
 from posenc.row import Row
 
@@ -60,24 +59,23 @@ class CoPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        table = self.checked(params)["table"]
-        xp = _array.of_content(q, k, table)
-        q, k = content("q", q, self.dim), content("k", k, self.dim)
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, xp = query.lib, query.lib.xp
         counted = self._counted(q, k, query, key)
-        seen = _array.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows
-        floor = xp.floor(xp.where(seen == seen, seen, xp.zeros_like(seen)))
-        row = _array.signed(_array.astype(floor, _array.dtype_of("int32", floor)))
-        products, step = q @ _array.astype(table, q.dtype).swapaxes(0, 1), counted - floor
-        after = _array.take_along(products, xp.clip(row + 1, 0, self.rows - 1))
-        guarded = (guard(query) + spoiled(key))[..., None, :, None]
-        return _array.take_along(products, row) * (1 - step) + after * step + _array.astype(guarded, q.dtype)
+        values = lib.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows
+        floor = xp.floor(xp.where(values == values, values, xp.zeros_like(values)))
+        row = lib.astype(floor, lib.integer)
+        products, step = q @ learned["table"].swapaxes(0, 1), counted - floor
+        after = lib.take_along(products, xp.clip(row + 1, 0, self.rows - 1))
+        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        return lib.take_along(products, row) * (1 - step) + after * step + guard
 
-    def _counted(self, q: Array, k: Array, query: Array, key: Array) -> Array:
+    def _counted(self, q: Array, k: Array, query: Positions, key: Positions) -> Array:
         """How much every query counts from every key to itself, 0 … rows - 1; shape (*batch, heads, n, m)."""
         gates = sigmoid(q @ k.swapaxes(-1, -2) / math.sqrt(self.dim))
-        seen = _array.astype(reached(query, key), q.dtype)[..., None, :, :]
-        return _array.namespace(gates).clip(from_last(gates * seen, key), 0, self.rows - 1)
+        lib = query.lib
+        gates = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
+        return lib.xp.clip(from_last(gates, key), 0, self.rows - 1)
 
 
 ROW = Row(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions
 from posenc.doors import Biases, Claim, Params, Scores
 from posenc.encodings import _layers, _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.kerple import KerpleLog
-from posenc.positions.content_positions import queries_and_keys
 from posenc.row import Row
 
 #: How steep LeakyReLU is below zero.
@@ -73,8 +73,9 @@ class DAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned, bias, x = pairs(self, q, k, query, key, params)
-        inner = leaky(mixed(x, learned["weight_in"], learned["bias_in"]))
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        bias, x = logits_and_bias(self, q, k, query, key, learned)
+        inner = leaky(mixed(x, learned["weight_in"], learned["bias_in"]), query.lib)
         return bias + mixed(inner, learned["weight_out"], learned["bias_out"])
 
 
@@ -94,17 +95,13 @@ def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.nd
     return network | _wrapped.drawn(record.encoding, rng)
 
 
-def pairs(
-    record: Any, q: Array, k: Array, query: Array, key: Array, params: Params | None
-) -> tuple[dict[str, Array], Array, Array]:
-    """The network, as wide as content; B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
-    learned = record.checked(params)
-    xp = _array.of_content(q, k, *learned.values())
-    q, k, query, key = queries_and_keys(q, k, query, key, record.dim, record.heads)
-    logits = (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
+def logits_and_bias(
+    record: Any, q: Array, k: Array, query: Positions, key: Positions, learned: Params
+) -> tuple[Array, Array]:
+    """B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
+    xp, logits = query.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
     bias = xp.broadcast_to(_wrapped.matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
-    network = {name: _array.astype(value, logits.dtype) for name, value in learned.items() if "." not in name}
-    return network, bias, xp.concatenate([logits, bias], -3)
+    return bias, xp.concatenate([logits, bias], -3)
 
 
 def mixed(x: Array, weight: Array, bias: Array) -> Array:
@@ -113,9 +110,9 @@ def mixed(x: Array, weight: Array, bias: Array) -> Array:
     return flat.reshape((*x.shape[:-3], weight.shape[0], *x.shape[-2:]))
 
 
-def leaky(x: Array) -> Array:
+def leaky(x: Array, lib: Library) -> Array:
     """LeakyReLU."""
-    return _array.namespace(x).where(x >= 0, x, LEAK * x)
+    return lib.xp.where(x >= 0, x, LEAK * x)
 
 
 ROW = Row(

@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.doors import Biases, Claim, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.scores.dape import drawn, leaky, mixed, pairs, settle
-from posenc.phase import guard
+from posenc.encodings.scores.dape import drawn, leaky, logits_and_bias, mixed, settle
 from posenc.positions.sums_between import ranks, reached, shared, spoiled
 from posenc.row import Row
 
@@ -79,24 +78,24 @@ class DAPEv2(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned, bias, x = pairs(self, q, k, query, key, params)
-        xp, real = _array.namespace(x), x.dtype
-        query, key = _array.as_arrays(query=query, key=key, like=x)
-        seen = _array.astype(reached(query, key), real)[..., None, :, :]
-        rank, share = (part[..., None, None, :] for part in (ranks(key), _array.astype(shared(key), real)))
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        bias, x = logits_and_bias(self, q, k, query, key, learned)
+        lib, xp, real = query.lib, query.lib.xp, x.dtype
+        visible = lib.astype(reached(query, key), real)[..., None, :, :]
+        rank, share = (part[..., None, None, :] for part in (ranks(key), lib.astype(shared(key), real)))
         # As many places behind the last key as the second convolution can reach.
         places = k.shape[-2] + self.kernel // 2
-        x = _array.sum_along(x * seen * share, xp.broadcast_to(rank, x.shape), places)
-        x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"]))
-        x = _convolved(x, learned["weight_out"], learned["bias_out"])
-        found = _array.take_along(x, xp.broadcast_to(rank, bias.shape))
-        guarded = _array.astype(guard(query) + spoiled(key), real)[..., None, :, None]
-        return (bias + found) * seen + guarded
+        x = lib.sum_along(x * visible * share, xp.broadcast_to(rank, x.shape), places)
+        x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"], lib), lib)
+        x = _convolved(x, learned["weight_out"], learned["bias_out"], lib)
+        correction = lib.take_along(x, xp.broadcast_to(rank, bias.shape))
+        guard = lib.astype(query.guard() + spoiled(key), real)[..., None, :, None]
+        return (bias + correction) * visible + guard
 
 
-def _convolved(x: Array, weight: Array, bias: Array) -> Array:
+def _convolved(x: Array, weight: Array, bias: Array, lib: Library) -> Array:
     """Σ over channels c and steps t of weight[o, c, t]·x[c, ·, place + t - kernel // 2] + bias[o], zeros outside."""
-    xp, (outputs, channels, kernel), places = _array.namespace(x), weight.shape, x.shape[-1]
+    xp, (outputs, channels, kernel), places = lib.xp, weight.shape, x.shape[-1]
     edge = xp.zeros_like(x[..., : kernel // 2])
     x = xp.concatenate([edge, x, edge], -1)
     steps = xp.concatenate([x[..., t : t + places] for t in range(kernel)], -3)

@@ -10,11 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.content_positions import queries_and_keys
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
 
 Terms = Literal["both", "c2p", "p2c"]
@@ -90,34 +88,24 @@ class DeBERTa(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
-        row, guard = self._rows(query, key)
-        row = xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
-        total = _array.astype(guard, q.dtype)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib = query.lib
+        distance, guard = whole_distances(query, key)
+        row = lib.xp.broadcast_to(self._row(-distance, lib), (*q.shape[:-1], k.shape[-2]))
+        total = lib.astype(guard, q.dtype)
         if "position_keys" in learned:
-            total = total + _array.take_along(q @ _turned(learned["position_keys"], q), row)
+            total = total + lib.take_along(q @ learned["position_keys"].swapaxes(-1, -2), row)
         if "position_queries" in learned:
-            asked = _array.take_along(k @ _turned(learned["position_queries"], k), row.swapaxes(-1, -2))
-            total = total + asked.swapaxes(-1, -2)
+            products = k @ learned["position_queries"].swapaxes(-1, -2)
+            total = total + lib.take_along(products, row.swapaxes(-1, -2)).swapaxes(-1, -2)
         return total * self.scale
 
-    def _rows(self, query: Array, key: Array) -> tuple[Array, Array]:
-        """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
-        query, query_guard = whole("query", query)
-        key, key_guard = whole("key", key)
-        steps = -difference(query[..., :, None], key[..., None, :])[..., None, :, :]
-        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
-        xp = _array.namespace(steps)
+    def _row(self, steps: Array, lib: Library) -> Array:
+        """The row of every m - n."""
         if self.max_distance is None:
-            return xp.clip(steps, -self.buckets, self.buckets - 1) + self.buckets, guard
-        lookup = _array.constant(_lookup(self), steps)
-        return lookup[xp.clip(steps, -self.max_distance, self.max_distance) + self.max_distance], guard
-
-
-def _turned(table: Array, like: Array) -> Array:
-    return _array.astype(table, like.dtype).swapaxes(-1, -2)
+            return lib.xp.clip(steps, -self.buckets, self.buckets - 1) + self.buckets
+        most = self.max_distance
+        return lib.constant(_lookup(self))[lib.xp.clip(steps, -most, most) + most]
 
 
 @_array.host

@@ -8,14 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import coordinates
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings import _window
-from posenc.positions.content_positions import content, placed
-from posenc.positions.coordinates import coordinates
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
 
 
@@ -66,19 +64,15 @@ class Decomposed(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k = content("q", q, self.dim), content("k", k, self.dim)
-        asked, seen = coordinates("query", query, self.axes, like=q), coordinates("key", key, self.axes, like=k)
-        total = 0.0
-        for axis, size in enumerate(self.size):
-            m, m_guard = whole("query", placed("query", asked[axis], q, -2))
-            n, n_guard = whole("key", placed("key", seen[axis], k, -2))
-            steps = -difference(m[..., :, None], n[..., None, :])[..., None, :, :]
-            row = xp.broadcast_to(xp.clip(steps, 1 - size, size - 1) + size - 1, (*q.shape[:-1], k.shape[-2]))
-            guard = (m_guard[..., :, None] + n_guard[..., None, :])[..., None, :, :]
-            products = q @ _array.astype(learned[f"axis_{axis}"], q.dtype).swapaxes(0, 1)
-            total = total + _array.take_along(products, row) + _array.astype(guard, q.dtype)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, xp, total = query.lib, query.lib.xp, 0.0
+        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
+        for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):
+            distance, guard = whole_distances(m, n)
+            row = xp.clip(-distance, 1 - size, size - 1) + size - 1
+            products = q @ learned[f"axis_{axis}"].swapaxes(0, 1)
+            scores = lib.take_along(products, xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2])))
+            total = total + scores + lib.astype(guard, q.dtype)
         return total
 
 

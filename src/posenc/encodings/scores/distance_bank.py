@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.content_positions import content, inputs, own_heads, placed
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
 
 
@@ -70,19 +69,14 @@ class DistanceBank(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
-        query, query_guard = whole("query", placed("query", query, q, -2))
-        key, key_guard = whole("key", placed("key", key, k, -2))
-        x = inputs(hidden, q, self.model_dim)
-        weights, bank = (_array.astype(learned[name], q.dtype) for name in ("weights", "bank"))
-        profiles = (x[..., None, :, :] @ weights) @ bank
-        steps = -difference(query[..., :, None], key[..., None, :])[..., None, :, :]
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, xp = query.lib, query.lib.xp
+        profiles = (inputs(hidden, q, self.model_dim)[..., None, :, :] @ learned["weights"]) @ learned["bank"]
+        distance, guard = whole_distances(query, key)
+        steps = -distance
         row = xp.broadcast_to(xp.clip(steps, 0, self.extent - 1), (*q.shape[:-1], k.shape[-2]))
-        inside = _array.astype((steps >= 0) & (steps < self.extent), q.dtype)
-        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
-        return _array.take_along(profiles, row) * inside + _array.astype(guard, q.dtype)
+        inside = lib.astype((steps >= 0) & (steps < self.extent), q.dtype)
+        return lib.take_along(profiles, row) * inside + lib.astype(guard, q.dtype)
 
 
 ROW = Row(

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs
 from posenc.doors import Claim, Params, Scores
-from posenc.phase import guard
-from posenc.positions.content_positions import content, inputs, own_heads, placed
 from posenc.positions.sums_between import log_sigmoid, reached, spoiled
 from posenc.row import Row
 
@@ -65,19 +64,15 @@ class ForgettingGate(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        _array.of_content(q, k, *learned.values())
-        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
-        x = inputs(hidden, k, self.model_dim)
-        weight, bias = (_array.astype(learned[name], k.dtype) for name in ("W", "c"))
-        gates = log_sigmoid(x @ weight.swapaxes(0, 1) + bias).swapaxes(-1, -2)
-        gates = gates + _array.astype(spoiled(key), k.dtype)[..., None, :]
-        seen = _array.astype(reached(query, key), k.dtype)
-        upto_query = gates @ seen.swapaxes(-1, -2)
-        upto_key = gates @ _array.astype(reached(key, key), k.dtype).swapaxes(-1, -2)
-        guarded = _array.astype(guard(query), k.dtype)[..., None, :, None]
-        return (upto_query[..., :, None] - upto_key[..., None, :]) * seen[..., None, :, :] + guarded
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, x = query.lib, inputs(hidden, k, self.model_dim)
+        gates = log_sigmoid(x @ learned["W"].swapaxes(0, 1) + learned["c"]).swapaxes(-1, -2)
+        gates = gates + lib.astype(spoiled(key), k.dtype)[..., None, :]
+        visible = lib.astype(reached(query, key), k.dtype)
+        upto_query = gates @ visible.swapaxes(-1, -2)
+        upto_key = gates @ lib.astype(reached(key, key), k.dtype).swapaxes(-1, -2)
+        guard = query.guard(k.dtype)[..., None, :, None]
+        return (upto_query[..., :, None] - upto_key[..., None, :]) * visible[..., None, :, :] + guard
 
 
 ROW = Row(

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs
 from posenc.doors import Biases, Claim, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.positions.content_positions import inputs, queries_and_keys
 from posenc.positions.sums_between import sigmoid
 from posenc.row import Row
 
@@ -80,15 +80,12 @@ class GatedBias(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
         x = inputs(hidden, q, self.model_dim)
-        weight, bias, constant = (_array.astype(learned[name], q.dtype) for name in ("weight", "bias", "constant"))
         x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)
-        channels = x @ weight.swapaxes(0, 1) + bias
+        channels = x @ learned["weight"].swapaxes(0, 1) + learned["bias"]
         a, b = (sigmoid(part.sum(-1)) for part in (channels[..., :CHANNELS], channels[..., CHANNELS:]))
-        gate = a * (b * constant[:, None] - 1) + 2
+        gate = a * (b * learned["constant"][:, None] - 1) + 2
         return gate[..., None] * _wrapped.matrix(self.encoding, query, key, learned, q.dtype)
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings._layers import drawn
-from posenc.phase import guard
-from posenc.positions.content_positions import inputs, queries_and_keys
 from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
 from posenc.row import Row
 
@@ -82,39 +82,32 @@ class PaTH(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
         x = inputs(hidden, k, self.model_dim)
-        learned = {name: _array.astype(value, k.dtype) for name, value in learned.items()}
+        lib = query.lib
         w, beta = self._directions(x, key, learned), self._strengths(x, learned)
         # What the reflections take from a key is u = A⁻¹ β w·k, A = I + β (w·w) below the diagonal of the keys' order: the
         # reflection at s acts on what those before it have left. Before its own key nothing is taken, so one A serves all.
-        turned, place = w.swapaxes(-1, -2), _array.arange(k.shape[-2], k)
-        unit, later = _array.astype(place[:, None] == place, k.dtype), _by_head(reached(key, key) == 0, k)
-        chain = unit + beta * (w @ turned) * later.swapaxes(-1, -2)
-        taken = xp.linalg.solve(chain, beta * (w @ k.swapaxes(-1, -2)) * later.swapaxes(-1, -2))
-        seen = (q @ turned) * _by_head(reached(query, key), q)
-        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
-        return guarded - (seen @ taken) / math.sqrt(self.dim)
+        columns, index = w.swapaxes(-1, -2), lib.arange(k.shape[-2])
+        unit = lib.astype(index[:, None] == index, k.dtype)
+        later = lib.astype(reached(key, key) == 0, k.dtype)[..., None, :, :].swapaxes(-1, -2)
+        chain = unit + beta * (w @ columns) * later
+        taken = lib.xp.linalg.solve(chain, beta * (w @ k.swapaxes(-1, -2)) * later)
+        visible = (q @ columns) * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
+        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        return guard - (visible @ taken) / math.sqrt(self.dim)
 
-    def _directions(self, x: Array, key: Array, learned: Params) -> Array:
+    def _directions(self, x: Array, key: Positions, learned: Params) -> Array:
         """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
-        xp = _array.namespace(x)
         low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
         filtered = over_keys(low, key, learned["filter"])
         filtered = filtered * sigmoid(filtered)
-        return filtered / xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
+        return filtered / key.lib.xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
 
     def _strengths(self, x: Array, learned: Params) -> Array:
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
-
-
-def _by_head(pairs: Array, like: Array) -> Array:
-    """Truth values of pairs as numbers, with an axis for the heads."""
-    return _array.astype(pairs, like.dtype)[..., None, :, :]
 
 
 ROW = Row(

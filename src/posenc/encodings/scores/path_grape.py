@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs_of_both
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
-from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.alibi import slopes_of
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine, guard
-from posenc.positions.content_positions import content, inputs_of_both, own_heads, placed
+from posenc.phase import cos_sin
 from posenc.positions.sums_between import log_sigmoid, reached, spoiled
 from posenc.row import Row
 
@@ -80,35 +81,24 @@ class PathGRAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        xp = _array.of_content(q, k, *learned.values())
-        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
-        asked, seen = inputs_of_both(hidden, q, k, self.model_dim)
-        weight = _array.astype(learned["W"], q.dtype).swapaxes(-1, -2)
-        asked, seen = (part[..., None, :, :] @ weight for part in (asked, seen))
-        seen = seen / xp.sqrt((seen * seen).sum(-1)[..., None] / self.width + self.epsilon)
-        gates = log_sigmoid(asked @ self._turned(seen, key).swapaxes(-1, -2) / self.width)
-        gates = gates * _array.constant(_slopes(self), q, q.dtype)[:, None, None]
-        passed = gates * _by_head(reached(query, key), q)
-        after = _by_head(reached(key, key) == 0, q).swapaxes(-1, -2)  # [l, n]: key l lies after key n
-        return passed @ after + _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, weight = query.lib, learned["W"].swapaxes(-1, -2)
+        of_queries, of_keys = (x[..., None, :, :] @ weight for x in inputs_of_both(hidden, q, k, self.model_dim))
+        of_keys = of_keys / lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
+        gates = log_sigmoid(of_queries @ self._rotated(of_keys, key).swapaxes(-1, -2) / self.width)
+        gates = gates * lib.constant(slopes_of(self.heads), q.dtype)[:, None, None]
+        passed = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
+        after = lib.astype(reached(key, key) == 0, q.dtype)[..., None, :, :].swapaxes(
+            -1, -2
+        )  # [l, n]: key l after key n
+        return passed @ after + lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
 
-    def _turned(self, x: Array, key: Array) -> Array:
-        """x: (*batch, heads, m, width), each key by its place in radians, backwards."""
+    def _rotated(self, x: Array, key: Positions) -> Array:
+        """x: (*batch, heads, m, width), each key by its position in radians, backwards."""
         half = self.width // 2
-        cos, sin = (wave[..., None, :, :] for wave in cosine_sine(key, self.frequencies, dtype=x.dtype))
+        cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
         first, second = x[..., :half], x[..., half:]
-        return _array.namespace(x).concatenate([first * cos + second * sin, second * cos - first * sin], -1)
-
-
-def _by_head(which: Array, like: Array) -> Array:
-    return _array.astype(which, like.dtype)[..., None, :, :]
-
-
-@_array.host
-def _slopes(record: PathGRAPE) -> np.ndarray:
-    return ALiBi(heads=record.heads).slopes()
+        return key.lib.xp.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
 
 
 ROW = Row(

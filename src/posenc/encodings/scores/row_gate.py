@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_content import inputs_of_both
 from posenc.doors import Claim, Params, Scores
-from posenc.phase import guard
-from posenc.positions.content_positions import content, inputs_of_both, own_heads, placed
 from posenc.positions.sums_between import from_last, log_sigmoid, reached, spoiled
 from posenc.row import Row
 
@@ -69,17 +68,14 @@ class RowGate(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        _array.of_content(q, k, *learned.values())
-        q, k = own_heads("q", q, q.shape[-1], self.heads), content("k", k, k.shape[-1])
-        query, key = placed("query", query, q, -2), placed("key", key, k, -2)
-        asked, seen = inputs_of_both(hidden, q, k, self.model_dim)
-        w, u = (_array.astype(learned[name], q.dtype).swapaxes(-1, -2) for name in ("W", "U"))
-        logits = (asked[..., None, :, :] @ w) @ (seen[..., None, :, :] @ u).swapaxes(-1, -2)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, (of_queries, of_keys) = query.lib, inputs_of_both(hidden, q, k, self.model_dim)
+        w, u = (learned[name].swapaxes(-1, -2) for name in ("W", "U"))
+        logits = (of_queries[..., None, :, :] @ w) @ (of_keys[..., None, :, :] @ u).swapaxes(-1, -2)
         gates = log_sigmoid(logits / math.sqrt(self.width))
         ahead = reached(key, query).swapaxes(-1, -2)  # keys at the query's own position too
-        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
-        return from_last(gates * _array.astype(ahead == 0, q.dtype)[..., None, :, :], key) + guarded
+        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        return from_last(gates * lib.astype(ahead == 0, q.dtype)[..., None, :, :], key) + guard
 
 
 ROW = Row(

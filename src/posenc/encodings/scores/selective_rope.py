@@ -10,12 +10,12 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_content import inputs
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings._layers import drawn
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
-from posenc.phase import guard
-from posenc.positions.content_positions import inputs, queries_and_keys
 from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
 from posenc.row import Row
 
@@ -98,21 +98,16 @@ class SelectiveRoPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        _array.of_content(q, k, *learned.values())
-        q, k, query, key = queries_and_keys(q, k, query, key, self.dim, self.heads)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
         x = inputs(hidden, k, self.model_dim)
-        angles = self._angles(x, key, {name: _array.astype(value, k.dtype) for name, value in learned.items()})
-        there, here = (
-            _array.astype(reached(places, key), x.dtype)[..., None, :, :] @ angles
-            for x, places in ((q, query), (k, key))
-        )
-        guarded = _array.astype(guard(query) + spoiled(key), q.dtype)[..., None, :, None]
-        return guarded + added(q, k, there, here)
+        lib, angles = query.lib, self._angles(x, key, learned)
+        there, here = (lib.astype(reached(at, key), q.dtype)[..., None, :, :] @ angles for at in (query, key))
+        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        return guard + added(q, k, there, here, lib)
 
-    def _angles(self, x: Array, key: Array, learned: Params) -> Array:
+    def _angles(self, x: Array, key: Positions, learned: Params) -> Array:
         """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
-        xp = _array.namespace(x)
+        xp = key.lib.xp
         parts = x.reshape((*x.shape[:-1], self.heads, self.model_dim // self.heads))
         parts = parts / xp.sqrt((parts * parts).sum(-1)[..., None] + self.epsilon)
         x = parts.reshape(x.shape)
@@ -121,7 +116,7 @@ class SelectiveRoPE(Scores):
         if self.gated:
             gates = x @ learned["gate_weight"].swapaxes(0, 1) + learned["gate_bias"]
             angles = angles * sigmoid(gates.swapaxes(-1, -2))[..., None]
-        return angles * _array.constant(_rates(self), x, x.dtype)
+        return angles * key.lib.constant(_rates(self), x.dtype)
 
 
 @_array.host

@@ -10,10 +10,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_content import content, placed
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.content_positions import content, placed
-from posenc.positions.distance import difference
-from posenc.positions.whole_positions import whole
+from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
 
 
@@ -60,31 +60,26 @@ class Shaw(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        table = self.checked(params)["relative_keys"]
-        q, k = content("q", q, self.dim), content("k", k, self.dim)
-        _array.of_content(q, k, table)
-        row, guard = self._rows(placed("query", query, q, -2), placed("key", key, k, -2))
-        products = q @ _array.astype(table, q.dtype).swapaxes(0, 1)
-        row = _array.namespace(q).broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
-        return _array.take_along(products, row) / math.sqrt(self.dim) + _array.astype(guard, q.dtype)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        lib, (row, guard) = query.lib, self._rows(query, key)
+        products = q @ learned["relative_keys"].swapaxes(0, 1)
+        row = lib.xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
+        return lib.take_along(products, row) / math.sqrt(self.dim) + lib.astype(guard, q.dtype)
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
         table = self.checked(params)["relative_values"]
-        xp = _array.namespace(_array.floats("weights", weights), table)
-        weights = content("weights", weights, weights.shape[-1] if weights.ndim else 0)
+        lib = _array.library(_array.floats("weights", weights), table)
+        weights = content("weights", weights, weights.shape[-1] if weights.ndim else None, None, lib)
         row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
         # Weights of equal distance are summed first: no vector is made for each pair of positions.
-        weights = weights + _array.astype(guard, weights.dtype)
-        shares = _array.sum_along(weights, xp.broadcast_to(row, weights.shape), 2 * self.clip + 1)
-        return shares @ _array.astype(table, weights.dtype)
+        weights = weights + lib.astype(guard, weights.dtype)
+        shares = lib.sum_along(weights, lib.xp.broadcast_to(row, weights.shape), 2 * self.clip + 1)
+        return shares @ lib.astype(table, weights.dtype)
 
-    def _rows(self, query: Array, key: Array) -> tuple[Array, Array]:
+    def _rows(self, query: Positions, key: Positions) -> tuple[Array, Array]:
         """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
-        query, query_guard = whole("query", query)
-        key, key_guard = whole("key", key)
-        steps = difference(query[..., :, None], key[..., None, :])[..., None, :, :]
-        guard = (query_guard[..., :, None] + key_guard[..., None, :])[..., None, :, :]
-        return _array.namespace(steps).clip(steps, -self.clip, self.clip) + self.clip, guard
+        distance, guard = whole_distances(query, key)
+        return query.lib.xp.clip(distance, -self.clip, self.clip) + self.clip, guard
 
 
 ROW = Row(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
+from posenc.checked_positions import Positions
 from posenc.doors import Claim, Params, Scores
 from posenc.frequencies import Geometric
-from posenc.phase import cosine_sine
-from posenc.positions.content_positions import own_heads, placed
+from posenc.phase import cos_sin
 from posenc.row import Row
 
 
@@ -76,24 +76,22 @@ class TransformerXL(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        learned = self.checked(params)
-        q, k = (own_heads(name, x, self.dim, self.heads) for name, x in (("q", q), ("k", k)))
-        xp = _array.of_content(q, k, *learned.values())
-        projection, u, v = (_array.astype(learned[name], q.dtype) for name in ("W_R", "u", "v"))
-        asked = (q + v[:, None, :]) @ projection.swapaxes(-1, -2)
-        asked_sine, asked_cosine = asked[..., : self.model_dim // 2], asked[..., self.model_dim // 2 :]
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        xp, u, half = query.lib.xp, learned["u"], self.model_dim // 2
+        asked = (q + learned["v"][:, None, :]) @ learned["W_R"].swapaxes(-1, -2)
+        asked_sine, asked_cosine = asked[..., :half], asked[..., half:]
         # r of a difference is a rotation of r of the key, so the query's position turns what is asked, and no vector
         # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin n.
-        cosine, sine = self._waves("query", query, q)
+        cosine, sine = self._cos_sin(query, q.dtype)
         of_cosine = asked_sine * sine + asked_cosine * cosine
         of_sine = asked_cosine * sine - asked_sine * cosine
-        cosine, sine = self._waves("key", key, k)
-        seen = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
-        return (seen + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
+        cosine, sine = self._cos_sin(key, k.dtype)
+        terms = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
+        return (terms + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
 
-    def _waves(self, name: str, positions: Array, x: Array) -> tuple[Array, Array]:
+    def _cos_sin(self, positions: Positions, dtype: Any) -> tuple[Array, Array]:
         """Cosine and sine of every position and frequency, with an axis for the heads."""
-        cosine, sine = cosine_sine(placed(name, positions, x, -2), self.frequencies, dtype=x.dtype)
+        cosine, sine = cos_sin(positions, self.frequencies, dtype)
         return cosine[..., None, :, :], sine[..., None, :, :]
 
 

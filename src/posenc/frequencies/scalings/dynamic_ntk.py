@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.ntk_aware import with_base_stretched
 from posenc.frequencies.scalings.scaling import Scaling, places, stretch, wider_than_two
@@ -50,6 +50,6 @@ class DynamicNTK(Scaling):
         whole = EXACT.divide(EXACT.multiply(factor, length), Decimal(self.original))
         return with_base_stretched(ladder, EXACT.subtract(whole, EXACT.subtract(factor, Decimal(1))))
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
         by = (self.factor * max(self.length, self.original) / self.original) - (self.factor - 1)
-        return 1.0 / powers(ladder.base * by ** (ladder.dim / (ladder.dim - 2)), ladder, like)
+        return 1.0 / powers(ladder.base * by ** (ladder.dim / (ladder.dim - 2)), ladder, lib)

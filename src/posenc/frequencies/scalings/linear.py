@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling, stretch
 from posenc.phase.frequencies import EXACT
@@ -32,5 +32,5 @@ class Linear(Scaling):
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return tuple(EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact())
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        return ladder.float32(like) / self.factor
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        return ladder.float32(lib) / self.factor

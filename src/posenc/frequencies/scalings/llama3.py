@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
 from posenc.frequencies.scalings.scaling import Scaling, places, stretch
@@ -59,8 +59,8 @@ class Llama3(Scaling):
             return Decimal(int(rotations >= low))
         return clipped(EXACT.divide(EXACT.subtract(rotations, low), EXACT.subtract(high, low)))
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        xp, frequencies = _array.namespace(like), ladder.float32(like)
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        xp, frequencies = lib.xp, ladder.float32(lib)
         wavelengths = 2 * math.pi / frequencies
         slow = wavelengths > self.original / self.low
         scaled = xp.where(slow, frequencies / self.factor, frequencies)

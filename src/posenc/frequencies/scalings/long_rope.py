@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, Scaling, places, stretch
 from posenc.phase.frequencies import EXACT
@@ -76,9 +76,8 @@ class LongRoPE(Scaling):
         pairs = zip(ladder.exact(), self.divisors, strict=True)
         return tuple(EXACT.divide(frequency, Decimal(divisor)) for frequency, divisor in pairs)
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        divisors = _array.constant(_single(self), like, _array.dtype_of("float32", like))
-        return 1.0 / (divisors * ladder.powers(like))
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        return 1.0 / (lib.constant(_single(self), lib.xp.float32) * ladder.powers(lib))
 
 
 @_array.host

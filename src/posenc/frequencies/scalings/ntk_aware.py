@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.scaling import Scaling, stretch, wider_than_two
 from posenc.phase.frequencies import EXACT
@@ -36,8 +36,8 @@ class NTKAware(Scaling):
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return with_base_stretched(ladder, Decimal(self.factor))
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        return 1.0 / powers(ladder.base * self.factor ** (ladder.dim / (ladder.dim - 2)), ladder, like)
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        return 1.0 / powers(ladder.base * self.factor ** (ladder.dim / (ladder.dim - 2)), ladder, lib)
 
 
 def with_base_stretched(ladder: Geometric, by: Decimal) -> tuple[Decimal, ...]:

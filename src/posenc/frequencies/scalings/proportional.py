@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.scaling import Scaling, stretch
 from posenc.phase.frequencies import EXACT
@@ -56,10 +56,10 @@ class Proportional(Scaling):
         kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact()[:turning]]
         return (*kept, *(Decimal(0) for _ in range(ladder.pairs - turning)))
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        turning = 1.0 / powers(ladder.base, ladder, like, self.turning(ladder)) / self.factor
-        still = _array.constant(_still(self, ladder), like, _array.dtype_of("float32", like))
-        return _array.namespace(like).concatenate([turning, still], 0)
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        turning = 1.0 / powers(ladder.base, ladder, lib, self.turning(ladder)) / self.factor
+        still = lib.constant(_still(self, ladder), lib.xp.float32)
+        return lib.xp.concatenate([turning, still], 0)
 
 
 @_array.host

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc import _check
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling
 from posenc.phase.frequencies import EXACT, TWO_PI
@@ -47,11 +47,10 @@ class Resonance(Scaling):
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return tuple(_resonant(frequency) for frequency in self._before(ladder))
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        before = ladder.float32(like) if self.scaling is None else self.scaling.float32(ladder, like)
-        xp = _array.namespace(like)
-        turning = xp.where(before == 0, 1.0, before)
-        return xp.where(before == 0, before, 2 * math.pi / xp.round(2 * math.pi / turning))
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        before = ladder.float32(lib) if self.scaling is None else self.scaling.float32(ladder, lib)
+        turning = lib.xp.where(before == 0, 1.0, before)
+        return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / turning))
 
     def _before(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return ladder.exact() if self.scaling is None else self.scaling.exact(ladder)

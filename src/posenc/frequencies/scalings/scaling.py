@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.phase.frequencies import Frequencies
 
@@ -36,12 +36,12 @@ class Scaling(abc.ABC):
         """What cosine and sine are multiplied by, so that logits are multiplied by its square."""
         return 1.0
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        """The scaled frequencies as released models compute them in float32, beside `like`.
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        """The scaled frequencies as released models compute them in float32, in the library of a call.
 
         Where no released arithmetic is followed: the exact ones, rounded.
         """
-        return _array.constant(_rounded(self, ladder), like, _array.dtype_of("float32", like))
+        return lib.constant(_rounded(self, ladder), lib.xp.float32)
 
     def fits(self, ladder: Geometric) -> None:
         """Raise ValueError where this scaling has no meaning for the ladder."""
@@ -79,8 +79,8 @@ class Rescaled(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         return _remembered(self.scaling, self.ladder)
 
-    def float32(self, like: Array) -> Array:
-        return self.scaling.float32(self.ladder, like)
+    def float32(self, like: Array | Library) -> Array:
+        return self.scaling.float32(self.ladder, _array.library(like))
 
 
 def stretch(value: object) -> float:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
 from posenc.frequencies.scalings.scaling import Scaling, places, stretch
@@ -117,11 +117,10 @@ class YaRN(Scaling):
             for frequency, share in zip(ladder.exact(), shares, strict=True)
         )
 
-    def float32(self, ladder: Geometric, like: Array) -> Array:
-        single, factor = _array.dtype_of("float32", like), self.factor
-        kept = 1 - _array.constant(_ramp(self, ladder), like, single)
-        powers = ladder.powers(like)
-        return 1.0 / (factor * powers) * (1 - kept) + 1.0 / powers * kept
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        kept = 1 - lib.constant(_ramp(self, ladder), lib.xp.float32)
+        powers = ladder.powers(lib)
+        return 1.0 / (self.factor * powers) * (1 - kept) + 1.0 / powers * kept
 
     def _ends(self, ladder: Geometric) -> tuple[Decimal, Decimal]:
         """The pairs between which the ramp rises, to 100 digits."""

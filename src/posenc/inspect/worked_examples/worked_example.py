@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_positions import LARGEST_POSITION
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.inspect import _text
 from posenc.inspect.course.errata import Erratum, errata
@@ -19,7 +20,6 @@ from posenc.inspect.worked_examples.worked_adds import worked_adds
 from posenc.inspect.worked_examples.worked_biases import worked_biases
 from posenc.inspect.worked_examples.worked_rotates import worked_rotates
 from posenc.inspect.worked_examples.worked_scores import score_width, worked_scores
-from posenc.phase import LARGEST_POSITION
 
 #: How each door is worked out; a record is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (

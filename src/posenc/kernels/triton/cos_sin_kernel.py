@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
+from posenc.checked_positions import LARGEST_POSITION
 from posenc.kernels.native import channels, tables
-from posenc.phase import LARGEST_POSITION
 from posenc.turn import Turn
 
 #: The farthest place; what lies beyond, either way, gives NaN.

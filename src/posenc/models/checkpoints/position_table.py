@@ -43,18 +43,18 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
     offset = _check.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
     _check.size("positions", (offset + positions) * table.shape[1])
     front, own = table[:offset], table[offset:]
-    xp = _array.namespace(table)
+    lib = _array.library(table)
     if chosen == "stretch":
         rows = resized(own, positions)
     elif chosen == "repeat":
-        rows = own[_array.arange(positions, own) % own.shape[0]]
+        rows = own[lib.arange(positions) % own.shape[0]]
     elif positions <= own.shape[0]:
         rows = own[:positions]
     else:
         raise ValueError(
             f"positions must be at most {own.shape[0]} to be cut; got {positions}. Choose 'stretch' or 'repeat'."
         )
-    return xp.concatenate([front, rows], 0) if offset else rows
+    return lib.xp.concatenate([front, rows], 0) if offset else rows
 
 
 def read_table(path: str | Path, name: str) -> np.ndarray:

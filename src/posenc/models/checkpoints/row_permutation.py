@@ -144,8 +144,7 @@ def convert_qk(
             f"tensor must have {count} heads of {pairings[0].dim} channels, {rows} rows, in axis {axis}; got shape "
             f"{tuple(tensor.shape)}. Give this tensor's own heads (keys often have fewer than queries) and head_dim."
         )
-    order = row_order(pairings[0], pairings[1], heads)
-    index = order if library == "numpy" else _array.constant(order, tensor)
+    index = library.constant(row_order(pairings[0], pairings[1], heads))
     return tensor[(*(slice(None),) * axis, index)]
 
 

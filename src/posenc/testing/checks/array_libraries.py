@@ -82,7 +82,7 @@ def _stays_jax(encoding: Encoding) -> None:
 def _stays(encoding: Encoding, name: str) -> None:
     result = program(encoding, name=name)(array(SOME, name))
     ensure(
-        _array.library(result) == name,
+        _array.library_name(result) == name,
         f"positions of {name}: expected an array of {name}, got {type(result).__name__}.",
     )
     kind = _array.dtype_name(result.dtype)

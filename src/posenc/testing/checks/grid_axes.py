@@ -40,7 +40,7 @@ def _values(
     """What the record gives for query positions (…, n, axes), with key positions beside at a pairwise door."""
     params = converted(parameters(encoding), name, dtype)
     query, key = (array(places, name) for places in (query, key))
-    kind = _array.dtype_of(dtype, query)
+    kind = _array.library(query).dtype(dtype)
     if isinstance(encoding, Adds):
         return numbers(encoding.embed(query, params, dtype=kind))
     if isinstance(encoding, Rotates):
@@ -48,7 +48,7 @@ def _values(
         return numbers(operated(turn, tuple(query.shape[:-1]), name, dtype))
     if isinstance(encoding, Biases):
         return numbers(encoding.matrix(query, key, params, dtype=kind))
-    xp = _array.namespace(query)
+    xp = _array.library(query).xp
     q, k = (
         xp.broadcast_to(
             content(encoding, seed, name, dtype),

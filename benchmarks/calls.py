@@ -1,0 +1,188 @@
+"""What a call costs: one position, a table and a dense bias beside the same numbers written plainly, and Python calls counted."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from measure import Variant, compared
+
+import posenc
+from posenc.phase.fixed_point import WIDE, limbs
+
+OURS, BARE, PLAIN = "posenc", "the same arithmetic, nothing checked", "the plain formula"
+DIMS, COUNT, BIASED = (64, 512), 4096, (64, 1024)
+COUNTED = "Python calls"
+SHARES = "percent of posenc's Python calls that choose an array library"
+#: A table with a usual mistake, which `posenc check` compares with every convention.
+STUDENT = """import numpy as np
+def mine(length, d_model):
+    pos, i = np.arange(length)[:, None], np.arange(d_model // 2)[None, :]
+    angle = pos / 10000 ** (i / d_model)
+    pe = np.zeros((length, d_model))
+    pe[:, 0::2], pe[:, 1::2] = np.sin(angle), np.cos(angle)
+    return pe
+"""
+
+
+def run() -> list[dict[str, Any]]:
+    cases = [case(dim) for dim in DIMS for case in (one_turn, one_vector, turns, vectors)]
+    return [*cases, *(bias(count) for count in BIASED), counted(), shares()]
+
+
+def beside(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
+    """Both timed, after their numbers have been compared."""
+    shown = {name: lambda run=run: tensors(run()) for name, run in ((below, plain), (OURS, ours))}
+    makers = {
+        name: lambda name=name, run=run: Variant(run, shown[name]) for name, run in ((below, plain), (OURS, ours))
+    }
+    return compared(case, below, makers, shown[below](), bound)
+
+
+def tensors(result: Any) -> tuple[torch.Tensor, ...]:
+    parts = (result.cos, result.sin) if isinstance(result, posenc.Turn) else result
+    return tuple(torch.from_numpy(part) for part in (parts if isinstance(parts, tuple) else (parts,)))
+
+
+def bare(words: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of positions below 2^27 as `posenc.phase` forms them, without its checks and for NumPy alone."""
+    bits = WIDE.limb_bits
+    mask, columns = (1 << bits) - 1, [positions[:, None] * word for word in words]
+    total, parts = columns[-1], [columns[-1] & mask]
+    for column in columns[-2::-1]:
+        total = column + (total >> bits)
+        parts.append(total & mask)
+    quarter = np.floor(parts[-1] * (4.0 * 2.0**-bits) + 0.5)
+    rest = parts[-1] * (4.0 * 2.0**-bits) - quarter
+    for index, part in enumerate(parts[-2::-1], 2):
+        rest = rest + part * (4.0 * 2.0 ** (-bits * index))
+    angle = rest * (math.pi / 2)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    opposite = quarter - 2.0
+    size = np.abs(opposite)
+    a, b = size - 1.0, opposite * (size - 2.0)
+    return cosine * a - sine * b, sine * a + cosine * b
+
+
+def one_turn(dim: int) -> dict[str, Any]:
+    record, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
+    words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
+    return beside(f"RoPE.turn of one position, dim {dim}", BARE, lambda: bare(words, positions), lambda: record.turn(positions), 0.0)  # fmt: skip
+
+
+def one_vector(dim: int) -> dict[str, Any]:
+    record, positions = posenc.Sinusoidal(dim=dim), np.array([1_000_003])
+    words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
+
+    def plain() -> np.ndarray:
+        cosine, sine = bare(words, positions)
+        return np.concatenate([sine[..., None], cosine[..., None]], -1).reshape((1, dim))
+
+    return beside(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: record.embed(positions), 0.0)
+
+
+def turns(dim: int) -> dict[str, Any]:
+    record, positions = posenc.RoPE(dim=dim), np.arange(COUNT)
+    radians = record.frequencies.radians()
+
+    def plain() -> tuple[np.ndarray, np.ndarray]:
+        angle = positions[:, None] * radians
+        return np.cos(angle), np.sin(angle)
+
+    return beside(
+        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.turn(positions), rounding()
+    )
+
+
+def vectors(dim: int) -> dict[str, Any]:
+    record, positions = posenc.Sinusoidal(dim=dim), np.arange(COUNT)
+    radians = record.frequencies.radians()
+
+    def plain() -> np.ndarray:
+        angle, table = positions[:, None] * radians, np.empty((COUNT, dim))
+        table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)
+        return table
+
+    return beside(
+        f"Sinusoidal.embed of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.embed(positions), rounding()
+    )
+
+
+def rounding() -> float:
+    """Two roundings of the largest float64 angle, and one of a result compared in float32."""
+    return 2 * COUNT * 2.0**-53 + 2.0**-24
+
+
+def bias(count: int) -> dict[str, Any]:
+    record, positions = posenc.ALiBi(heads=8), np.arange(count)
+    slopes = record.slopes()[:, None, None]
+
+    def plain() -> np.ndarray:
+        return -slopes * np.abs(positions[:, None] - positions)
+
+    return beside(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: record.matrix(positions, positions), 0.0)
+
+
+def counted() -> dict[str, Any]:
+    """How many Python functions are entered, NumPy's among them."""
+    position, values = np.array([7]), {}
+    for dim in DIMS:
+        turn, embed = posenc.RoPE(dim=dim).turn, posenc.Sinusoidal(dim=dim).embed
+        values[f"RoPE.turn of one position, dim {dim}"] = len(entered(partial(turn, position)))
+        values[f"Sinusoidal.embed of one position, dim {dim}"] = len(entered(partial(embed, position)))
+    return {"case": COUNTED, "values": values, "left out": {}}
+
+
+def entered(run: Callable[[], Any]) -> list[str]:
+    """The file of each Python function that a second run enters."""
+    run()
+    files: list[str] = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            files.append(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return files
+
+
+def shares() -> dict[str, Any]:
+    """Of the calls of `posenc check` and of the tour within posenc, how many are of `posenc._array`."""
+    with tempfile.TemporaryDirectory() as folder:
+        student = Path(folder) / "student.py"
+        student.write_text(STUDENT, encoding="utf-8")
+        verbs = {
+            "posenc check": ["check", f"{student}:mine"],
+            "posenc tour": ["tour", "--steps", "20", "--output", str(Path(folder) / "tour.html")],
+        }
+        values = {name: share(arguments) for name, arguments in verbs.items()}
+    return {"case": SHARES, "values": values, "left out": {}}
+
+
+def share(arguments: list[str]) -> float:
+    from posenc.cli import main
+
+    def run() -> None:
+        before, sys.argv = sys.argv, ["posenc", *arguments]
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+                main()
+        finally:
+            sys.argv = before
+
+    root = str(Path(posenc.__file__).parent)
+    ours = [file for file in entered(run) if file.startswith(root)]
+    return 100.0 * sum(file.startswith(f"{root}/_array") for file in ours) / len(ours)

@@ -1,0 +1,56 @@
+"""Which library an array belongs to: nothing is imported here, since one that handed in an array is already loaded."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc._array.jax_library import Jax
+from posenc._array.library import Array, Library
+from posenc._array.numpy_library import NUMPY
+from posenc._array.torch_library import Torch
+
+
+def library(*arrays: Array | Library) -> Library:
+    """The library of these arrays, which must all come from one; they live where the first one does.
+
+    A library in place of the only array is that library: inner functions hand on what has been resolved.
+    """
+    first, *others = arrays
+    if isinstance(first, Library):
+        return first
+    name = library_name(first)
+    if name == "numpy" and not others:
+        return NUMPY
+    for array in arrays:
+        other = library_name(array)
+        if other is None:
+            raise TypeError(
+                f"array must be a NumPy, PyTorch or JAX array; got {_check.shown(array)}. Convert it first."
+            )
+        if other != name:
+            raise TypeError(
+                f"arrays must come from one library; got {name} and {other}. Convert one of them to the other's."
+            )
+    if name == "numpy":
+        return NUMPY
+    return Torch(first.device) if name == "torch" else Jax()
+
+
+def library_name(value: Any) -> str | None:
+    """`"numpy"`, `"torch"` or `"jax"`; None for what no library made."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return "numpy"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return "torch"
+    jax = sys.modules.get("jax")
+    return "jax" if jax is not None and isinstance(value, jax.Array) else None
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """The values on the host."""
+    return np.asarray(array.detach().cpu() if library_name(array) == "torch" else array)

@@ -1,0 +1,65 @@
+"""PyTorch, on the device of a call; imported by whoever hands in a tensor, never here."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from posenc._array.library import Array, Library
+
+
+class Torch(Library):
+    """PyTorch's functions and dtypes, and the device on which the tensors of a call live."""
+
+    name = "torch"
+
+    def __init__(self, device: Any) -> None:
+        torch = sys.modules["torch"]
+        self.xp: Any = torch
+        self.device = device
+        self.float64 = device.type != "mps"
+        self.integer = torch.int64
+        self.real = torch.float64 if self.float64 else torch.float32
+        self.default = torch.float32
+
+    def constant(self, values: Any, dtype: Any = None) -> Array:
+        return self.xp.as_tensor(np.asarray(values), dtype=dtype, device=self.device)
+
+    def arange(self, count: int) -> Array:
+        return self.xp.arange(count, device=self.device)
+
+    def astype(self, array: Array, dtype: Any) -> Array:
+        return array.to(dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return self.xp.empty(shape, dtype=dtype, device=self.device)
+
+    def concrete(self, array: Array) -> bool:
+        torch = self.xp
+        if torch.compiler.is_compiling() or array.device.type != "cpu":
+            return False
+        plain = type(array) in (torch.Tensor, torch.nn.Parameter)
+        return plain and not torch._C._functorch.is_functorch_wrapped_tensor(array)
+
+    def detach(self, array: Array) -> Array:
+        return array.detach()
+
+    def compiling(self) -> bool:
+        return bool(self.xp.compiler.is_compiling())
+
+    def full_precision(self) -> AbstractContextManager[Any]:
+        torch, where = self.xp, self.device.type
+        return torch.autocast(where, enabled=False) if torch.amp.is_autocast_available(where) else nullcontext()
+
+    def take_along(self, array: Array, index: Array) -> Array:
+        return self.xp.gather(array, -1, index)  # take_along_dim fixes lengths while exporting; gather leaves them free
+
+    def sum_along(self, array: Array, index: Array, count: int) -> Array:
+        zeros = self.xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device)
+        return zeros.scatter_add(-1, index, array)
+
+    def times_power_of_two(self, array: Array, power: Array) -> Array:
+        return array * self.xp.exp2(power)

@@ -1,0 +1,80 @@
+"""Queries, keys and inputs of a layer that have been checked: do they belong to the record and to their positions?"""
+
+from __future__ import annotations
+
+from posenc import _array
+from posenc._array import Array, Library, library
+from posenc.checked_positions import Positions, along_axes, checked
+
+
+def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Library) -> Array:
+    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least; None for any width or number of heads.
+
+    >>> import numpy as np
+    >>> content("q", np.zeros((2, 3, 4), np.float16), 4, 2, library(np.zeros(1))).dtype
+    dtype('float32')
+    """
+    if x.ndim < 3 or x.shape[-1] != (dim or x.shape[-1]):
+        raise ValueError(
+            f"{name} must have shape (*batch, heads, places, {dim or 'dim'}); got {tuple(x.shape)}. Give whole heads."
+        )
+    if x.shape[-3] != (heads or x.shape[-3]):
+        raise ValueError(f"{name} must have {heads} heads; got shape {tuple(x.shape)}. Repeat grouped heads first.")
+    return lib.wide(x)
+
+
+def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: int = 1) -> Positions:
+    """Positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
+
+    axes: of a position; where there are several, they are the last axis of positions.
+
+    >>> import numpy as np
+    >>> placed("query", [5, 6], np.zeros((2, 3, 2, 4)), -2).array.tolist()
+    [5, 6]
+    """
+    positions = checked(positions, name, like=x)
+    batch, shape = tuple(x.shape[:-3]), tuple(along_axes(positions, axes, name)[0].array.shape)
+    fits = shape != () and shape[-1] == x.shape[axis] and len(shape) - 1 in (0, len(batch))
+    if not fits or any(mine not in (1, theirs) for mine, theirs in zip(shape[:-1], batch, strict=False)):
+        raise ValueError(
+            f"{name} must hold a position for each of {x.shape[axis]} places, shape {(x.shape[axis],)} or "
+            f"{(*batch, x.shape[axis])}; got {shape}. Give the positions of these tokens."
+        )
+    return positions
+
+
+def inputs(hidden: Array | None, x: Array, width: int) -> Array:
+    """The input of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
+
+    >>> import numpy as np
+    >>> inputs(np.zeros((2, 4)), np.zeros((3, 2, 8)), 4).shape
+    (2, 4)
+    """
+    return _read(hidden, x, x.shape[-2], width)
+
+
+def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tuple[Array, Array]:
+    """The inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
+
+    >>> import numpy as np
+    >>> [part.shape for part in inputs_of_both(np.zeros((5, 4)), np.zeros((3, 2, 8)), np.zeros((3, 3, 8)), 4)]
+    [(2, 4), (3, 4)]
+    """
+    queries = q.shape[-2]
+    hidden = _read(hidden, q, queries + k.shape[-2], width)
+    return hidden[..., :queries, :], hidden[..., queries:, :]
+
+
+def _read(hidden: Array | None, x: Array, places: int, width: int) -> Array:
+    wanted = (*x.shape[:-3], places, width)
+    if hidden is None:
+        raise ValueError(
+            f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. Give the vectors that q and k are made of."
+        )
+    lib = library(x, _array.floats("hidden", hidden))
+    if tuple(hidden.shape) != tuple(wanted):
+        raise ValueError(
+            f"hidden must have shape {tuple(wanted)}, a vector for each place; got {tuple(hidden.shape)}. "
+            "Give the vectors that q and k are made of."
+        )
+    return lib.astype(hidden, x.dtype)
