@@ -1,4 +1,4 @@
-"""What a call costs: one position, a table and a dense bias beside the same numbers written plainly, and Python calls counted."""
+"""What a call costs: one position, a table and a dense bias beside the same numbers written plainly; Python calls."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def bare(words: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def one_turn(dim: int) -> dict[str, Any]:
     record, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
     words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
-    return beside(f"RoPE.turn of one position, dim {dim}", BARE, lambda: bare(words, positions), lambda: record.turn(positions), 0.0)  # fmt: skip
+    plain, ours = partial(bare, words, positions), partial(record.turn, positions)
+    return beside(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
 
 
 def one_vector(dim: int) -> dict[str, Any]:

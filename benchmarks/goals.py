@@ -124,15 +124,23 @@ OTHERS = (
     Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc",
         "", 5.0, "0.3"),
 )  # fmt: skip
-BARE, FORMULA, OURS = "the same arithmetic, nothing checked", "the plain formula", "posenc"
+BARE, FORMULA, POSENC = "the same arithmetic, nothing checked", "the plain formula", "posenc"
 COUNTED, SHARES = "Python calls", "percent of posenc's Python calls that choose an array library"
+ONE, TABLE, SQUARE = "{} of one position, dim {}", "{} of 4096 positions, dim {}", "ALiBi, 8 heads, {0} × {0}"
+CALLED = tuple((call, dim) for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512))
 CALLS = (
-    *(Goal(f"{call} of one position, dim {dim}", "calls", f"{call} of one position, dim {dim}", OURS, BARE, 1.5, "5") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
-    *(Goal(f"{call} of 4096 positions, dim {dim}", "calls", f"{call} of 4096 positions, dim {dim}", OURS, FORMULA, 2.0, "2.5–4.1") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
-    *(Goal(f"Python calls of {call} of one position, dim {dim}", "calls", COUNTED, f"{call} of one position, dim {dim}", "", 50, "332–385") for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512)),
-    *(Goal(f"ALiBi, 8 heads, {size} × {size}", "calls", f"ALiBi, 8 heads, {size} × {size}", OURS, FORMULA, 1.5, "2.7–5.2") for size in (64, 1024)),
-    *(Goal(f"calls that choose a library, {verb}, percent", "calls", SHARES, verb, "", 25.0, share) for verb, share in (("posenc check", "73"), ("posenc tour", "46"))),
-)  # fmt: skip
+    *(Goal(name, "calls", name, POSENC, BARE, 1.5, "about 5") for name in (ONE.format(*one) for one in CALLED)),
+    *(Goal(name, "calls", name, POSENC, FORMULA, 2.0, "2.5–4.1") for name in (TABLE.format(*one) for one in CALLED)),
+    *(Goal(name, "calls", name, POSENC, FORMULA, 1.5, "2.7–5.2") for name in map(SQUARE.format, (64, 1024))),
+    *(
+        Goal(f"Python calls, {name}", "calls", COUNTED, name, "", 50, "332–385")
+        for name in (ONE.format(*one) for one in CALLED)
+    ),
+    *(
+        Goal(f"calls that choose a library, {verb}, percent", "calls", SHARES, verb, "", 25.0, before)
+        for verb, before in (("posenc check", "73"), ("posenc tour", "46"))
+    ),
+)
 LINEAR = "a token at 1048576, over one at 65536"
 SCALE = (
     *(Goal(f"linear in length: {name}", "scale", LINEAR, name, "", 1.25, "") for name in (IN_PLACE, MADE)),
