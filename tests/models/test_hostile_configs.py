@@ -7,6 +7,7 @@ import pickle
 import time
 import tracemalloc
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -188,8 +189,19 @@ def test_paths_that_lead_nowhere(path: str, tmp_path: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("config", [None, 3, [1], b"{}", json.dumps])
 def test_what_is_no_config_at_all(config: Any):
-    with pytest.raises(TypeError, match="config must be a dict, or the path of a"):
+    with pytest.raises(TypeError, match="config must be a dict, an object with to_dict"):
         from_config(config)
+
+
+def test_an_object_with_to_dict_is_read_as_its_dict():
+    config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    config |= {"rope_theta": 500_000.0, "max_position_embeddings": 8192}
+    assert from_config(SimpleNamespace(to_dict=lambda: config)) == from_config(config)
+    for kind, advice in ((SimpleNamespace(config=config), "Give model.config"), (dict, "Give one of these")):
+        with pytest.raises(TypeError, match=rf"^config must be a dict, an object with to_dict\(\) .* {advice}"):
+            from_config(kind)
+    with pytest.raises(TypeError, match="config must be a dict"):
+        from_config(SimpleNamespace(to_dict=lambda: [config]))
 
 
 def test_an_error_about_many_keys_names_a_few():

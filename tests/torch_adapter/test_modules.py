@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
 
-from posenc import CATALOG, ALiBi, RoPE, Shaw, Sinusoidal, T5Bias
+from posenc import CATALOG, ALiBi, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, ValueRotation, axial
 from posenc.compose import LearnedScale, PerLayer, Sum
 from posenc.doors import Encoding
-from posenc.torch import Add, Bias, Rotate, Score, module
+from posenc.torch import (
+    Add,
+    Bias,
+    Rotate,
+    Score,
+    decode_row,
+    module,
+    rotate,
+    rotate_,
+    rotate_normed,
+    rotate_normed_,
+    score_mod,
+    strided,
+)
 
 FAR = 2**31 - 7  # an odd place near the claimed maximum of a 32-bit index
 
@@ -148,7 +166,7 @@ def test_no_buffers_and_the_record_is_printed(record: Encoding) -> None:
 
 
 def call(q: tuple[int, ...] = (2, 12, 3, 8), k: tuple[int, ...] = (2, 4, 5, 8), **options: object) -> object:
-    named = {"query": torch.arange(3), "key": torch.arange(5), "layout": "bhtd"} | options
+    named = {"query_positions": torch.arange(3), "key_positions": torch.arange(5), "layout": "bhtd"} | options
     return Rotate(RoPE(dim=8))(torch.zeros(q), torch.zeros(k), **named)
 
 
@@ -161,16 +179,22 @@ def call(q: tuple[int, ...] = (2, 12, 3, 8), k: tuple[int, ...] = (2, 4, 5, 8), 
         ({"k": (1, 4, 5, 8)}, r"k must have the batch of q, 2; got 1"),
         ({"k": (2, 5, 5, 8)}, r"k must have a number of heads that divides those of q, 12; got 5"),
         ({"k": (2, 0, 5, 8)}, r"k must have a number of heads that divides those of q, 12; got 0"),
-        ({"query": torch.arange(4)}, r"query must have shape \(3,\) or \(2, 3\), .* of q \(bhtd\); got \(4,\)"),
-        ({"key": torch.arange(3)}, r"key must have shape \(5,\) or \(2, 5\), .* of k \(bhtd\); got \(3,\)"),
-        ({"key": torch.zeros(3, 5)}, r"key must have shape \(5,\) or \(2, 5\), .* got \(3, 5\)"),
+        (
+            {"query_positions": torch.arange(4)},
+            r"query_positions must have shape \(3,\) or \(2, 3\), .* of q \(bhtd\); got \(4,\)",
+        ),
+        (
+            {"key_positions": torch.arange(3)},
+            r"key_positions must have shape \(5,\) or \(2, 5\), .* of k \(bhtd\); got \(3,\)",
+        ),
+        ({"key_positions": torch.zeros(3, 5)}, r"key_positions must have shape \(5,\) or \(2, 5\), .* got \(3, 5\)"),
         ({"layout": "bthd"}, r"k must have a number of heads that divides those of q, 3; got 5"),
         ({"layout": "thd"}, r"layout must be one of 'bhtd', 'bthd'; got 'thd'"),
         (
-            {"query": torch.arange(3, device="meta")},
-            r"query must be on the device of the other arguments, cpu; got meta",
+            {"query_positions": torch.arange(3, device="meta")},
+            r"query_positions must be on the device of the other arguments, cpu; got meta",
         ),
-        ({"query": torch.tensor([0.0, math.nan, 1.0])}, r"positions must be finite"),
+        ({"query_positions": torch.tensor([0.0, math.nan, 1.0])}, r"positions must be finite"),
     ],
 )
 def test_rotate_refuses(options: dict[str, object], message: str) -> None:
@@ -180,7 +204,7 @@ def test_rotate_refuses(options: dict[str, object], message: str) -> None:
 
 def test_rotate_refuses_narrow_positions() -> None:
     with pytest.raises(TypeError, match="positions must be integers, float32 or float64; got bfloat16"):
-        call(query=torch.arange(3).to(torch.bfloat16))
+        call(query_positions=torch.arange(3).to(torch.bfloat16))
 
 
 @pytest.mark.parametrize("record", [PerLayer((RoPE(dim=8),)), "RoPE(dim=8)", RoPE])
@@ -201,6 +225,113 @@ def test_seed_and_x_are_checked() -> None:
         module(T5Bias(heads=2), seed=-1)
     with pytest.raises(TypeError, match="x must be a PyTorch tensor; got"):
         Add(Sinusoidal(dim=4))(np.zeros((1, 2, 4)), torch.arange(2))
+
+
+def test_positions_left_out_are_those_of_a_whole_sequence() -> None:
+    draw, places = torch.Generator().manual_seed(0), torch.arange(5)
+    q, k = torch.randn(2, 12, 5, 8, generator=draw), torch.randn(2, 4, 5, 8, generator=draw)
+    rotated, score, values = module(RoPE(dim=8)), module(Shaw(dim=8, clip=2)), module(ValueRotation(RoPE(dim=8)))
+    pairs = [
+        (rotated(q, k, layout="bhtd"), rotated(q, k, places, places, layout="bhtd")),
+        (
+            rotated(q.transpose(1, 2), k.transpose(1, 2), layout="bthd"),
+            rotated(q.transpose(1, 2), k.transpose(1, 2), places, places, layout="bthd"),
+        ),
+        ([score(q, q)], [score(q, q, places, places)]),
+        ([score.values(score(q, q))], [score.values(score(q, q), places, places)]),
+        ([values(k, layout="bhtd")], [values(k, places, layout="bhtd")]),
+        ([values.back(q, layout="bhtd")], [values.back(q, places, layout="bhtd")]),
+        ([Add(Sinusoidal(dim=8))(q)], [Add(Sinusoidal(dim=8))(q, places)]),
+    ]
+    for found, wanted in pairs:
+        assert all(torch.equal(*both) for both in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (
+            lambda q, k: module(RoPE(dim=8))(q, k, torch.arange(5), layout="bhtd"),
+            TypeError,
+            "^key_positions must be given where",
+        ),
+        (
+            lambda q, k: module(RoPE(dim=8))(q, k, key_positions=torch.arange(5), layout="bhtd"),
+            TypeError,
+            r"^query_positions must be given .* give them twice: module\(q, k, positions, positions, …\)",
+        ),
+        (
+            lambda q, k: module(RoPE(dim=8))(q[:, :, :3], k, layout="bhtd"),
+            ValueError,
+            "^query_positions must be given where queries and keys are not as many; got None for 3 queries and 5 keys",
+        ),
+        (
+            lambda q, k: module(RoPE(dim=8))(q[:, :, :1], k[:, :, :1], layout="bhtd"),
+            ValueError,
+            "^query_positions must be given for a single token, which may stand anywhere",
+        ),
+        (lambda q, k: Add(Sinusoidal(dim=8))(q[:, :, :1]), ValueError, "^positions must be given for a single token"),
+        (
+            lambda q, k: module(axial("sam2", (2, 2)))(q, k, layout="bhtd"),
+            ValueError,
+            "^query_positions must be given for AxialRoPE, whose positions have 2 coordinates; got None. Give .*grid",
+        ),
+        (lambda q, k: Score(Shaw(dim=8))(q, k[:, :, :3]), ValueError, "^query_positions must be given where"),
+    ],
+)
+def test_positions_that_must_be_given(use: Callable[..., object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        use(torch.zeros(2, 12, 5, 8), torch.zeros(2, 12, 5, 8))
+
+
+@pytest.mark.parametrize(
+    ("turn", "message"),
+    [
+        (
+            RoPE(dim=8).turn(np.arange(5)),
+            r"hold PyTorch tensors; got cos and sin of numpy.ndarray. .*torch.arange\(n\)",
+        ),
+        (torch.arange(5), r"be a Turn, .*; got positions, it seems \(Tensor\). Give record.turn\(positions\)"),
+        (range(5), r"be a Turn, .*; got positions, it seems \(range\). Give record.turn\(positions\)"),
+        (RoPE(dim=8), r"be a Turn, .*; got RoPE\(dim=8.*Call its turn\(positions\)"),
+        (Rotate(RoPE(dim=8)), r"be a Turn, .*; got Rotate\(RoPE.*Call the module itself"),
+        (NoPE(dim=8), r"be a Turn, .*; got NoPE"),
+    ],
+)
+def test_rotate_says_which_turn_to_make(turn: object, message: str) -> None:
+    q, k = torch.zeros(1, 4, 5, 8), torch.zeros(1, 2, 5, 8)
+    weights = {"q_weight": torch.ones(8), "k_weight": torch.ones(8), "epsilon": 1e-6}
+    for use in (rotate, rotate_, partial(rotate_normed, **weights), partial(rotate_normed_, **weights)):
+        with pytest.raises(TypeError, match=f"^turn must {message}"):
+            use(q, k, turn, layout="bhtd")
+
+
+@pytest.mark.parametrize("use", [score_mod, strided, decode_row])
+def test_a_module_stands_for_its_record_and_parameters(use: Callable[..., Any]) -> None:
+    held, key = module(T5Bias(heads=2), seed=0), torch.arange(6)
+    query = key[4] if use is decode_row else key
+
+    def numbers(record: object, *params: object) -> torch.Tensor:
+        made = use(record, query, key, *params)
+        if use is score_mod:
+            return made(torch.zeros(()), *map(torch.tensor, (0, 1, 5, 2)))
+        return made.numbers if use is strided else made
+
+    found = numbers(held)
+    assert torch.equal(found, numbers(T5Bias(heads=2), held.params))
+    found.sum().backward()
+    assert held.table.grad.any()
+    with pytest.raises(ValueError, match=r"^params must be left out for a module, which holds its own"):
+        numbers(held, held.params)
+    with pytest.raises(TypeError, match=r"^record must be a record that biases; got RoPE"):
+        numbers(module(RoPE(dim=8)))
+
+
+def test_without_pytorch_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['torch'] = None; import posenc.torch"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == "ModuleNotFoundError: posenc.torch needs PyTorch, which is not installed. Run: pip install torch"
 
 
 def test_empty_sequences_and_batches() -> None:

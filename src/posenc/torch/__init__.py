@@ -5,6 +5,15 @@ A module has no buffers: whatever does not learn is recomputed from the record, 
 no checkpoint can lose it.
 """
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "posenc.torch needs PyTorch, which is not installed. Run: pip install torch", name="torch"
+    ) from None
+
 from posenc.torch.accelerated_model import Accelerated, accelerate
 from posenc.torch.angles import Angles, angles, turn
 from posenc.torch.apply_turn import Choice, chosen, rotate, rotate_

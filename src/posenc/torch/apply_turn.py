@@ -15,7 +15,7 @@ from posenc.kernels import native_cos_sin as kernel
 from posenc.torch import fast_path, in_place_autograd
 from posenc.torch.aliasing import written
 from posenc.torch.angles import Angles
-from posenc.torch.argument_checks import alike, heads_first, writable_pair
+from posenc.torch.argument_checks import alike, check_turn, heads_first, writable_pair
 from posenc.turn import LAYOUTS, Layout, Turn
 
 Impl = Literal["auto", "reference", "torch", "native", "triton"]
@@ -135,8 +135,7 @@ def taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -
     """Which implementation is taken, and why each that would come before it is not."""
     _check.choice("impl", impl, IMPLS)
     _check.choice("layout", layout, LAYOUTS)
-    if not isinstance(turn, Turn | Angles):
-        raise TypeError(f"turn must be a Turn, record.turn(positions), or angles; got {_check.shown(turn)}. Make one.")
+    check_turn(turn)
     alike(q, k, turn, layout)
     tensors = heads_first(q, layout), heads_first(k, layout)
     against: list[str] = []

@@ -8,14 +8,38 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
+from posenc.doors import Rotates
 from posenc.torch.aliasing import apart, check_writable, still
 from posenc.torch.angles import Angles
-from posenc.turn import Layout, Turn
+from posenc.torch.record_module import Held
+from posenc.turn import Layout, Operator, Turn
 
 
 def heads_first(x: Array, layout: Layout) -> Array:
     """x as (batch, heads, time, dim), a view."""
     return x if layout == "bhtd" else x.transpose(1, 2)
+
+
+def check_turn(turn: Any) -> None:
+    """Refuse what is no turn, and a turn of another library's arrays, with the call that makes the right one."""
+    if (isinstance(turn, Turn) and isinstance(turn.cos, torch.Tensor)) or isinstance(turn, Angles):
+        return
+    if isinstance(turn, Turn):
+        raise TypeError(
+            f"turn must hold PyTorch tensors; got cos and sin of {type(turn.cos).__module__}.{type(turn.cos).__name__}. "
+            "Make it from a tensor of positions: record.turn(torch.arange(n))."
+        )
+    if isinstance(turn, Rotates):
+        got, advice = repr(turn), "Call its turn(positions)"
+    elif isinstance(turn, Held):
+        got, advice = repr(turn), "Call the module itself: module(q, k, positions, positions, layout=layout)"
+    elif isinstance(turn, Operator):
+        got, advice = f"{type(turn).__name__}, another map", "Call it instead: operator(q, layout=layout)"
+    elif hasattr(turn, "shape") or isinstance(turn, list | tuple | range):
+        got, advice = f"positions, it seems ({type(turn).__name__})", "Give record.turn(positions)"
+    else:
+        got, advice = _check.shown(turn), "Give record.turn(positions)"
+    raise TypeError(f"turn must be a Turn, or what posenc.torch.angles gives; got {got}. {advice}.")
 
 
 def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:

@@ -10,13 +10,17 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Biases, Params
 from posenc.encodings.biases.alibi import ALiBi
+from posenc.torch.record_module import Held, record_and_params
 
 
-def decode_row(record: Biases, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Any:
+def decode_row(
+    record: Biases | Held, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
+) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
     query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys in
-    the cache, the new one's among them; with a last axis of coordinates where the record has several axes. params: what the record learns, None if nothing.
+    the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
     Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
     unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
 
@@ -25,6 +29,7 @@ def decode_row(record: Biases, query: Array, key: Array, params: Params | None =
     >>> decode_row(ALiBi(heads=1, steepest=1.0), torch.tensor(3), torch.arange(4)).tolist()
     [[[[-1.5, -1.0, -0.5, 0.0]]]]
     """
+    record, params = record_and_params(record, params)
     _check.instance("record", record, Biases, "a record that biases")
     _tensor("query", query)
     last = () if record.axes == 1 else (record.axes,)

@@ -10,15 +10,18 @@ import torch
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Params
+from posenc.torch.record_module import Held, record_and_params
 
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
 
 
-def score_mod(record: Biases, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+def score_mod(record: Biases | Held, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
     query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on
-    the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives its own `query`. params: what the record learns, None if nothing.
+    the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives its
+    own `query`.
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
 
     A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since PyTorch
@@ -33,6 +36,7 @@ def score_mod(record: Biases, query: Array, key: Array, params: Params | None = 
     >>> add(torch.tensor(1.0), *map(torch.tensor, (0, 1, 0, 2)))  # head 1, query at 4, key at 2: 1 - 2/256
     tensor(0.9922)
     """
+    record, params = record_and_params(record, params)
     _check.instance("record", record, Biases, "a record that biases")
     query, key = _places("query", query, record.axes), _places("key", key, record.axes)
     record.checked(params)

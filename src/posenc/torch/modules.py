@@ -9,6 +9,7 @@ import torch
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.torch.module_positions import both_counted, counted
 from posenc.torch.record_module import Held, beside
 from posenc.turn import LAYOUTS, Layout
 
@@ -40,12 +41,13 @@ def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | Rotat
 class Add(Held):
     """x + encoding, for a record that adds.
 
-    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64.
+    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those of a
+    whole sequence, 0 to n - 1.
     The sum is formed in float32 at least and rounded once to the dtype of x.
 
     >>> import torch
     >>> from posenc import Sinusoidal
-    >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4), torch.tensor([0, 1]))
+    >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4))
     tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
              [0.8415, 0.5403, 0.0100, 0.9999]]])
     """
@@ -55,8 +57,9 @@ class Add(Held):
     def __init__(self, record: Adds, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Adds, "a record that adds"), seed)
 
-    def forward(self, x: Array, positions: Array) -> Array:
-        return self.record.attach(_tensor("x", x), beside("positions", positions, x), self.params)
+    def forward(self, x: Array, positions: Array | None = None) -> Array:
+        positions = counted("positions", positions, _tensor("x", x), -2, self.record)
+        return self.record.attach(x, positions, self.params)
 
 
 @final
@@ -64,8 +67,8 @@ class Rotate(Held):
     """Turned queries and keys, for a record that rotates.
 
     q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
-    k may have fewer heads, of which the heads of q are a multiple. query: (n,) or (batch, n) and key: (m,) or (batch, m),
-    positions, always separate. A 16-bit q is turned in float32 and rounded once; a float64 q is turned in float64.
+    k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions: (m,) or
+    (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and rounded once; a float64 q is turned in float64.
 
     One turn serves every layer and head: where many layers share positions, call `record.turn` once instead.
 
@@ -80,12 +83,20 @@ class Rotate(Held):
     def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
         super().__init__(_turning("query", record), seed)
 
-    def forward(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
+    def forward(
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array | None = None,
+        key_positions: Array | None = None,
+        *,
+        layout: Layout,
+    ) -> tuple[Array, Array]:
         _check.choice("layout", layout, LAYOUTS)
-        query, key = beside("query", query, q), beside("key", key, q)
-        _check_heads(q, k, self.record.head_dim, layout)
-        _check_places("q", q, "query", query, layout, self.record.axes)
-        _check_places("k", k, "key", key, layout, self.record.axes)
+        _check_heads(_tensor("q", q), _tensor("k", k), self.record.head_dim, layout)
+        query, key = both_counted(query_positions, key_positions, q, k, layout.index("t"), self.record)
+        _check_positions("q", q, "query_positions", query, layout, self.record.axes)
+        _check_positions("k", k, "key_positions", key, layout, self.record.axes)
         params = self.params
         turn_q = self.record.turn(query, params, role="query", dtype=_array.library(q).wide_dtype(q.dtype))
         turn_k = self.record.turn(key, params, role="key", dtype=_array.library(k).wide_dtype(k.dtype))
@@ -96,8 +107,9 @@ class Rotate(Held):
 class RotateValues(Held):
     """Turned values, and the output turned back, for a record that rotates values.
 
-    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key: (m,) or (batch, m), positions.
-    `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Dtypes as in `Rotate`.
+    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch, m).
+    `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out are those of
+    a whole sequence, from 0. Dtypes as in `Rotate`.
 
     >>> import torch
     >>> from posenc import RoPE, ValueRotation
@@ -110,18 +122,20 @@ class RotateValues(Held):
     def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
         super().__init__(_turning("value", record), seed)
 
-    def forward(self, v: Array, key: Array, *, layout: Layout) -> Array:
-        return self._turned("v", v, "key", key, "value", layout)
+    def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
+        return self._rotated("v", v, "key_positions", key_positions, "value", layout)
 
-    def back(self, output: Array, query: Array, *, layout: Layout) -> Array:
-        """The output of attention, turned back at the positions of its queries."""
-        return self._turned("output", output, "query", query, "output", layout)
+    def back(self, output: Array, query_positions: Array | None = None, *, layout: Layout) -> Array:
+        """The output of attention, rotated back at the positions of its queries."""
+        return self._rotated("output", output, "query_positions", query_positions, "output", layout)
 
-    def _turned(self, name: str, x: Array, positions_name: str, positions: Array, role: Any, layout: Layout) -> Array:
+    def _rotated(
+        self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
+    ) -> Array:
         _check.choice("layout", layout, LAYOUTS)
-        positions = beside(positions_name, positions, _tensor(name, x))
-        _check_width(name, x, self.record.head_dim, layout)
-        _check_places(name, x, positions_name, positions, layout, self.record.axes)
+        _check_width(name, _tensor(name, x), self.record.head_dim, layout)
+        positions = counted(positions_name, positions, x, layout.index("t"), self.record)
+        _check_positions(name, x, positions_name, positions, layout, self.record.axes)
         return self.record.turn(positions, self.params, role=role, dtype=_array.library(x).wide_dtype(x.dtype))(
             x, layout=layout
         )
@@ -131,7 +145,7 @@ class RotateValues(Held):
 class Bias(Held):
     """The dense bias of the scaled logits, for a record that biases.
 
-    query: (*batch, n) and key: (*batch, m), positions; result (*batch, heads, n, m), float32 unless dtype says otherwise.
+    query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says otherwise.
     It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three PyTorch leaves
     its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
 
@@ -146,19 +160,21 @@ class Bias(Held):
     def __init__(self, record: Biases, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Biases, "a record that biases"), seed)
 
-    def forward(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
+    def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         params = self.params
-        tensors = [x for x in (query, key, *(params or {}).values()) if isinstance(x, torch.Tensor)]
+        tensors = [x for x in (query_positions, key_positions, *(params or {}).values()) if isinstance(x, torch.Tensor)]
         like = tensors[0] if tensors else torch.zeros(())
-        return self.record.matrix(beside("query", query, like), beside("key", key, like), params, dtype=dtype)
+        query, key = beside("query_positions", query_positions, like), beside("key_positions", key_positions, like)
+        return self.record.matrix(query, key, params, dtype=dtype)
 
 
 @final
 class Score(Held):
     """What a record that scores adds to the scaled logits, and to the output (`values`).
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query: (*batch, n), key: (*batch, m), positions; hidden: what
-    the record documents, if it reads it. Result (*batch, heads, n, m). Autocast does not reach inside.
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m); both left
+    out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it. Result
+    (*batch, heads, n, m). Autocast does not reach inside.
     """
 
     record: Scores
@@ -166,14 +182,25 @@ class Score(Held):
     def __init__(self, record: Scores, *, seed: int | None = None) -> None:
         super().__init__(_check.instance("record", record, Scores, "a record that scores"), seed)
 
-    def forward(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
-        query, key = beside("query", query, q), beside("key", key, q)
+    def forward(
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array | None = None,
+        key_positions: Array | None = None,
+        *,
+        hidden: Array | None = None,
+    ) -> Array:
+        query, key = both_counted(query_positions, key_positions, _tensor("q", q), _tensor("k", k), -2, self.record)
         with _array.library(q).full_precision():
             return self.record.score(q, k, query, key, self.params, hidden=hidden)
 
-    def values(self, weights: Array, query: Array, key: Array) -> Array | None:
+    def values(
+        self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
+    ) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
-        query, key = beside("query", query, weights), beside("key", key, weights)
+        columns = _tensor("weights", weights).transpose(-1, -2)
+        query, key = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
         with _array.library(weights).full_precision():
             return self.record.values(weights, query, key, self.params)
 
@@ -215,13 +242,13 @@ def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
         )
 
 
-def _check_places(name: str, x: Any, positions_name: str, positions: Any, layout: Layout, axes: int) -> None:
+def _check_positions(name: str, x: Any, positions_name: str, positions: Any, layout: Layout, axes: int) -> None:
     """A position for each token, in one row for the batch or in a row each."""
     batch, length, last = x.shape[0], x.shape[layout.index("t")], () if axes == 1 else (axes,)
     row = (length, *last)
     fits = positions.ndim == len(row) or (positions.ndim == len(row) + 1 and positions.shape[0] in (1, batch))
     if not fits or tuple(positions.shape[-len(row) :]) != row:
         raise ValueError(
-            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each place of {name} ({layout}); "
+            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} ({layout}); "
             f"got {tuple(positions.shape)}. Give the positions of these tokens."
         )

@@ -46,6 +46,17 @@ class Held(torch.nn.Module):  # type: ignore[misc]
         return repr(self.record)
 
 
+def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params | None]:
+    """A record and its parameters as they are given; of a module its own."""
+    if not isinstance(record, Held):
+        return record, params
+    if params is not None:
+        raise ValueError(
+            f"params must be left out for a module, which holds its own; got {_check.shown(params)}. Give module.record for others."
+        )
+    return record.record, record.params
+
+
 def generator(seed: int | None) -> np.random.Generator:
     """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
     if seed is None:

@@ -11,7 +11,7 @@ from posenc._array import Array
 from posenc.torch.aliasing import still, written
 from posenc.torch.angles import Angles
 from posenc.torch.apply_turn import Impl, chosen, made, triton_waves
-from posenc.torch.argument_checks import heads_first, made_for, writable_pair
+from posenc.torch.argument_checks import check_turn, heads_first, made_for, writable_pair
 from posenc.turn import Layout, Turn
 
 
@@ -113,8 +113,7 @@ def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl)
 
 
 def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
-    if not isinstance(turn, Turn | Angles):
-        raise TypeError(f"turn must be a Turn, record.turn(positions), or angles; got {_check.shown(turn)}. Make one.")
+    check_turn(turn)
     device = made_for(turn)[-1]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
         _check.instance(name, weight, torch.Tensor, "a PyTorch tensor")

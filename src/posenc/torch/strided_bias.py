@@ -13,6 +13,7 @@ from posenc._array import Array
 from posenc.checked_positions import checked
 from posenc.doors import Biases, Params
 from posenc.torch.decode_bias import check_together, row_of_places
+from posenc.torch.record_module import Held, record_and_params
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
 PIECES, SMALLEST = 8, 64
@@ -51,7 +52,7 @@ class StridedBias:
 
 
 def strided(
-    record: Biases,
+    record: Biases | Held,
     query: Array,
     key: Array,
     params: Params | None = None,
@@ -61,8 +62,9 @@ def strided(
 ) -> StridedBias:
     """The bias of a record that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
 
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
     query: (n,) or (batch, n) and key: (m,) or (batch, m), positions that rise by one from token to token, wherever they
-    begin. params: what the record learns, None if nothing.   causal: keys after the query get -inf (by position, not by
+    begin.   causal: keys after the query get -inf (by position, not by
     index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
 
     Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator) and
@@ -74,6 +76,7 @@ def strided(
     >>> bias, bias.numbers.tolist()
     (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
     """
+    record, params = record_and_params(record, params)
     _check.instance("record", record, Biases, "a record that biases")
     _check.one_axis("record", record)
     if "relative" not in record.claims:

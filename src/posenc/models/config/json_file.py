@@ -18,14 +18,16 @@ FILE = "config.json"
 
 
 def load_config(config: Any) -> dict[str, Any]:
-    """The config as a dict; ValueError or TypeError where it is none."""
+    """The config as a dict, of an object what its `to_dict` gives; ValueError or TypeError where it is none."""
+    if not isinstance(config, type) and callable(getattr(config, "to_dict", None)):  # a config of transformers, say
+        config = config.to_dict()
     if isinstance(config, Mapping):
         _check_depth(config)
         return dict(config)
     if not isinstance(config, str | Path):
         raise TypeError(
-            f"config must be a dict, or the path of a config.json or of its folder; got {type(config).__name__}. "
-            "Give one of these."
+            "config must be a dict, an object with to_dict() such as LlamaConfig, or the path of a config.json or of its "
+            f"folder; got {type(config).__name__}. {'Give model.config' if hasattr(config, 'config') else 'Give one of these'}."
         )
     return _parse(_file(config))
 
