@@ -37,6 +37,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "table": "hot",
     "add": "hot",
     "bias": "hot",
+    "attention": "default",
     "catalog": "hot",
     "calls": "hot",
 }

@@ -17,6 +17,8 @@ except ModuleNotFoundError as error:
 from posenc.torch.accelerated_model import Accelerated, accelerate
 from posenc.torch.angles import Angles, angles, turn
 from posenc.torch.apply_turn import Choice, chosen, rotate, rotate_
+from posenc.torch.attention_paths.attend import attention, chosen_attention
+from posenc.torch.attention_paths.choose import AttentionChoice
 from posenc.torch.decode_bias import decode_row, slopes
 from posenc.torch.flex import score_mod
 from posenc.torch.input_layer import InputLayer
@@ -32,6 +34,7 @@ __all__ = [
     "Accelerated",
     "Add",
     "Angles",
+    "AttentionChoice",
     "Bias",
     "Choice",
     "HuggingFaceRotary",
@@ -42,7 +45,9 @@ __all__ = [
     "StridedBias",
     "accelerate",
     "angles",
+    "attention",
     "chosen",
+    "chosen_attention",
     "decode_row",
     "embed",
     "module",

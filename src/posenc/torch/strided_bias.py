@@ -106,7 +106,8 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
     q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
-    positions; key heads divide heads.   bias: what `strided` gives, rounded to the dtype of q.   scale: 1/√d unless given.
+    positions; key heads divide heads.   bias: what `strided` gives; beside 16-bit q it stays in float32
+    on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale: 1/√d unless given.
 
     Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work; compiled,
     and on an accelerator for query and key positions that are two tensors, all queries attend at once.
@@ -121,7 +122,8 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     """
     _check_attention(q, k, v, bias)
     attended = torch.nn.functional.scaled_dot_product_attention
-    mask, q, grouped = bias.last_query_first(q.dtype), q.flip(-2), q.shape[1] != k.shape[1]
+    dtype = _array.library(q).wide_dtype(q.dtype) if q.device.type == "cpu" else q.dtype
+    mask, q, grouped = bias.last_query_first(dtype), q.flip(-2), q.shape[1] != k.shape[1]
     if not bias.causal or bias.ahead is None or not bias.queries or _array.library(mask).compiling():
         return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
     size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []

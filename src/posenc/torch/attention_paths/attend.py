@@ -1,0 +1,178 @@
+"""One entry point to attention with any encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.nn.functional import scaled_dot_product_attention
+
+from posenc import attention as reference
+from posenc._array import Array
+from posenc.doors import Encoding
+from posenc.torch.attention_paths import strided_path, tiles
+from posenc.torch.attention_paths.arguments import Arguments, Window, collected
+from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
+from posenc.torch.attention_paths.visible import visible
+from posenc.torch.record_module import Held
+from posenc.turn import Layout
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    query: Array,
+    key: Array,
+    layout: Layout,
+    encodings: Sequence[Encoding | Held] = (),
+    causal: bool = False,
+    window: Window | None = None,
+    mask: Array | None = None,
+    hidden: Array | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    impl: Impl = "auto",
+) -> Any:
+    """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
+
+    Vaswani et al. 2017, arXiv:1706.03762, eq. 1; `posenc.attention.attention` is the same, written to be read.
+    q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width) for layout "bhtd", tokens before
+    heads for "bthd"; key heads divide heads. Logits and what is added to them are float32 at least; the output has the dtype
+    and the layout of q.
+
+    query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that have
+    several.   encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and
+    score, any number.   causal: a query sees no key behind its own index, counted from the ends: the last query stands at the
+    last key.   window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
+    (w - 1, 0).   mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): packed documents,
+    padding. A query that sees nothing gives zeros.   hidden: inputs of the layer, for encodings that read them.
+    scale: 1/√d unless given.   dropout: the share of weights that is dropped; 0.0 in evaluation.
+
+    impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at positions
+    that rise by one; "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense" all
+    queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a minute); "reference"
+    the readable one. ValueError where the one that is named cannot. "auto" is the first of sdpa, dense (where a score reads all keys
+    between), strided and tiles that fits: `chosen_attention` says which and why.
+    Raises TypeError or ValueError naming the argument.
+
+    >>> import torch
+    >>> from posenc import ALiBi, RoPE
+    >>> q, k, v = torch.randn(1, 4, 3, 8), torch.randn(1, 2, 5, 8), torch.randn(1, 2, 5, 8)
+    >>> query, key = torch.arange(2, 5), torch.arange(5)  # the last three of five tokens
+    >>> encodings = [RoPE(dim=8), ALiBi(heads=4)]
+    >>> attention(q, k, v, query=query, key=key, encodings=encodings, causal=True, layout="bhtd").shape
+    torch.Size([1, 4, 3, 8])
+    """
+    asked = collected(
+        q,
+        k,
+        v,
+        query=query,
+        key=key,
+        encodings=encodings,
+        layout=layout,
+        causal=causal,
+        window=window,
+        mask=mask,
+        hidden=hidden,
+        scale=scale,
+        dropout=dropout,
+    )
+    output = _attended(asked, choose(asked, impl))
+    return output if layout == "bhtd" else output.transpose(1, 2)
+
+
+def chosen_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    query: Array,
+    key: Array,
+    layout: Layout,
+    encodings: Sequence[Encoding | Held] = (),
+    causal: bool = False,
+    window: Window | None = None,
+    mask: Array | None = None,
+    hidden: Array | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    impl: Impl = "auto",
+) -> AttentionChoice:
+    """The path that `attention` takes for these arguments, and why; a named one that cannot be taken is a ValueError.
+
+    >>> import torch
+    >>> from posenc import T5Bias
+    >>> from posenc.torch import module
+    >>> x, place = torch.randn(1, 2, 6, 8), torch.arange(6)
+    >>> with torch.no_grad():
+    ...     chosen_attention(x, x, x, query=place, key=place, encodings=[module(T5Bias(heads=2))], layout="bhtd")
+    AttentionChoice(impl='strided', reason='every bias depends on the distance alone, and positions rise by one')
+    """
+    asked = collected(
+        q,
+        k,
+        v,
+        query=query,
+        key=key,
+        encodings=encodings,
+        layout=layout,
+        causal=causal,
+        window=window,
+        mask=mask,
+        hidden=hidden,
+        scale=scale,
+        dropout=dropout,
+    )
+    return choose(asked, impl)
+
+
+def _attended(asked: Arguments, choice: AttentionChoice) -> Any:
+    if choice.impl == "sdpa":
+        return _sdpa(asked)
+    if choice.impl == "strided":
+        return strided_path.attend(asked)
+    if choice.impl == "tiles":
+        return tiles.attend(asked, tiles.queries_per_tile(asked))
+    if choice.impl == "dense":
+        return tiles.attend(asked, max(1, asked.queries))
+    if choice.impl == "flex":
+        from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
+
+        return flex_path.attend(asked)
+    return _reference(asked)
+
+
+def _sdpa(asked: Arguments) -> Any:
+    q, k, v = tiles.rotated(asked)
+    output = scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        dropout_p=asked.dropout,
+        is_causal=asked.causal and asked.queries > 1,
+        scale=asked.scale,
+        enable_gqa=q.shape[1] != k.shape[1],
+    )
+    return tiles.turned_back(asked, output, asked.query)
+
+
+def _reference(asked: Arguments) -> Any:
+    held = asked.modules
+    seen = visible(asked, 0, asked.queries, 0, asked.keys)
+    attended = reference.attention(
+        asked.q,
+        asked.k,
+        asked.v,
+        query=asked.query,
+        key=asked.key,
+        layout="bhtd",
+        encodings=[each.record for each in held],
+        params=[each.params for each in held],
+        mask=None if seen is None else seen.expand(*asked.q.shape[:3], asked.keys),
+        scale=asked.scale,
+        hidden=asked.hidden,
+    )
+    return attended.output

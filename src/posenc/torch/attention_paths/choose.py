@@ -1,0 +1,85 @@
+"""Which path attention takes, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc import _array, _check
+from posenc.torch.attention_paths import strided_path
+from posenc.torch.attention_paths.arguments import Arguments
+
+Path = Literal["sdpa", "strided", "tiles", "dense", "flex", "reference"]
+Impl = Literal["auto", "sdpa", "strided", "tiles", "dense", "flex", "reference"]
+PATHS = ("sdpa", "strided", "tiles", "dense", "flex", "reference")
+IMPLS = ("auto", *PATHS)
+
+
+@dataclass(frozen=True)
+class AttentionChoice:
+    """Which path `attention` takes for some arguments, and why."""
+
+    impl: Path
+    reason: str
+
+
+def choose(asked: Arguments, impl: Impl) -> AttentionChoice:
+    """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
+    _check.choice("impl", impl, IMPLS)
+    if impl == "auto":
+        return _first_that_fits(asked)
+    why = _unsupported_reason(asked, impl)
+    if why is not None:
+        raise ValueError(f"impl must be a path that fits these arguments; got {impl!r}, but {why}. Use 'auto'.")
+    return AttentionChoice(impl, "asked for")
+
+
+def _first_that_fits(asked: Arguments) -> AttentionChoice:
+    if _sdpa_unsupported(asked) is None:
+        return AttentionChoice(
+            "sdpa", "no encoding adds to the logits, and no pair is hidden that SDPA does not hide itself"
+        )
+    gathering = [type(score.record).__name__ for score in asked.scores if score.record.gathers]
+    if gathering:
+        return AttentionChoice("dense", f"{gathering[0]} reads all keys between a query and a key, so it is made once")
+    if _array.library(asked.q).compiling():
+        return AttentionChoice("dense", "the number of tiles would become part of a traced program")
+    if asked.biases and not any(bias.params and asked.recorded for bias in asked.biases):
+        why = strided_path.unsupported_reason(asked)
+        if why is None:
+            return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
+        return AttentionChoice("tiles", why)
+    if asked.scores:
+        return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
+    if asked.biases:
+        return AttentionChoice("tiles", "a bias learns, and each tile is computed again for its gradient")
+    return AttentionChoice("tiles", "a window or a mask hides pairs, and tiles leave out what no query of theirs sees")
+
+
+def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
+    if impl == "sdpa":
+        return _sdpa_unsupported(asked)
+    if impl == "strided":
+        return strided_path.unsupported_reason(asked)
+    if impl == "flex":
+        from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
+
+        return flex_path.unsupported_reason(asked)
+    if impl == "reference" and asked.dropout:
+        return "the reference has no dropout"
+    gathers = any(score.record.gathers for score in asked.scores)
+    if impl == "tiles" and gathers and asked.queries > 1:
+        return "a score reads all keys between a query and a key, and each tile would compute the same again"
+    return None
+
+
+def _sdpa_unsupported(asked: Arguments) -> str | None:
+    if asked.biases or asked.scores:
+        return f"{type((asked.biases + asked.scores)[0].record).__name__} adds to the logits"
+    if asked.mask is not None or asked.window != (None, None):
+        return "a mask or a window hides pairs"
+    if not asked.queries or not asked.keys:
+        return "there are no pairs"
+    if asked.causal and asked.queries not in (1, asked.keys):
+        return "SDPA aligns causal queries with the first keys, and these belong to the last"
+    return None

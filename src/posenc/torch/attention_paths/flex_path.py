@@ -1,0 +1,74 @@
+"""Attention by PyTorch's flex_attention, which makes a bias pair by pair inside its kernel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.tiles import rotated, turned_back
+from posenc.torch.flex import score_mod
+
+
+def unsupported_reason(asked: Arguments) -> str | None:
+    """Why flex_attention cannot take these arguments; None where it can."""
+    if asked.scores:
+        return f"{type(asked.scores[0].record).__name__} reads content, which no score_mod sees"
+    if asked.dropout:
+        return "flex_attention has no dropout"
+    if not asked.queries or not asked.keys:
+        return "there are no pairs"
+    if asked.recorded and asked.q.device.type == "cpu":
+        return "flex_attention has no gradient on the CPU"
+    return None
+
+
+def attend(asked: Arguments) -> Any:
+    """The output, (batch, heads, n, width)."""
+    q, k, v = rotated(asked)
+    adds = [score_mod(bias.record, asked.query, asked.key, bias.params) for bias in asked.biases]
+
+    def added(score: Any, batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
+        for add in adds:
+            score = add(score, batch, head, query_index, key_index)
+        return score
+
+    output = _compiled()(
+        q,
+        k,
+        v,
+        score_mod=added if adds else None,
+        block_mask=_block_mask(asked) if asked.hides else None,
+        scale=asked.scale,
+        enable_gqa=q.shape[1] != k.shape[1],
+    )
+    return turned_back(asked, output, asked.query)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Any:
+    """flex_attention as a kernel: without torch.compile it forms every logit."""
+    return torch.compile(flex_attention)
+
+
+def _block_mask(asked: Arguments) -> Any:
+    ahead, (before, after), mask = asked.keys - asked.queries, asked.window, asked.mask
+    after = 0 if asked.causal else after
+    full = None if mask is None else mask.expand(*mask.shape[:2], asked.queries, asked.keys)
+
+    def sees(batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
+        row = query_index + ahead
+        seen = key_index >= 0
+        if after is not None:
+            seen = seen & (key_index <= row + after)
+        if before is not None:
+            seen = seen & (key_index >= row - before)
+        if full is not None:
+            seen = seen & full[batch % full.shape[0], head % full.shape[1], query_index, key_index]
+        return seen
+
+    batch, heads = (None, None) if full is None else (asked.q.shape[0], asked.q.shape[1])
+    return create_block_mask(sees, batch, heads, asked.queries, asked.keys, device=str(asked.q.device))

@@ -1,0 +1,72 @@
+"""Attention whose biases depend on the distance alone: one number a distance and head."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from posenc import _array
+from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.tiles import rotated, turned_back
+from posenc.torch.strided_bias import strided, strided_attention
+
+
+def unsupported_reason(asked: Arguments) -> str | None:
+    """Why the biases are not one number a distance; None where they are."""
+    for bias in asked.biases:
+        if bias.record.axes != 1 or "relative" not in bias.record.claims:
+            return f"{type(bias.record).__name__} does not depend on the distance alone"
+    if not asked.biases:
+        return "no encoding is a bias"
+    if asked.scores:
+        return f"{type(asked.scores[0].record).__name__} reads content"
+    if asked.mask is not None:
+        return "a mask hides pairs that no distance tells"
+    if asked.dropout:
+        return "dropout needs the weights of whole tiles"
+    if not asked.queries or not asked.keys:
+        return "there are no pairs"
+    return _unsupported_positions(asked)
+
+
+def _unsupported_positions(asked: Arguments) -> str | None:
+    """Distances of positions are distances of indices, counted from the ends, where both rise by one and end together."""
+    query, key = asked.query, asked.key
+    lib = _array.library(query)
+    if not lib.concrete(query) or not lib.concrete(key):
+        return "positions cannot be looked at without a cost"
+    if not (torch.diff(query.double()) == 1).all() or not (torch.diff(key.double()) == 1).all():
+        return "positions do not rise by one from token to token"
+    bounded = asked.causal or asked.window != (None, None)
+    if bounded and not (query[..., -1].double() == key[..., -1].double()).all():
+        return "the last query is not at the position of the last key"
+    return None
+
+
+def attend(asked: Arguments) -> Any:
+    """The output, (batch, heads, n, width)."""
+    q, k, v = rotated(asked)
+    dtype = _array.library(q).wide_dtype(q.dtype)
+    views = [
+        strided(bias.record, asked.query, asked.key, bias.params, causal=asked.causal, dtype=dtype)
+        for bias in asked.biases
+    ]
+    numbers = views[0].numbers
+    for view in views[1:]:
+        numbers = numbers + view.numbers
+    bias = replace(views[0], numbers=_within(asked, numbers))
+    return turned_back(asked, strided_attention(q, k, v, bias, scale=asked.scale), asked.query)
+
+
+def _within(asked: Arguments, numbers: Any) -> Any:
+    """-inf at the distances that the window leaves out."""
+    before, after = asked.window
+    ahead = torch.arange(numbers.shape[-1], device=numbers.device) - (asked.keys - 1)
+    outside = torch.zeros_like(ahead, dtype=torch.bool)
+    if before is not None:
+        outside |= ahead < -before
+    if after is not None:
+        outside |= ahead > after
+    return numbers.masked_fill(outside, float("-inf")) if asked.window != (None, None) else numbers

@@ -1,0 +1,149 @@
+"""Attention in tiles of queries: any encoding, in memory that grows with the tokens and not with their square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.functional import dropout as dropped
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+from posenc import _array
+from posenc.doors import Scores
+from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.visible import key_range, visible
+from posenc.torch.modules import Score
+
+#: Numbers in the logits of a tile, 8 MiB in float32; what makes a bias or a score takes a few times as much.
+NUMBERS = 1 << 21
+#: Behind a causal mask as many tiles as leave out nearly half the work, none with fewer queries.
+CAUSAL_TILES, FEWEST_QUERIES = 8, 64
+
+
+def queries_per_tile(asked: Arguments) -> int:
+    """How many queries a tile takes."""
+    queries, rows = asked.queries, int(asked.q.shape[0] * asked.q.shape[1])
+    most = max(1, NUMBERS // max(1, rows * asked.keys))
+    if asked.causal or asked.window != (None, None):
+        most = min(most, max(FEWEST_QUERIES, -(-queries // CAUSAL_TILES)))
+    return min(most, max(1, queries))
+
+
+def attend(asked: Arguments, queries: int) -> Any:
+    """The output for so many queries at a time, (batch, heads, n, width); for a gradient each tile is computed again."""
+    if not asked.queries or not asked.keys:
+        return (asked.q[..., :1] * 0).expand(*asked.q.shape[:3], asked.v.shape[-1]) + asked.v.sum() * 0
+    q, k, v = rotated(asked)
+    again = asked.recorded and queries < asked.queries
+    parts = []
+    for start in range(0, asked.queries, queries):
+        stop = min(start + queries, asked.queries)
+        if again:
+            parts.append(checkpoint(_tile, asked, q[:, :, start:stop], k, v, start, stop, use_reentrant=False))
+        else:
+            parts.append(_tile(asked, q[:, :, start:stop], k, v, start, stop))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
+
+
+def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
+    """Queries, keys and values after the rotations that act on them."""
+    q, k, v = asked.q, asked.k, asked.v
+    if any(getattr(rotation.record, "heads", None) for rotation in asked.rotations):  # a rotation for each head of q
+        k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
+    for rotation in asked.rotations:
+        q, k = rotation(q, k, asked.query, asked.key, layout="bhtd")
+    for rotation in asked.value_rotations:
+        v = rotation(v, asked.key, layout="bhtd")
+    return q, k, v
+
+
+def turned_back(asked: Arguments, output: Any, query: Any) -> Any:
+    """The output of queries at these positions, after rotations of values are taken back there."""
+    for rotation in asked.value_rotations[::-1]:
+        output = rotation.back(output, query, layout="bhtd")
+    return output
+
+
+def adds_to_output(score: Score) -> bool:
+    """Whether a record that scores also adds to the output, and so reads the weights."""
+    return type(score.record).values is not Scores.values
+
+
+def _tile(asked: Arguments, q: Any, k: Any, v: Any, start: int, stop: int) -> Any:
+    first, last = key_range(asked, start, stop)
+    if any(score.record.gathers for score in asked.scores):
+        first, last = 0, asked.keys  # such a score reads the keys between, so it needs them all
+    seen = visible(asked, start, stop, first, last)
+    if first == last:
+        return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
+    k, v = k[:, :, first:last], v[:, :, first:last]
+    added = _added(asked, start, stop, first, last)
+    if added is None:
+        added = seen
+    elif seen is not None:
+        added = added.masked_fill(~seen, float("-inf"))
+    if any(map(adds_to_output, asked.scores)):
+        return _weighed(asked, q, k, v, added, start, stop, first, last)
+    grouped = q.shape[1] != k.shape[1]
+    output = scaled_dot_product_attention(
+        q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
+    )
+    return turned_back(asked, output, _part(asked, asked.query, start, stop))
+
+
+def _added(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
+    """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
+    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
+    for bias in asked.biases:
+        more = bias(query, key, dtype=dtype)
+        more = more if more.ndim == 4 else more[None]
+        added = more if added is None else added + more
+    if asked.scores:
+        q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
+        for score in asked.scores:
+            more = score(q, k, query, key, hidden=_hidden(asked, score, start, stop, first, last))
+            added = more if added is None else added + more
+    return added
+
+
+def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, stop: int, first: int, last: int) -> Any:
+    """A tile with its weights written out, for scores that add to the output."""
+    heads, dtype = q.shape[1], added.dtype
+    logits = (q.to(dtype) * asked.scale) @ repeated(k, heads).to(dtype).transpose(-1, -2) + added
+    blind = torch.isneginf(logits).all(-1, keepdim=True)
+    weights = logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+    weights = dropped(weights, asked.dropout) if asked.dropout else weights
+    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    output = turned_back(asked, weights @ repeated(v, heads).to(dtype), query)
+    for score in filter(adds_to_output, asked.scores):
+        output = output + score.values(weights, query, key)
+    return output.to(q.dtype)
+
+
+def repeated(x: Any, heads: int) -> Any:
+    """Keys or values, each head repeated for its group of queries."""
+    batch, own, length, width = x.shape
+    if own == heads:
+        return x
+    return x[:, :, None].expand(batch, own, heads // own, length, width).reshape(batch, heads, length, width)
+
+
+def _part(asked: Arguments, positions: Any, start: int, stop: int) -> Any:
+    """Positions of some of the tokens, an axis before the coordinates where there are several."""
+    several = bool(asked.modules) and asked.modules[0].record.axes > 1
+    return positions[..., start:stop, :] if several else positions[..., start:stop]
+
+
+def _hidden(asked: Arguments, score: Score, start: int, stop: int, first: int, last: int) -> Any:
+    """The inputs of the layer that a score reads in a tile."""
+    reads = score.record.reads
+    if reads is None:
+        return None
+    keys_at = asked.queries if reads == "both" else 0
+    at_queries = asked.hidden[:, start:stop]
+    if reads == "query":
+        return at_queries
+    at_keys = asked.hidden[:, keys_at + first : keys_at + last]
+    return at_keys if reads == "key" else torch.cat([at_queries, at_keys], 1)

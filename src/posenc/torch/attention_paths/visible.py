@@ -1,0 +1,44 @@
+"""Which keys a query may see: by index counted from the ends, so that the last query stands at the last key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc.torch.attention_paths.arguments import Arguments
+
+
+def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
+    """The first and the last key, excluded, that a query from start to stop may see."""
+    ahead, (before, after) = asked.keys - asked.queries, _sides(asked)
+    first = 0 if before is None else max(0, start + ahead - before)
+    last = asked.keys if after is None else min(asked.keys, max(0, stop + ahead + after))
+    return min(first, last), last
+
+
+def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
+    """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
+    ahead, (before, after) = asked.keys - asked.queries, _sides(asked)
+    row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
+    column = torch.arange(first, last, device=asked.q.device)
+    seen = None
+    if after is not None and last - 1 > start + ahead + after:
+        seen = column <= row + after
+    if before is not None and first < stop - 1 + ahead - before:
+        near = column >= row - before
+        seen = near if seen is None else seen & near
+    if seen is not None:
+        seen = seen[None, None]
+    if asked.mask is None:
+        return seen
+    mask = asked.mask
+    mask = mask[:, :, start:stop] if mask.shape[2] != 1 else mask
+    mask = mask[..., first:last] if mask.shape[3] != 1 else mask
+    return mask if seen is None else mask & seen
+
+
+def _sides(asked: Arguments) -> tuple[int | None, int | None]:
+    """Keys before and after its own that a query sees; causal is a window that ends at the query."""
+    before, after = asked.window
+    return before, 0 if asked.causal else after

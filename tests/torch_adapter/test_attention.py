@@ -1,0 +1,300 @@
+"""posenc.torch.attention by each of its paths, against the readable reference in float64."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import posenc
+from every import every
+from posenc import attention as reference
+from posenc.doors import Adds, Biases, Rotates
+from posenc.testing.one_coordinate import placed
+from posenc.torch import attention, chosen_attention, module
+from posenc.torch.attention_paths import tiles
+from posenc.torch.attention_paths.arguments import collected
+
+HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
+RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, Adds)]
+# Products of a few dozen float64 numbers, in another order of sums.
+FLOAT64 = 1e-11
+
+
+def case(record, n=7, m=9, dtype=torch.float64):
+    """Tensors, positions and a module for a record: n queries at the end of m keys."""
+    draw = torch.Generator().manual_seed(n)
+    heads = getattr(record, "heads", None) or HEADS
+    rotates = isinstance(record, Rotates)
+    width = record.head_dim if rotates else getattr(record, "dim", WIDTH)
+    key_heads = KEY_HEADS if heads == HEADS else 1
+    q, k, v = (
+        torch.randn(BATCH, count, length, width, generator=draw, dtype=dtype)
+        for count, length in ((heads, n), (key_heads, m), (key_heads, m))
+    )
+    key = placed(record, torch.arange(m))
+    hidden = None
+    if getattr(record, "reads", None) is not None:
+        hidden = torch.randn(BATCH, record.places_read(n, m), record.model_dim, generator=draw, dtype=dtype)
+    held = module(record, seed=3)
+    with torch.no_grad():
+        for parameter in held.parameters():
+            parameter.mul_(1.5).add_(0.25)
+    return {"q": q, "k": k, "v": v, "query": key[m - n :], "key": key, "hidden": hidden, "encodings": [held]}
+
+
+def by_reference(asked, *, visible=None, causal=False, scale=None):
+    held = asked["encodings"]
+    return reference.attention(
+        *(asked[name] for name in "qkv"),
+        query=asked["query"],
+        key=asked["key"],
+        layout="bhtd",
+        encodings=[each.record for each in held],
+        params=[each.params for each in held],
+        causal=causal,
+        mask=visible,
+        scale=scale,
+        hidden=asked["hidden"],
+    ).output
+
+
+def gradients(output, asked):
+    """The gradient of a sum that weighs every number of the output differently."""
+    leaves = [asked[name] for name in ("q", "k", "v", "hidden") if asked[name] is not None]
+    leaves += [parameter for each in asked["encodings"] for parameter in each.parameters()]
+    weights = torch.linspace(-1.0, 1.0, output.numel(), dtype=output.dtype).reshape(output.shape)
+    return torch.autograd.grad((output * weights).sum(), leaves, allow_unused=True, materialize_grads=True)
+
+
+def with_gradients(asked):
+    return {
+        name: value.clone().requires_grad_() if name in ("q", "k", "v", "hidden") and value is not None else value
+        for name, value in asked.items()
+    }
+
+
+def close(got, want, tolerance=FLOAT64):
+    scale = max([1.0, *want.abs().flatten().tolist()])
+    assert (got.shape, got.dtype) == (want.shape, want.dtype)
+    assert torch.isfinite(got).all()
+    assert ((got - want).abs() <= tolerance * scale).all()
+
+
+def test_every_record_attends_as_the_reference_does_with_its_gradients():
+    def check(record):
+        asked = with_gradients(case(record))
+        for causal in (False, True):
+            want = by_reference(asked, causal=causal)
+            got = attention(**asked, causal=causal, layout="bhtd")
+            close(got, want)
+            for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
+                # Parameters are float32: their gradient is rounded to it once.
+                close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
+
+    every(RECORDS, check)
+
+
+def test_tiles_of_three_queries_give_what_all_at_once_do():
+    def check(record):
+        asked = with_gradients(case(record))
+        call = collected(**asked, layout="bhtd", causal=True, window=(4, None), mask=None, scale=0.5, dropout=0.0)
+        seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
+        want = by_reference(asked, visible=seen, scale=0.5)
+        got = tiles.attend(call, 3)
+        close(got, want)
+        for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
+            close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
+
+    every([record for record in RECORDS if not getattr(record, "gathers", False)], check)
+
+
+def relative_biases():
+    return [r for r in RECORDS if isinstance(r, Biases) and r.axes == 1 and "relative" in r.claims]
+
+
+@pytest.mark.parametrize("window", [None, (3, 0), (2, 1), (None, 0), (0, None)], ids=str)
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+def test_distances_alone_give_what_the_matrix_gives(causal, window):
+    def check(record):
+        asked = case(record)
+        before, after = window or (None, None)
+        row, column = torch.arange(7)[:, None] + 2, torch.arange(9)
+        seen = torch.ones(7, 9, dtype=torch.bool)
+        seen &= True if before is None else column >= row - before
+        seen &= True if after is None else column <= row + after
+        seen &= column <= row if causal else True
+        with torch.no_grad():
+            want = by_reference(asked, visible=seen)
+            close(attention(**asked, causal=causal, window=window, impl="strided", layout="bhtd"), want)
+
+    every(relative_biases(), check)
+
+
+def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
+    records = [
+        posenc.RoPE(dim=8),
+        posenc.LogNTemperature(dim=8, length=3),
+        posenc.ValueRotation(posenc.RoPE(dim=8)),
+        posenc.ALiBi(heads=12),
+        posenc.T5Bias(heads=12),
+        posenc.Shaw(dim=8, clip=2),
+    ]
+    asked = case(posenc.RoPE(dim=8)) | {"encodings": [module(record) for record in records]}
+    for causal in (False, True):
+        want = by_reference(asked, causal=causal)
+        close(attention(**asked, causal=causal, layout="bhtd"), want)
+        turned = {name: asked[name].transpose(1, 2) for name in "qkv"}
+        close(attention(**(asked | turned), causal=causal, layout="bthd"), want.transpose(1, 2))
+
+
+def test_packed_documents_and_left_padding_are_masks_with_positions_of_their_own():
+    record = posenc.ALiBi(heads=12)
+    asked = case(record, 6, 6)
+    document = torch.tensor([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
+    place = torch.tensor([[0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 2, 3]])
+    mask = (document[:, None, :, None] == document[:, None, None, :]) & (document != 9)[:, None, None, :]
+    together = attention(**(asked | {"query": place, "key": place}), mask=mask, causal=True, layout="bhtd")
+    for row, first, stop in ((0, 0, 3), (0, 3, 6), (1, 2, 6)):
+        alone = {name: asked[name][row : row + 1, :, first:stop] for name in "qkv"}
+        own = torch.arange(stop - first)
+        alone |= {"query": own, "key": own, "encodings": [record]}
+        close(together[row : row + 1, :, first:stop], attention(**alone, causal=True, layout="bhtd"))
+    assert not together[1, :, :2].any(), "a query that sees nothing gives zeros"
+
+
+def test_one_query_against_a_cache_is_the_last_row_of_the_whole():
+    def check(record):
+        asked = case(record, 9, 9)
+        if getattr(record, "reads", None) in ("query", "both"):
+            return
+        with torch.no_grad():
+            whole = attention(**asked, causal=True, layout="bhtd")
+            step = asked | {"q": asked["q"][:, :, -1:], "query": asked["query"][-1:]}
+            close(attention(**step, causal=True, layout="bhtd"), whole[:, :, -1:])
+
+    every(RECORDS, check)
+
+
+def test_a_bias_keeps_float32_beside_16_bit_queries():
+    """A bias of 100 would be off by up to 0.25 in bfloat16, and a weight by a quarter."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 512, 8).bfloat16() for _ in range(3))
+    held = module(posenc.T5Bias(heads=2))
+    with torch.no_grad():
+        held.table.normal_().add_(100.0)
+    asked = {"query": torch.arange(512), "key": torch.arange(512), "hidden": None, "encodings": [held]}
+    want = by_reference(asked | {name: x.double() for name, x in zip("qkv", (q, k, v), strict=True)})
+    for impl in ("strided", "tiles", "dense"):
+        with torch.no_grad():
+            got = attention(q, k, v, **asked, layout="bhtd", impl=impl)
+        # Weights and the output are rounded to 8 bits once each, the output stays below 1, and logits add a little.
+        assert (got.double() - want).abs().max() <= 3 * 2**-9, impl
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers in any tensor that an operation gives."""
+
+    most = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for each in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(each, torch.Tensor):
+                self.most = max(self.most, each.untyped_storage().nbytes() // each.element_size())
+        return result
+
+
+def test_no_tensor_grows_with_the_square_of_the_tokens(monkeypatch):
+    """A matrix of 512 tokens and 12 heads holds 3 million numbers; a tile may hold 32 thousand."""
+    monkeypatch.setattr(tiles, "NUMBERS", 1 << 15)
+
+    def check(record):
+        asked = case(record, 512, 512, torch.float32)
+        with Largest() as seen, torch.no_grad():
+            attention(**asked, causal=True, layout="bhtd")
+        assert seen.most <= 4 * tiles.NUMBERS
+
+    every([posenc.RoPE(dim=8), posenc.ALiBi(heads=12), posenc.FIRE(heads=12), posenc.Shaw(dim=8)], check)
+
+
+def test_a_compiled_program_holds_attention_whole():
+    asked = case(posenc.RoPE(dim=8), 7, 7, torch.float32)
+    asked["encodings"] = [module(posenc.RoPE(dim=8)), module(posenc.T5Bias(heads=12))]
+
+    def attended(q, k, v):
+        return attention(**(asked | {"q": q, "k": k, "v": v}), causal=True, layout="bhtd")
+
+    qkv = [asked[name] for name in "qkv"]
+    close(torch.compile(attended, backend="eager", fullgraph=True)(*qkv), attended(*qkv), 1e-6)
+
+
+def test_the_choice_says_which_path_and_why():
+    place = torch.arange(6)
+    x = torch.randn(1, 2, 6, 4)
+    for encodings, more, impl, reason in (
+        ([posenc.RoPE(dim=4)], {"causal": True}, "sdpa", "no encoding adds"),
+        ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window or a mask"),
+        ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
+        ([posenc.ALiBi(heads=2)], {"query": place * 2}, "tiles", "do not rise by one"),
+        ([posenc.ALiBi(heads=2)], {"query": place + 1, "causal": True}, "tiles", "position of the last key"),
+        ([module(posenc.T5Bias(heads=2))], {}, "tiles", "learns"),
+        ([module(posenc.FIRE(heads=2))], {}, "tiles", "learns"),
+        ([module(posenc.CoPE(dim=4))], {"causal": True}, "dense", "CoPE reads all keys"),
+    ):
+        arguments = {"query": place, "key": place} | more
+        choice = chosen_attention(x, x, x, encodings=encodings, layout="bhtd", **arguments)
+        assert (choice.impl, reason in choice.reason) == (impl, True), (encodings, choice)
+
+
+NONSENSE = [
+    ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
+    ({"encodings": [posenc.Sinusoidal(dim=8)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
+    ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
+    ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),
+    ({"encodings": [posenc.RoPE(dim=16)]}, ValueError, "encodings must have the head width of q, 8"),
+    ({"mask": torch.ones(7, 9)}, TypeError, "mask must hold truth values"),
+    ({"mask": torch.ones(7, 9) > 0}, ValueError, "mask must have four axes"),
+    ({"mask": torch.ones(3, 1, 7, 9) > 0}, ValueError, "mask must have four axes"),
+    ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
+    ({"window": (-1, 0)}, ValueError, "window[0] must be an integer"),
+    ({"hidden": torch.ones(2, 9, 4)}, ValueError, "hidden must be None"),
+    ({"dropout": 1.5}, ValueError, "dropout must be a finite number"),
+    ({"layout": "bdth"}, ValueError, "layout must be one of"),
+    ({"impl": "fast"}, ValueError, "impl must be one of"),
+    ({"impl": "sdpa"}, ValueError, "impl must be a path that fits these arguments; got 'sdpa', but ALiBi adds"),
+    ({"query": torch.arange(8)}, ValueError, "query must have shape (7,) or (2, 7)"),
+    ({"key": torch.arange(9).tile(3, 1)}, ValueError, "key must have shape (9,) or (2, 9)"),
+    ({"k": torch.ones(2, 5, 9, 8, dtype=torch.float64)}, ValueError, "k must have"),
+    ({"v": torch.ones(2, 4, 9, 8)}, ValueError, "v must have the dtype and device of q"),
+    ({"q": np.ones((2, 12, 7, 8))}, TypeError, "q must be a PyTorch tensor"),
+    ({"encodings": [module(posenc.ForgettingGate(heads=12, model_dim=4))]}, ValueError, "hidden must hold"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"), NONSENSE, ids=[f"{next(iter(c))}-{i}" for i, (c, _, _) in enumerate(NONSENSE)]
+)
+def test_nonsense_is_refused_before_any_kernel(change, error, message):
+    asked = case(posenc.ALiBi(heads=12)) | {"layout": "bhtd"} | change
+    with pytest.raises(error) as caught:
+        attention(**asked)
+    assert str(caught.value).startswith(message)
+
+
+def test_no_queries_and_no_keys_give_empty_and_zeros():
+    for n, m in ((0, 5), (3, 0), (0, 0)):
+        asked = case(posenc.ALiBi(heads=12), n, m)
+        asked |= {"query": torch.arange(n)}
+        got = attention(**asked, layout="bhtd")
+        close(got, torch.zeros(2, 12, n, 8, dtype=torch.float64))
+
+
+@pytest.mark.nightly
+def test_flex_gives_what_the_reference_gives():
+    asked = case(posenc.ALiBi(heads=12), 128, 256, torch.float32)
+    asked["encodings"] = [module(posenc.RoPE(dim=8)), module(posenc.ALiBi(heads=12))]
+    seen = torch.ones(128, 256, dtype=torch.bool).tril(128).triu(128 - 50)
+    with torch.no_grad():
+        want = by_reference(asked, visible=seen)
+        got = attention(**asked, causal=True, window=(50, None), impl="flex", layout="bhtd")
+    close(got, want, 1e-5)
