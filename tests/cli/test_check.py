@@ -2,33 +2,78 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from diagnosis import students
+from diagnosis.students_beyond import BEYOND
+from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, XPos
+from posenc.cli.show import as_plain
+from posenc.diagnosis import check_code
+from posenc.diagnosis.code.user_file import load_target
+from posenc.testing.check_record import check_remote_record
+from posenc.testing.record_server import UserRecord
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """`check_code` of what a file with this code defines as `mine`, in this process."""
+
+    def run(code, **options):
+        path = tmp_path / "mine.py"
+        path.write_text(code)
+        return check_code(load_target(f"{path}:mine"), **options)
+
+    return run
 
 
 @pytest.mark.parametrize("name", students.RIGHT)
-def test_right_answers_are_recognised(student, name):
+def test_right_answers_are_recognised(checked, name):
     code, record = students.RIGHT[name]
-    ran = student(code, "--json")
-    assert (ran.code, ran.data["right"], ran.data["convention"]) == (0, True, record), ran
+    report = checked(code)
+    assert (report.exit_code, report.convention) == (0, record), report
 
 
 @pytest.mark.parametrize("name", students.WRONG)
-def test_planted_mistakes_are_named(student, name):
+def test_planted_mistakes_are_named(checked, name):
     code, mistakes = students.WRONG[name]
-    ran = student(code, "--json")
-    assert (ran.code, [mistake["name"] for mistake in ran.data["findings"]]) == (1, mistakes), ran
+    report = checked(code)
+    assert (report.exit_code, [mistake.name for mistake in report.findings]) == (1, mistakes), report
 
 
 @pytest.mark.parametrize("name", students.UNKNOWN)
-def test_what_no_mistake_explains_is_said_to_be_so(student, name):
-    ran = student(students.UNKNOWN[name])
-    assert ran.code == 1
-    assert "none of the known mistakes explains it" in ran.out
-    assert "first differs   position " in ran.out
-    assert "expected" in ran.out
-    assert "received" in ran.out
+def test_what_no_mistake_explains_is_said_to_be_so(checked, name):
+    report = checked(students.UNKNOWN[name])
+    assert report.exit_code == 1
+    assert "none of the known mistakes explains it" in str(report)
+    assert "first differs   position " in str(report)
+    assert "expected" in str(report)
+    assert "received" in str(report)
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_biases_learned_tables_and_plain_tensors_are_named(checked, name):
+    code, exit_code, named = BEYOND[name]
+    report = checked(code)
+    first = report.findings[0].name if report.findings else report.convention
+    assert (report.exit_code, first) == (exit_code, named), report
+
+
+@pytest.mark.parametrize("name", ["vectorised", "module, sequence first", "rotary, adjacent"])
+def test_another_process_gives_the_same_report(student, checked, name):
+    code, record = students.RIGHT[name]
+    ran = student(code, "--json")
+    assert (ran.code, ran.data) == (0, as_plain(checked(code)) | {"explained": True}), ran
+    assert ran.data["convention"] == record
+
+
+def test_a_learned_table_is_consistent_unless_it_is_meant(student):
+    ran = student(BEYOND["learned"][0])
+    assert ran.code == 3
+    assert ran.out.startswith("consistent; its numbers were compared with nothing\n")
+    assert student(BEYOND["learned"][0], "--against", "Learned(dim=16, length=512)").code == 0
+    assert student(BEYOND["learned"][0], "--against", "Learned(dim=16, length=100)").code == 1
 
 
 def test_the_answer_in_words(student):
@@ -58,7 +103,7 @@ def test_a_record_that_is_meant(student):
     ran = student(students.RIGHT["vectorised"][0], "--against", "Sinusoidal(dim=8, start=1)")
     assert (ran.code, "Positions start at -1." in ran.out) == (1, True)
     assert student(code, "--against", "ALiBi(heads=8)").err.startswith(
-        "posenc check: against must be a record that adds or rotates"
+        "posenc check: against must be a record that adds; got ALiBi"
     )
 
 
@@ -80,10 +125,87 @@ def test_a_record_of_one_s_own_meets_the_conformance_suite(student):
     base = "from dataclasses import dataclass\nfrom posenc import NoPE\n"
     right = student(base + "mine = NoPE(dim=4)\n", "--json")
     assert (right.code, right.data["right"], right.data["record"]) == (0, True, "NoPE(dim=4)")
-    code = (
-        base + "@dataclass(frozen=True)\nclass mine(NoPE):\n    def embed(self, *a, **k):\n        return 1 + "
-        "super().embed(*a, **k)\n"
-    )
-    wrong = student(code, "--dim", "4")
-    assert wrong.code == 1
-    assert "failed   " in wrong.out
+    assert {check["status"] for check in right.data["checks"]} == {"passed", "left out"}
+
+
+def own(code, checks=(("twelve_heads", "passed", "", ""),), **options):
+    """The report of a record, asked in this process, without its checks."""
+    names: dict = {}
+    exec(code, names)
+    record = UserRecord()
+    record.target = names["mine"]
+    record.suite = lambda: [list(check) for check in checks]
+    asked = SimpleNamespace(ask=lambda question, **words: getattr(record, question)(**words))
+    return check_remote_record(asked, **options)
+
+
+REVERSED = """
+from posenc import ALiBi
+class mine(ALiBi):
+    def matrix(self, query, key, params=None, *, dtype=None):
+        return super().matrix(query, key, params, dtype=dtype)[::-1]
+"""
+NEW = """
+import numpy as np
+from dataclasses import dataclass
+from posenc import Sinusoidal
+@dataclass(frozen=True)
+class mine(Sinusoidal):
+    def embed(self, positions, params=None, *, dtype=None):
+        return super().embed(positions, params, dtype=dtype) ** 3
+"""
+
+
+def test_heads_reversed_in_a_record_are_named():
+    for options in ({}, {"against": ALiBi(heads=12)}):
+        report = own(REVERSED, **options)
+        assert (report.exit_code, report.findings[0].name) == (1, "order of heads")
+        assert report.first_difference.head == 0
+    assert own("from posenc import ALiBi as mine", against=ALiBi(heads=12)).right
+
+
+def test_a_record_like_no_other_is_consistent_and_compared_with_nothing():
+    report = own(NEW)
+    assert (report.exit_code, report.right, report.consistent) == (3, False, True)
+    assert str(report).startswith("consistent; its numbers were compared with nothing\n")
+    assert own(NEW, against=Sinusoidal(dim=8)).exit_code == 1
+
+
+def test_options_make_a_record_of_a_class():
+    assert own("from posenc import Sinusoidal as mine", dim=8, base=50.0).convention == "Sinusoidal(dim=8, base=50.0)"
+    with pytest.raises(ValueError, match=r"^base must be left out for a record that is made already"):
+        own("from posenc import NoPE\nmine = NoPE(4)", base=50.0)
+    with pytest.raises(ValueError, match=r"^base must be a field of NoPE"):
+        own("from posenc import NoPE as mine", base=50.0)
+    with pytest.raises(ValueError, match=r"^dim must be left out with against"):
+        own("from posenc import NoPE as mine", dim=8, against=Sinusoidal(dim=8))
+    with pytest.raises(ValueError, match=r"^against must be a record that adds; got ALiBi"):
+        own("from posenc import NoPE as mine", against=ALiBi(heads=8))
+
+
+#: A record of each door, and one that differs from it in a field.
+PAIRS = [
+    (RoPE(dim=8), RoPE(dim=8, base=9_000.0)),
+    (XPos(dim=8), XPos(dim=8, pairing="halves")),
+    (Shaw(dim=4, clip=2), Shaw(dim=4, clip=3)),
+    (T5Bias(heads=2), T5Bias(heads=2, bidirectional=False)),
+    (Learned(dim=4, length=8), Learned(dim=4, length=9)),
+    (Sinusoidal(dim=8), Sinusoidal(dim=10)),
+]
+
+
+@pytest.mark.parametrize(("record", "other"), PAIRS, ids=lambda record: type(record).__name__)
+def test_every_door_is_compared(record, other):
+    code = f"from posenc import *\nmine = {record!r}"
+    assert own(code, against=record).right
+    report = own(code, against=other)
+    assert (report.exit_code, report.lines()[0]) != (0, "right")
+
+
+def test_a_failed_check_is_no_pass():
+    code = "from posenc import Sinusoidal\nmine = Sinusoidal(dim=8)"
+    report = own(code, checks=[["twelve_heads", "failed", "heads differ", "models have twelve"]])
+    assert (report.exit_code, report.lines()[0]) == (1, "a check fails")
+    assert "failed   twelve_heads: heads differ" in report.lines()
+    assert own(code, checks=[]).lines()[0] == "its checks did not run"
+    assert own(code, checks=[]).exit_code == 1

@@ -101,7 +101,7 @@ def test_nan_is_no_right_answer():
     table = Sinusoidal(16).embed(ASKED)
     table[5, 3] = np.nan
     report = judge_values(seen("adds", table))
-    assert (report.right, report.findings) == (False, ())
+    assert (report.right, [finding.name for finding in report.findings]) == (False, ["not finite"])
     assert (report.first_difference.position, report.first_difference.channel) == (5.0, 3)
 
 

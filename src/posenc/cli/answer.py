@@ -34,14 +34,14 @@ class PrintsItself(Protocol):
     def lines(self) -> list[str]: ...
 
 
-def of_report(report: PrintsItself, right: bool, **facts: Any) -> Answer:
-    """A report's own lines and fields; exit code 1 where something is wrong."""
+def of_report(report: PrintsItself, code: int, **facts: Any) -> Answer:
+    """A report's own lines and fields."""
 
     def lines() -> Iterable[str]:
         first, *rest = report.lines()
         return [Heading(first), *rest]
 
-    return Answer(lambda: {**facts, **as_plain(report), "explained": report.explained}, lines, 0 if right else 1)
+    return Answer(lambda: {**facts, **as_plain(report), "explained": report.explained}, lines, code)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, fields
+from typing import Annotated
 
 import tyro
 
 from posenc import parse
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.diagnosis import CodeReport, check_code
-from posenc.diagnosis.code.user_file import load_target
+from posenc.cli.show import escaped, say
+from posenc.diagnosis import CodeReport
+from posenc.diagnosis.code.check_code import check_user_code
+from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child
 from posenc.doors import Encoding
+
+#: The module that answers in the child process: user's code, and records too.
+SERVER = "posenc.testing.record_server"
+#: A record's checks take longer than calling a function.
+RECORD_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class CheckVerb(Verb):
     """Check your own encoding against every published convention, and name the mistake.
 
-    FILE.py is your own file: it is imported, so it runs. NAME is one of these, known by the names of arguments:
+    FILE.py is your own file: it runs, in a process of its own with limits of time and memory. NAME is one of these, known
+    by the names of arguments:
       f(length, dim)           a table, or rotation matrices such as the article's get_rotary_matrix
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1
       f(x), f(x, positions)    vectors in, vectors with their positions added, or rotated, out; f(q, k, positions) too
-      a class                  made with its width, then called like f(x): a torch module, or a class with __call__
-      a posenc record          a class or object that derives from posenc.Encoding: runs all checks of posenc.testing
+      f(heads, length)         biases of ALiBi or T5; f(query_length, key_length), f(scores); f(heads) gives slopes
+      a class                  made with its width or heads, then called: a torch module, or a class with __call__
+      a posenc record          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
 
-    It exits with 0 when all is right, 1 when a mistake is found, 2 when it could not be checked.
+    It exits with 0 when its numbers are right, 1 when a mistake is found, 2 when it could not be checked, 3 when nothing
+    is wrong and its numbers were compared with nothing.
 
     examples:
       posenc check mine.py:MyEncoding
@@ -42,17 +52,23 @@ class CheckVerb(Verb):
     target: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="FILE.py:NAME")] = None
     """Your own function, class or object."""
 
-    dim: int = 16
-    """The width to ask for."""
+    dim: int | None = None
+    """The width to ask for; 16 if left out. Not with --against, which states it."""
 
-    base: float = 10_000.0
-    """The base that is meant."""
+    base: float | None = None
+    """The base that is meant; 10000 if left out. Not with --against, which states it."""
 
     against: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
     """The one record to compare with, in place of every published convention."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """batch-first or sequence-first, where x has a batch and only one of the two is right for you."""
+
+    seconds: float | None = None
+    """How long your code may take in all; 60, or 300 for a record, if left out."""
+
+    memory: float | None = None
+    """GiB of memory that your code may use; 4 if left out."""
 
     questions: bool = False
     """List the sources' questions."""
@@ -65,9 +81,7 @@ class CheckVerb(Verb):
 
     def run(self) -> Answer:
         if self.questions or self.question is not None:
-            from posenc.cli import grade
-
-            return grade.graded_answer(self.question, self.answer, self.target, self.report)
+            return self._graded()
         if self.answer is not None:
             raise ValueError(
                 "answer must come with a question; got --answer alone. Add --question NAME; "
@@ -75,16 +89,53 @@ class CheckVerb(Verb):
             )
         if self.target is None:
             raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
-        target = load_target(self.target)
-        if isinstance(target, Encoding) or (isinstance(target, type) and issubclass(target, Encoding)):
-            from posenc.cli import conform
+        report = self.report(self.target)
+        return of_report(report, report.exit_code)
 
-            return conform.conformance_of(target, self.dim)
-        report = self.report(target)
-        return of_report(report, report.right)
+    def report(self, target: str) -> CodeReport:
+        """What the options say of the code that FILE.py:NAME stands for."""
+        against = self._against()
+        limits = {"seconds": self.seconds or SECONDS, "memory": self.memory or GIGABYTES}
+        with in_child(target, server=SERVER, show=_show, **limits) as code:
+            if code.is_record:
+                code.child.left = self.seconds or RECORD_SECONDS
+                return self._record_report(code, against)
+            return check_user_code(code, against=against, dim=self.dim, base=self.base, layout=self.layout)
 
-    def report(self, target: Any) -> CodeReport:
-        """What the options say of code that was loaded."""
-        against = None if self.against is None else parse.record(self.against)
-        layout: Any = self.layout  # which check_code judges
-        return check_code(target, against=against, dim=self.dim, base=self.base, layout=layout)
+    def _record_report(self, code: RemoteCode, against: Encoding | None) -> CodeReport:
+        from posenc.testing.check_record import check_remote_record
+
+        if self.layout is not None:
+            raise ValueError("layout must be left out for a record, which takes positions; got one. Leave it out.")
+        return check_remote_record(code, against=against, dim=self.dim, base=self.base)
+
+    def _against(self) -> Encoding | None:
+        if self.against is None:
+            return None
+        record = parse.record(self.against)
+        if not isinstance(record, Encoding):
+            raise ValueError(
+                f"against must be an encoding; got {self.against:.100}, {parse.apart(record, 'Give its record.')}"
+            )
+        return record
+
+    def _graded(self) -> Answer:
+        from posenc.cli import grade
+
+        is_code = self.answer is not None and ".py" in self.answer
+        names = ("dim", "base", "against", "layout", "seconds", "memory")
+        given = [name for name in names if getattr(self, name) is not None]
+        if self.questions:
+            given += [
+                field.name
+                for field in fields(self)
+                if field.name in ("question", "answer") and getattr(self, field.name)
+            ]
+        if given and (self.questions or not is_code):
+            raise ValueError(f"{given[0]} must come with code to check; got a question. Leave --{given[0]} out.")
+        return grade.graded_answer(self.question, self.answer, self.target, self.report)
+
+
+def _show(line: str) -> None:
+    """What the user's code printed, not into the report."""
+    say(f"| {escaped(line)}")

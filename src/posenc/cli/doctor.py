@@ -51,7 +51,7 @@ class DoctorVerb(Verb):
     def run(self) -> Answer:
         expected, actual = implementation("expected", self.expected), _actual(self.actual)
         diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part)
-        return of_report(diagnosis, right=diagnosis.agree)
+        return of_report(diagnosis, code=0 if diagnosis.agree else 1)
 
 
 def _actual(text: str) -> Any:

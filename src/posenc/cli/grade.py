@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from posenc.cli.answer import Answer, of_report
 from posenc.cli.show import Heading, columns
 from posenc.diagnosis import CodeReport
-from posenc.diagnosis.code.user_file import load_target
 from posenc.inspect.course.questions import QUESTIONS, Question, grade, question
 
 #: What stands for an answer of each kind.
@@ -16,7 +14,7 @@ PLACEHOLDERS = {"function": "FILE.py:NAME", "number": "VALUE", "position": "VALU
 
 
 def graded_answer(
-    name: str | None, answer: str | None, target: str | None, check: Callable[[Any], CodeReport]
+    name: str | None, answer: str | None, target: str | None, check: Callable[[str], CodeReport]
 ) -> Answer:
     """Exit code 1 for a wrong answer alone."""
     if target is not None:
@@ -27,7 +25,7 @@ def graded_answer(
     if answer is None:
         return Answer(lambda: _facts(asked), lambda: _ask(asked))
     if asked.kind == "function" and ".py" in answer:
-        return _of_function(asked, answer, check(load_target(answer)))
+        return _of_function(asked, answer, check(answer))
     graded = grade(asked, answer)
     facts = {"question": asked.name, "answer": answer, "right": graded.right, "lines": graded.lines}
     verdict = Heading({True: "right", False: "wrong", None: asked.asks}[graded.right])
@@ -55,7 +53,7 @@ def _of_function(asked: Question, answer: str, report: CodeReport) -> Answer:
     """A function is graded as `posenc check` would: it must rotate, and rightly."""
     facts = {"question": asked.name, "answer": answer}
     if report.door == "rotates":
-        return of_report(report, report.right, **facts)
+        return of_report(report, report.exit_code, **facts)
     wrong = f"It adds to its vectors ({report.convention}), and a rotation is asked for."
-    of_code = of_report(report, right=False, **facts)
+    of_code = of_report(report, 1, **facts)
     return Answer(lambda: of_code.facts() | {"right": False}, lambda: [Heading("wrong"), wrong], code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -18,6 +19,22 @@ PLAIN_WIDTH = 120
 
 class Heading(str):
     """A line that begins a part; bold on a terminal."""
+
+
+def escaped(text: str, longest: int = 4_000) -> str:
+    """A text from elsewhere as one line that a terminal only shows: control characters spelled out, the end cut off."""
+    shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[: longest + 1])
+    return shown if len(text) <= longest else f"{shown[:longest]}…"
+
+
+def _spelled(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def say(line: str) -> None:
+    """A line to the reader, beside the answer."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr)
 
 
 def heading(text: str) -> None:

@@ -93,6 +93,11 @@ def content(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "fl
     return array(drawn, name, dtype)
 
 
+def content_at(encoding: Encoding, seed: int, places: int) -> np.ndarray:
+    """Queries or keys that differ from place to place, (heads, places, d)."""
+    return _drawn(seed, (heads(encoding), places, head_width(encoding)))
+
+
 def program(
     encoding: Encoding,
     *,

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.caller import Caller, UnsupportedFormError
+from posenc.diagnosis.code.bias_forms import BIAS_FORMS, ProbedBias
+from posenc.diagnosis.code.caller import Caller
+from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Door
+from posenc.diagnosis.code.user_code import CodeFailedError, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
@@ -40,13 +43,23 @@ _KEYS = Finding(
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """The numbers that code gave, and what was noticed on the way. form: how it was called.   layout: of vectors."""
+    """The numbers that code gave, and what was noticed on the way.
 
-    observed: ObservedValues
+    observed: a table or rotations, or biases.   form: how it was called.   layout: of vectors.
+    tensors: what a torch module holds.   moving_error: what goes wrong on another device.
+    """
+
+    observed: ObservedValues | ProbedBias
     form: str = ""
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     layout: str | None = None
+    tensors: tuple[Tensor, ...] = ()
+    moving_error: str = ""
+
+
+#: What ends one way to call code; the next may be right.
+FAILURES = (UnsupportedFormError, CodeFailedError, ValueError)
 
 
 def table_by_length(caller: Caller) -> Probe:
@@ -72,7 +85,7 @@ def table_by_positions(caller: Caller) -> Probe:
             try:
                 table, dtype = caller(positions=positions.reshape(shape))
                 return _probe(caller, positions, NamedArray(_without_ones(table), dtype))
-            except Exception as error:
+            except FAILURES as error:
                 first_error = first_error if str(first_error) else error
         raise first_error
 
@@ -112,7 +125,7 @@ def of_vectors(caller: Caller) -> Probe:
         for shape in _shapes(caller, reach):
             try:
                 probe = _of_shape(caller, shape)
-            except Exception as error:
+            except FAILURES as error:
                 first_error = first_error or error
                 continue
             if np.ptp(probe.observed.values, axis=0).max() > 0:
@@ -122,7 +135,7 @@ def of_vectors(caller: Caller) -> Probe:
 
     try:
         probe = _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
-    except Exception:
+    except FAILURES:
         square = _square(caller)
         if square is None and not unmoved:
             raise
@@ -141,7 +154,10 @@ FORMS: Mapping[frozenset[str], Callable[[Caller], Probe]] = {
 
 def observe(caller: Caller) -> Probe:
     """The numbers of a function in the form that it is called in."""
-    return FORMS.get(frozenset(caller.call.form) - {"dim", "base"}, of_vectors)(caller)
+    roles = frozenset(caller.call.form) - {"dim", "base"}
+    if roles in BIAS_FORMS and (caller.prepared.heads or roles != {"length"}):
+        return Probe(BIAS_FORMS[roles](caller))
+    return FORMS.get(roles, of_vectors)(caller)
 
 
 #: Sizes of x, its axis of positions, and what that layout is called.
@@ -205,7 +221,7 @@ def _square(caller: Caller) -> Probe | None:
         return None
     try:
         values, dtype = caller(x=np.zeros((SQUARE, SQUARE, caller.dim)))
-    except Exception:
+    except FAILURES:
         return None
     if values.shape != (SQUARE, SQUARE, caller.dim) or not np.abs(values).max() > 0:
         return None
@@ -224,14 +240,18 @@ def _as_far_as_possible(ask: Callable[[int], Probe], reaches: tuple[int, ...] = 
     for reach in reaches:
         try:
             probe = ask(reach)
-        except Exception as error:
+        except FAILURES as error:
             first_error = first_error or error
             continue
         if first_error is None or isinstance(first_error, UnsupportedFormError):
             return probe
-        note = f"Beyond position {reach - 1} it refuses: {type(first_error).__name__}."
+        note = f"Beyond position {reach - 1} it refuses: {_kind(first_error)}."
         return replace(probe, notes=(*probe.notes, note))
     raise first_error or UnsupportedFormError("")
+
+
+def _kind(error: Exception) -> str:
+    return error.kind if isinstance(error, CodeFailedError) else type(error).__name__
 
 
 def _positions(reach: int = REACHES[0]) -> np.ndarray:

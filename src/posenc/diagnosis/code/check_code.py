@@ -7,39 +7,57 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from posenc import _check
+from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.judge_bias_values import judge_bias_values
+from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
-from posenc.diagnosis.code.probing import probe
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.probing import HEADS, probe
+from posenc.diagnosis.code.user_code import LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
-from posenc.doors import Adds, Encoding, Rotates
+from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 Layout = Literal["batch-first", "sequence-first"]
 LAYOUTS = ("batch-first", "sequence-first")
+USUAL_WIDTH = 16
 #: A second width, a third where the second is the one asked for, and an odd one, to see what a single width would hide.
 OTHER_WIDTHS = (10, 12)
 ODD_WIDTH = 7
+#: No power of two, so that rules of slopes differ.
+OTHER_HEADS = 12
+
+_BATCH = Finding(
+    "batch and position mixed",
+    "It reads x {found}, and {meant} is meant: every token of a sequence would get one position.",
+    "Take the length from x.size(1) with batch first, from x.size(0) with the sequence first, and shape the table to "
+    "match.",
+)
 
 
 def check_code(
     target: Any,
     *,
     against: Encoding | None = None,
-    dim: int = 16,
-    base: float = USUAL_BASE,
+    dim: int | None = None,
+    base: float | None = None,
     layout: Layout | None = None,
 ) -> CodeReport:
     """Call code of your own, compare it with every published convention, and name its mistake if it makes one.
 
     target: a function, a class (made first) or an object such as a torch module. What an argument means is read off its
     name: f(length, dim), f(positions, dim), f(position, dim) and f(position, i, dim) return a table, row, number, or
-    rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors.
-    against: the one record that is meant, in place of every convention.   dim: the width to ask for, even, from 4.
-    base: the base that is meant.   layout: "batch-first" or "sequence-first", where only one is right for you.
-    Where it is right, another width and an odd one are asked for as well.
+    rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors;
+    f(heads, length), f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
+    against: the one record that is meant, in place of every convention; it states width, heads and base.
+    dim: the width to ask for, even, from 4; 16 if None.   base: the base that is meant; 10000 if None.
+    layout: "batch-first" or "sequence-first", where only one is right for you.
+    Where it is right, another width and an odd one are asked for as well, or 12 heads.
 
-    Raises ValueError or TypeError naming the argument; ValueError, with the line in your file, for code that fails.
+    The code runs in this process: `posenc check` runs a file in a process of its own. Raises ValueError or TypeError
+    naming the argument; ValueError, with the line in your file, for code that fails.
 
     >>> import numpy as np
     >>> def table(length, dim):
@@ -49,25 +67,32 @@ def check_code(
     >>> report.right, report.convention, report.findings[0].sentence
     (False, 'Sinusoidal(dim=16)', 'Positions start at 1.')
     """
+    return check_user_code(LocalCode(target), against=against, dim=dim, base=base, layout=layout)
+
+
+def check_user_code(
+    code: UserCode,
+    *,
+    against: Encoding | None = None,
+    dim: int | None = None,
+    base: float | None = None,
+    layout: str | None = None,
+) -> CodeReport:
+    """`check_code` of code that is called here or in another process."""
     if layout is not None:
         _check.choice("layout", layout, LAYOUTS)
-    base = _check.real("base", base, 0.0, 1e30, above=True)
-    dim = _check.integer("dim", dim, 4, 4096, even=True)
-    if against is not None:
-        if not isinstance(against, Adds | Rotates):
-            raise ValueError(f"against must be a record that adds or rotates; got {against!r}. Choose another one.")
-        dim = against.width if isinstance(against, Adds) else against.head_dim
-    found = probe(target, dim, base)
-    report = judge_values(found.observed, base=base, against=against)
-    findings = [*report.findings, *found.findings, *_wrong_layout(found, layout)]
-    notes = [*report.notes, *found.notes]
-    if report.right and not findings and against is None and found.observed.dim == dim:
-        for other in (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH):
-            for seen in _at_width(target, other, base):
-                (findings if isinstance(seen, Finding) else notes).append(seen)  # type: ignore[arg-type]
+    dim, base, heads = sizes_asked_for(against, dim, base)
+    found = probe(code, dim, base, heads)
+    if isinstance(found.observed, ProbedBias):
+        report = _bias_report(code, found.observed, found, dim, base, against)
+    else:
+        report = _table_or_rotation_report(code, found.observed, found, dim, base, against)
+    findings = [*report.findings, *found.findings, *_wrong_layout(found, layout), *_immovable(found)]
+    notes = [*report.notes, *found.notes, *_other_layout(found, layout), *_plain_tensors(found)]
     return replace(
         report,
         right=report.right and not findings,
+        consistent=report.consistent and not findings,
         findings=tuple(findings),
         notes=tuple(notes),
         form=found.form,
@@ -75,32 +100,123 @@ def check_code(
     )
 
 
-def _wrong_layout(found: Probe, layout: Layout | None) -> Iterator[Finding]:
-    meant = layout and layout.replace("-", " ")
-    if meant and found.layout in ("batch first", "sequence first") and found.layout != meant:
-        yield Finding(
-            "batch and position mixed",
-            f"It reads x {found.layout}, and {meant} is meant: every token of a sequence would get one position.",
-            "Take the length from x.size(1) with batch first, from x.size(0) with the sequence first, and shape the "
-            "table to match.",
+def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
+    """Width, base and heads: those of the record that is meant, else those given, else the usual ones."""
+    if against is None:
+        base = _check.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
+        return _check.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
+    if not isinstance(against, Adds | Rotates | Biases):
+        raise ValueError(f"against must be a record that adds, rotates or biases; got {against!r}. Choose another one.")
+    for name, given in (("dim", dim), ("base", base)):
+        if given is not None:
+            raise ValueError(
+                f"{name} must be left out with against, which states its own; got {given!r}. Leave it out."
+            )
+    if isinstance(against, Biases):
+        return USUAL_WIDTH, USUAL_BASE, against.heads
+    return against.width if isinstance(against, Adds) else against.head_dim, USUAL_BASE, HEADS
+
+
+def _bias_report(
+    code: UserCode, probed: ProbedBias, found: Probe, dim: int, base: float, against: Encoding | None
+) -> CodeReport:
+    report = judge_bias_values(probed, found.tensors, against=against)
+    if not report.right or against is not None:
+        return report
+    try:
+        other = probe(code, dim, base, OTHER_HEADS)
+    except ValueError:
+        return replace(report, notes=(*report.notes, f"It refuses {OTHER_HEADS} heads."))
+    if not isinstance(other.observed, ProbedBias) or other.observed.heads != OTHER_HEADS:
+        return report
+    wider = judge_bias_values(other.observed, other.tensors)
+    if wider.right:
+        return report
+    name, sentence = (wider.findings[0].name, f" {wider.findings[0].sentence}") if wider.findings else ("heads", "")
+    finding = Finding(
+        name,
+        f"Right with {probed.heads} heads, wrong with {OTHER_HEADS}.{sentence}",
+        "Twelve heads take the slopes of eight, then every second slope of sixteen (the authors' code).",
+    )
+    return replace(wider, findings=(finding,))
+
+
+def _table_or_rotation_report(
+    code: UserCode, observed: ObservedValues, found: Probe, dim: int, base: float, against: Encoding | None
+) -> CodeReport:
+    if isinstance(against, Biases):
+        raise ValueError(f"against must be a record that {observed.door}; got {against!r:.100}. Give the one meant.")
+    own_table = judge_table(observed, found.tensors, against)
+    if own_table is not None and (against is not None or not judge_values(observed, base=base).right):
+        return own_table
+    report = judge_values(observed, base=base, against=against)
+    if not report.right or found.findings or against is not None or observed.dim != dim:
+        return report
+    findings: list[Finding] = []
+    notes = list(report.notes)
+    for other in (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH):
+        seen = list(_at_width(code, other, base))
+        findings += [each for each in seen if isinstance(each, Finding)]
+        notes += [each for each in seen if isinstance(each, str)]
+    return replace(report, findings=tuple(findings), notes=tuple(notes))
+
+
+def _wrong_layout(found: Probe, layout: str | None) -> Iterator[Finding]:
+    if layout is None:
+        return
+    if found.layout not in ("batch first", "sequence first"):
+        raise ValueError(f"layout must come with code that takes x with a batch; got {found.form}. Leave it out.")
+    meant = layout.replace("-", " ")
+    if found.layout != meant:
+        sentence = _BATCH.sentence.format(found=found.layout, meant=meant)
+        yield replace(_BATCH, sentence=sentence)
+
+
+def _other_layout(found: Probe, layout: str | None) -> Iterator[str]:
+    if layout is None and found.layout == "sequence first":
+        yield (
+            "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one position. "
+            "Say --layout batch-first if that is yours."
         )
 
 
-def _at_width(target: Any, width: int, base: float) -> Iterator[Finding | str]:
+def _immovable(found: Probe) -> Iterator[Finding]:
+    plain = _plain_names(found)
+    if plain and found.moving_error:
+        yield Finding(
+            "buffer not registered",
+            f"{plain} is a plain tensor of the module: it stays behind when the module moves to another device "
+            f"({found.moving_error.rstrip('.')}).",
+            'Register it: self.register_buffer("pe", pe, persistent=False).',
+        )
+
+
+def _plain_tensors(found: Probe) -> Iterator[str]:
+    plain = _plain_names(found)
+    if plain and not found.moving_error:
+        yield f"{plain} is a plain tensor, not a buffer: state_dict and .to(dtype) leave it out."
+
+
+def _plain_names(found: Probe) -> str:
+    return ", ".join(tensor.name for tensor in found.tensors if tensor.kind == "plain")
+
+
+def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str]:
     """What another width shows: a finding, or a note where it is refused."""
     is_odd = bool(width % 2)
     try:
-        found = probe(target, width, base)
+        found = probe(code, width, base)
     except ValueError:
         if is_odd:
             yield f"It refuses width {width}."
         return
-    if found.observed.dim != width or (is_odd and found.observed.door == "rotates"):
+    observed = found.observed
+    if isinstance(observed, ProbedBias) or observed.dim != width or (is_odd and observed.door == "rotates"):
         return
-    report = judge_values(found.observed, base=base)
+    report = judge_values(observed, base=base)
     if report.right:
         return
-    if is_odd and _right_but_for_last_channel(found, base):
+    if is_odd and _right_but_for_last_channel(observed, base):
         yield f"At width {width} its last channel is neither sine nor cosine; see the field odd of Sinusoidal."
     elif is_odd:
         fix = "Leave out the last cosine, or refuse an odd width."
@@ -111,7 +227,7 @@ def _at_width(target: Any, width: int, base: float) -> Iterator[Finding | str]:
         yield Finding(name, sentence, "Use the width that is asked for throughout.")
 
 
-def _right_but_for_last_channel(found: Probe, base: float) -> bool:
-    observed = replace(found.observed, values=found.observed.values[:, :-1], precision="float32")
-    expected = Sinusoidal(found.observed.dim, base, odd="truncate").embed(observed.positions)
-    return observed.agrees(expected[:, :-1])
+def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
+    without_last = replace(observed, values=observed.values[:, :-1], precision="float32")
+    expected = Sinusoidal(observed.dim, base, odd="truncate").embed(observed.positions)
+    return without_last.agrees(expected[:, :-1])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from posenc.diagnosis.mistake import Finding
 from posenc.inspect import _text
 
+CONSISTENT = "consistent; its numbers were compared with nothing"
+
 
 @dataclass(frozen=True)
 class FirstDifference:
@@ -20,22 +22,37 @@ class FirstDifference:
 
     def line(self) -> str:
         source = "" if self.source is None else f" of unit vector {self.source}"
-        return (
-            f"first differs   position {self.position:.0f}, dimension {self.channel}{source}: "
-            f"expected {self.expected:.6g}, received {self.received:.6g}"
-        )
+        place = f"position {self.position:.0f}, dimension {self.channel}{source}"
+        return f"first differs   {place}: expected {self.expected:.6g}, received {self.received:.6g}"
+
+
+@dataclass(frozen=True)
+class FirstBiasDifference:
+    """The first bias that is not the expected one."""
+
+    head: int
+    query: int
+    key: int
+    expected: float
+    received: float
+
+    def line(self) -> str:
+        place = f"head {self.head}, query {self.query}, key {self.key}"
+        return f"first differs   {place}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 
 @dataclass(frozen=True)
 class CodeReport(_text.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
-    right: whether it does, at every width that was asked for.   door: "adds" or "rotates".
+    right: whether it does, at every width that was asked for.   door: "adds", "rotates", "biases" or "scores".
     convention: the one that it follows, or the nearest, as a record.   findings: the mistakes that explain the numbers;
     empty when right, and when none of the known mistakes explains them.   notes: what is no mistake and worth knowing.
     form: how it was called.   layout: of vectors with a batch or heads.   precision: the type whose rounding explains
     what is left.   first_difference, largest_difference: against `convention`.   compared: how many numbers.
     farthest_position: the last that was compared.
+    consistent: whether nothing was found wrong and there was nothing to compare the numbers with, as where a table is
+    learned; then `right` is False.
     """
 
     right: bool
@@ -46,30 +63,41 @@ class CodeReport(_text.Lines):
     form: str = ""
     layout: str | None = None
     precision: str | None = None
-    first_difference: FirstDifference | None = None
+    first_difference: FirstDifference | FirstBiasDifference | None = None
     largest_difference: float = 0.0
     compared: int = 0
     farthest_position: float = 0.0
+    consistent: bool = False
 
     @property
     def explained(self) -> bool:
         """Whether nothing is left to explain."""
-        return self.right or bool(self.findings)
+        return self.right or self.consistent or bool(self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """A grade: 0 for right, 1 for wrong, 3 where the numbers were compared with nothing."""
+        return 0 if self.right else 3 if self.consistent else 1
 
     def lines(self) -> list[str]:
-        if self.right:
-            lines = ["right", f"It is {self.convention}."]
-        elif self.findings:
-            lines = [line for finding in self.findings for line in finding.lines()]
-        else:
-            lines = ["it differs, and none of the known mistakes explains it"]
+        lines = self._verdict()
         lines += ["", f"called as       {self.form}{f', {self.layout}' if self.layout else ''}"]
-        if not self.right:
+        if not self.right and not self.consistent:
             lines.append(f"compared with   {self.convention}")
-        lines.append(
-            f"numbers         {self.compared:,}, positions 0 to {self.farthest_position:,.0f}, "
-            f"largest difference {self.largest_difference:.2g}"
-        )
+        if self.compared:
+            lines.append(
+                f"numbers         {self.compared:,}, positions 0 to {self.farthest_position:,.0f}, "
+                f"largest difference {self.largest_difference:.2g}"
+            )
         if self.first_difference is not None:
             lines.append(self.first_difference.line())
         return [*lines, *(f"note            {note}" for note in self.notes)]
+
+    def _verdict(self) -> list[str]:
+        if self.right:
+            return ["right", f"It is {self.convention}."]
+        if self.consistent:
+            return [CONSISTENT, f"It is {self.convention}. Give the record that is meant to compare them."]
+        if self.findings:
+            return [line for finding in self.findings for line in finding.lines()]
+        return ["it differs, and none of the known mistakes explains it"]

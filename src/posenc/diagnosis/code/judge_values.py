@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.diagnosis.code.code_report import CodeReport, FirstDifference
 from posenc.diagnosis.code.conventions import Convention, conventions
+from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
 from posenc.diagnosis.code.recipe_mistakes import BY_DOOR
@@ -27,6 +28,7 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
     base: the base that is meant.   against: the one record to compare with, in place of all published conventions.
     Raises ValueError where shapes do not fit together.
     """
+    broken, is_finite = degenerate(observed.values), bool(np.isfinite(observed.values).all())
     known = conventions(observed, base, against)
     if not known:
         raise ValueError(f"observed must have a width that some convention has; got {observed.dim}. Use an even width.")
@@ -41,7 +43,11 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         for values in observed.at_each_precision():
             if values.agrees(expected, fastest):
                 return _report(values, convention, right=True, notes=_notes(convention, values))
+    if broken is not None and is_finite:
+        return _report(observed, known[0], (broken,))
     explained = _explained(known, observed)
+    if explained is None and broken is not None:
+        return _report(observed, known[0], (broken,))
     if explained is not None:
         return _report(*explained)
     nearest = min(known, key=lambda convention: _share_that_differs(observed, convention))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,17 @@ NAMES: Mapping[str, str] = {
     "x": "x q query inputs input emb embs embedding embeddings token_embedding vec vector v src y h z tensor",
     "k": "k key keys",
     "dropout": "dropout p drop dropout_rate dropout_p p_drop drop_rate",
-    "heads": "heads num_heads n_heads nhead nheads n_head",
+    "heads": "heads num_heads n_heads nhead nheads n_head num_attention_heads",
+    "buckets": "buckets num_buckets n_buckets relative_attention_num_buckets",
+    "distance": "max_distance relative_attention_max_distance",
+    "query_length": "query_length q_len qlen query_len q_length lq n_queries query_size len_q",
+    "key_length": "key_length k_len klen key_len k_length lk kv_len memory_length n_keys key_size len_k",
+    "scores": "scores attn attention attn_scores attention_scores logits qk dots sim attn_logits attn_weights",
 }
+#: The roles that a function's arguments are given, in the order in which an unknown one is tried.
+GIVEN = (
+    "x", "k", "length", "positions", "position", "dim", "index", "heads", "query_length", "key_length", "scores",
+)  # fmt: skip
 
 #: The documented forms, each by the roles that it needs and in the order in which they are tried.
 FORMS: tuple[tuple[str, ...], ...] = (
@@ -41,7 +50,21 @@ FORMS: tuple[tuple[str, ...], ...] = (
     ("length",),
     ("positions",),
     ("position",),
+    ("heads", "length"),
+    ("heads", "query_length", "key_length"),
+    ("query_length", "key_length"),
+    ("heads",),
+    ("scores",),
 )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of a user's function."""
+
+    name: str
+    required: bool
+    positional_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,29 +77,33 @@ class Call:
     def form(self) -> tuple[str, ...]:
         return tuple(role for _, role in self.roles)
 
-    def invoke(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-        """Call with a value for each role."""
+    def arguments(self, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What is given by place, and what by name."""
         by_name = {name: values[role] for name, role in self.roles}
-        positional = [name for name, kind in parameters_of(function).items() if kind.kind == kind.POSITIONAL_ONLY]
-        return function(*(by_name.pop(name) for name in positional if name in by_name), **by_name)
+        positional = [each.name for each in parameters if each.positional_only]
+        return [by_name.pop(name) for name in positional if name in by_name], by_name
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters that can be given one value each."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return {}
+        return []
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {name: value for name, value in signature.parameters.items() if value.kind not in skipped}
+    return [
+        Parameter(name, value.default is inspect.Parameter.empty, value.kind == value.POSITIONAL_ONLY)
+        for name, value in signature.parameters.items()
+        if value.kind not in skipped
+    ]
 
 
-def calls(function: Callable[..., Any]) -> Iterator[Call]:
+def calls(parameters: Sequence[Parameter]) -> Iterator[Call]:
     """Every documented way in which the function may be meant to be called, the likeliest first."""
     options: list[list[tuple[str, str | None]]] = []
-    for name, parameter in parameters_of(function).items():
-        roles = [role for role in ("x", "k", "length", "positions", "position", "dim", "index") if _may_be(name, role)]
-        required = parameter.default is inspect.Parameter.empty
+    for parameter in parameters:
+        name, required = parameter.name, parameter.required
+        roles = [role for role in GIVEN if _may_be(name, role)]
         if _may_be(name, "base") and (not required or len(options) > 1):
             roles = []
         if required and not roles:
@@ -95,12 +122,13 @@ def calls(function: Callable[..., Any]) -> Iterator[Call]:
 
 
 def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments for a class: its width, and what else has no default."""
+    """The arguments for a class: its width, or its heads where it has no width, and what else has no default."""
     given: dict[str, Any] = {}
-    for name, parameter in parameters_of(kind).items():
-        required = parameter.default is inspect.Parameter.empty
-        for role in ("dim", "length", "dropout", "base", "heads"):
-            if _may_be(name, role) and (required or role == "dim") and values[role] not in given.values():
+    size = "dim" if has_width(kind) else "heads"
+    for parameter in parameters_of(kind):
+        name, required = parameter.name, parameter.required
+        for role in ("dim", "length", "dropout", "base", "heads", "buckets", "distance"):
+            if _may_be(name, role) and (required or role == size) and values[role] not in given.values():
                 given[name] = values[role]
                 break
         else:
@@ -110,6 +138,11 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
                     "Give it a default, or write a function without arguments to spare."
                 )
     return given
+
+
+def has_width(kind: type) -> bool:
+    """Whether a class asks for a width when it is made."""
+    return any(_may_be(parameter.name, "dim") for parameter in parameters_of(kind))
 
 
 def _may_be(name: str, role: str) -> bool:

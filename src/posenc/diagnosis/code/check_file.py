@@ -1,0 +1,129 @@
+"""`FILE.py:NAME` checked in a process of its own: its code runs in a child, and is compared here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.diagnosis.code.check_code import check_user_code
+from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
+from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.module_tensors import Tensor
+from posenc.diagnosis.code.parameter_roles import Parameter
+from posenc.diagnosis.code.user_code import CodeFailedError, Prepared, UnsupportedFormError
+from posenc.diagnosis.named_arrays import NamedArray
+from posenc.doors import Encoding
+
+SERVER = "posenc.diagnosis.code.child_server"
+SECONDS = 60.0
+GIGABYTES = 4.0
+NO_ANSWER = "what it answered is no answer"
+
+
+class RemoteCode:
+    """A user's code in a child process; see `UserCode`. What the child answers is not trusted."""
+
+    def __init__(self, child: ChildProcess, target: str) -> None:
+        self.child = child
+        self.is_record = self.ask("load", target=target) == {"is_record": True}
+
+    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+        answer = self.ask("prepare", dim=dim, base=base, heads=heads)
+        with _well_formed():
+            parameters = tuple(Parameter(str(name), bool(a), bool(b)) for name, a, b in answer["parameters"])
+            libraries = tuple(map(str, answer["libraries"]))
+            return Prepared(str(answer["name"])[:200], parameters, libraries, int(answer["heads"]))
+
+    def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
+        results = self.ask("call", library=library, positional=list(positional), named=dict(named))
+        with _well_formed():
+            return [NamedArray(_array(values), str(dtype)) for values, dtype in results]
+
+    def tensors(self) -> list[Tensor]:
+        answer = self.ask("tensors")
+        with _well_formed():
+            return [
+                Tensor(str(name), kind, tuple(map(int, shape)), None if values is None else _array(values))
+                for name, kind, shape, values in answer
+            ]
+
+    def moving_error(self) -> str:
+        return str(self.ask("moving_error"))[:200]
+
+    def ask(self, question: str, **words: Any) -> Any:
+        """The answer, or the error that it is."""
+        reply = self.child.ask(question, **words)
+        if not isinstance(reply, dict) or not {"answer", "error"} & set(reply):
+            raise StoppedError(NO_ANSWER)
+        if "answer" in reply:
+            return reply["answer"]
+        message = str(reply.get("message"))
+        if reply["error"] == "form":
+            raise UnsupportedFormError(message)
+        raise CodeFailedError(message, str(reply.get("kind"))) if reply["error"] == "code" else ValueError(message)
+
+
+@contextmanager
+def _well_formed() -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise StoppedError(NO_ANSWER) from None
+
+
+def _array(values: Any) -> np.ndarray:
+    if not isinstance(values, np.ndarray):
+        raise TypeError("values must be an array. Send one.")
+    return values.astype(np.float64)
+
+
+@contextmanager
+def in_child(
+    target: str, *, seconds: float, memory: float, server: str = SERVER, show: Callable[[str], None] | None = None
+) -> Iterator[RemoteCode]:
+    """The code that FILE.py:NAME stands for, loaded in a child process, which ends with the context.
+
+    show: takes each line that the code has printed, as it is.
+    Raises ValueError, in one line, where the file does not run, or runs out of time or memory.
+    """
+    seconds = _check.real("seconds", seconds, 0.0, 86_400.0, above=True)
+    memory = _check.real("memory", memory, 0.25, 1024.0)
+    try:
+        with ChildProcess(server, seconds=seconds, memory=memory) as child:
+            try:
+                yield RemoteCode(child, target)
+            finally:
+                child.close()
+                for line in child.output() if show else ():
+                    show(line)  # type: ignore[misc]
+    except StoppedError as error:
+        file = target.rpartition(":")[0] or target
+        raise ValueError(
+            f"target must answer while it is checked; got {file}: {error}. "
+            "It must return by itself; --seconds gives it longer, --memory more."
+        ) from None
+
+
+def check_file(
+    target: str,
+    *,
+    against: Encoding | None = None,
+    dim: int | None = None,
+    base: float | None = None,
+    layout: str | None = None,
+    seconds: float = SECONDS,
+    memory: float = GIGABYTES,
+) -> CodeReport:
+    """`check_code` of FILE.py:NAME, whose code runs in a child process: it can neither end, nor change, nor stop the
+    process that compares its numbers.
+
+    seconds: how long it may take to load and to answer.   memory: GiB that it may use, where the system can limit it.
+    It is no sandbox: the code may read files and open connections. Raises ValueError as `check_code` does, and for code
+    that ends its process, or needs longer or more.
+    """
+    with in_child(target, seconds=seconds, memory=memory) as code:
+        return check_user_code(code, against=against, dim=dim, base=base, layout=layout)

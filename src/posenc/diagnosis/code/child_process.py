@@ -1,0 +1,132 @@
+"""A child process in which a user's file runs, with limits of time and memory; the other end of `child_server`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO, Any
+
+from posenc.diagnosis.code.messages import BrokenMessageError, receive, send
+
+#: Characters of a user's own output that are passed on.
+MOST_OUTPUT = 10_000
+#: Seconds for the child to load posenc, before the user's file runs.
+STARTUP_SECONDS = 120.0
+
+
+class StoppedError(Exception):
+    """A child that ended, or was ended, before it answered; the message says which."""
+
+
+class ChildProcess:
+    """Asks a child process, one question at a time.
+
+    server: the module whose main() answers.   seconds: how long all answers together may take, on the clock.
+    memory: GiB of address space that it may use, where the system can limit it.
+    """
+
+    def __init__(self, server: str, *, seconds: float, memory: float) -> None:
+        self.seconds, self.memory, self.left = seconds, memory, STARTUP_SECONDS
+        self.timed_out = False
+        self.printed = bytearray()
+        code = f"from {server} import main; main()"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        self.listener = threading.Thread(target=_keep, args=(self.process.stderr, self.printed), daemon=True)
+        self.listener.start()
+
+    def __enter__(self) -> ChildProcess:
+        try:
+            self.ask("limit", bytes=int(self.memory * 2**30))
+        except BaseException:
+            self.close()
+            raise
+        self.left = self.seconds
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def ask(self, question: str, **words: Any) -> Any:
+        """The answer to one question. Raises StoppedError where none comes."""
+        if self.process.stdin is None or self.process.stdout is None:
+            raise StoppedError("it has no pipes")
+        began = time.monotonic()
+        with self._deadline():
+            try:
+                send(self.process.stdin, {"question": question, **words})  # type: ignore[arg-type]
+                answer = receive(self.process.stdout)  # type: ignore[arg-type]
+            except (EOFError, OSError):
+                raise StoppedError(self._end()) from None
+            except BrokenMessageError as error:
+                raise StoppedError(f"it answered with {error}, which is no answer") from None
+        self.left -= time.monotonic() - began
+        return answer
+
+    def output(self) -> list[str]:
+        """The lines that the user's code has printed, the first of them."""
+        self.listener.join(timeout=1.0)
+        return bytes(self.printed).decode("utf-8", "replace").splitlines()
+
+    def close(self) -> None:
+        """End the child, and whatever it has started."""
+        self._kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                if stream is not None:
+                    stream.close()
+
+    @contextlib.contextmanager
+    def _deadline(self) -> Iterator[None]:
+        timer = threading.Timer(max(self.left, 0.0), self._kill_late)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _kill_late(self) -> None:
+        self.timed_out = True
+        self._kill()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+
+    def _end(self) -> str:
+        if self.timed_out:
+            return f"it did not answer within {self.seconds:g} s"
+        try:
+            code = self.process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            return "it closed its answers"
+        if code < 0:
+            return f"it was ended by signal {-code}"
+        return f"it ended with exit code {code} before it answered"
+
+
+def _keep(stream: IO[bytes] | None, kept: bytearray) -> None:
+    """Read all that is printed, so that the child never waits, and keep the beginning."""
+    while stream is not None:
+        part = stream.read1(1 << 16)  # type: ignore[attr-defined]
+        if not part:
+            stream.close()
+            return
+        kept += part[: MOST_OUTPUT - len(kept)]

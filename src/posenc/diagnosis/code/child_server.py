@@ -1,0 +1,129 @@
+"""What answers in the child process: it loads a user's file, calls it, and sends numbers back. It judges nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+from posenc.diagnosis.code.messages import receive, send
+from posenc.diagnosis.code.module_tensors import Tensor
+from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
+from posenc.diagnosis.code.user_file import load_target
+from posenc.doors import Encoding
+
+#: Tensors whose names are sent, and the most numbers of them together.
+MOST_TENSORS = 200
+MOST_NUMBERS = 1 << 24
+#: A question's name and what answers it; the words of the question are keyword arguments.
+Answers = Mapping[str, Callable[..., Any]]
+
+
+class UserFile:
+    """What a file's name stands for, and the answers about it."""
+
+    def __init__(self) -> None:
+        self.target: Any = None
+        self.code = LocalCode(None)
+
+    def load(self, target: str) -> dict[str, Any]:
+        self.target = load_target(target)
+        self.code = LocalCode(self.target)
+        kind = self.target if isinstance(self.target, type) else type(self.target)
+        return {"is_record": issubclass(kind, Encoding)}
+
+    def prepare(self, dim: int, base: float, heads: int) -> dict[str, Any]:
+        prepared = self.code.prepare(dim, base, heads)
+        parameters = [[each.name, each.required, each.positional_only] for each in prepared.parameters]
+        return {
+            "name": prepared.name,
+            "parameters": parameters,
+            "libraries": list(prepared.libraries),
+            "heads": prepared.heads,
+        }
+
+    def call(self, library: str, positional: list[Any], named: dict[str, Any]) -> list[list[Any]]:
+        return [[result.values, result.dtype] for result in self.code.call(library, positional, named)]
+
+    def tensors(self) -> list[list[Any]]:
+        return list(_sendable(self.code.tensors()))
+
+    def moving_error(self) -> str:
+        return self.code.moving_error()
+
+    def answers(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "limit": limit,
+            "load": self.load,
+            "prepare": self.prepare,
+            "call": self.call,
+            "tensors": self.tensors,
+            "moving_error": self.moving_error,
+        }
+
+
+def main() -> None:
+    """Answer until the other side has gone."""
+    serve(UserFile().answers())
+
+
+def serve(answers: Answers) -> None:
+    """Answer questions from standard input on standard output, which the user's code no longer has: what it prints goes
+    to standard error, and it has nothing to read."""
+    with _private_pipes() as (asked, answered):
+        while True:
+            try:
+                question = receive(asked)
+            except EOFError:
+                return
+            send(answered, _answer(answers[question.pop("question")], question))
+
+
+def limit(bytes: int) -> bool:  # noqa: A002
+    """Limit the address space; whether the system can."""
+    if importlib.util.find_spec("resource") is None:
+        return False
+    import resource
+
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (bytes, bytes))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _answer(handler: Callable[..., Any], words: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"answer": handler(**words)}
+    except UnsupportedFormError as error:
+        return {"error": "form", "message": str(error)}
+    except CodeFailedError as error:
+        return {"error": "code", "message": str(error), "kind": error.kind}
+    except (ValueError, TypeError) as error:
+        return {"error": "value", "message": str(error)}
+    except BaseException as error:
+        return {"error": "value", "message": f"target must answer; it raised {type(error).__name__}: {error}"}
+
+
+def _sendable(tensors: list[Tensor]) -> Iterator[list[Any]]:
+    """The names of the first tensors, and their values as far as a message holds them."""
+    left = MOST_NUMBERS
+    for each in tensors[:MOST_TENSORS]:
+        size = 0 if each.values is None else each.values.size
+        left -= size if size <= left else 0
+        yield [each.name[:200], each.kind, list(each.shape), each.values if size <= left else None]
+
+
+@contextlib.contextmanager
+def _private_pipes() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    asked, answered = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    with asked, answered:
+        yield asked, answered

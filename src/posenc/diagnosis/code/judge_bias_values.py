@@ -1,0 +1,121 @@
+"""Which published bias numbers are, or which mistake is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.bias.mistakes_bias import BIASES
+from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
+from posenc.diagnosis.code.bias_forms import ProbedBias
+from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference
+from posenc.diagnosis.code.degenerate import degenerate
+from posenc.diagnosis.code.module_tensors import Tensor
+from posenc.diagnosis.rotation.observed_rotations import ROUNDING
+from posenc.diagnosis.search import explain
+from posenc.doors import Biases, Encoding
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.inspect._text import short
+
+#: What is meant, the table that it has learned, and the tensor that this is.
+Meant = tuple[ALiBi | T5Bias, np.ndarray | None, str]
+
+
+def judge_bias_values(
+    probed: ProbedBias, tensors: Sequence[Tensor] = (), *, against: Encoding | None = None
+) -> CodeReport:
+    """Name the bias that the numbers are, or the mistake in them.
+
+    tensors: what the module holds, in which a table of T5 is looked for.   against: the record that is meant, in place
+    of every published one. Raises ValueError where it has no biases, or other heads.
+    """
+    meant = _meant(probed, tensors, against)
+    broken = degenerate(probed.values, masked=True)
+    if broken is not None:
+        return _report(probed, *meant[0][:2], findings=(broken,))
+    for record, table, name in meant:
+        evidence, usage = _evidence(probed, table), BiasUsage(record)
+        if evidence.fits(usage):
+            notes = [f"Its own table, {name}, was read."] if name else []
+            shifted = evidence.rows_shifted(usage)
+            notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
+            return _report(probed, record, table, right=True, notes=tuple(notes))
+    for record, table, _ in meant:
+        attempt = explain([BiasUsage(record)], BIASES, _evidence(probed, table))
+        if attempt is not None:
+            return _report(probed, record, table, findings=attempt.findings)
+    return _report(probed, *meant[0][:2])
+
+
+def _meant(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Meant]:
+    """What may be meant, the likeliest first."""
+    tables = [(tensor, table) for tensor in tensors for table in _tables(tensor, probed.heads)]
+    if against is None:
+        directions = [(*each, bidirectional) for each in tables for bidirectional in (True, False)]
+        t5 = [
+            (T5Bias(probed.heads, buckets=len(table), bidirectional=both), table, tensor.name)
+            for tensor, table, both in directions
+            if len(table) % 2 == 0 and len(table) >= 4
+        ]
+        alibi = [ALiBi(probed.heads), ALiBi(probed.heads, form="signed")] if not t5 else []
+        return [*t5, *((record, None, "") for record in alibi)]
+    if not isinstance(against, Biases) or against.heads != probed.heads:
+        raise ValueError(
+            f"against must be a record that biases the logits of {probed.heads} heads; got {against!r:.100}. "
+            "Give the record that is meant."
+        )
+    if not isinstance(against, ALiBi | T5Bias):
+        raise ValueError(
+            f"against must be ALiBi or T5Bias for a bias; got {against!r:.100}. Write its class as a record."
+        )
+    if isinstance(against, ALiBi):
+        return [(against, None, "")]
+    fitting = [(against, table, tensor.name) for tensor, table in tables if table.shape == against.shapes["table"]]
+    return list(fitting) or [(against, None, "")]
+
+
+def _tables(tensor: Tensor, heads: int) -> Iterator[np.ndarray]:
+    """What may be T5's table, (buckets, heads)."""
+    if tensor.values is not None and len(tensor.shape) == 2 and heads in tensor.shape:
+        yield tensor.values if tensor.shape[1] == heads else tensor.values.T
+
+
+def _evidence(probed: ProbedBias, table: np.ndarray | None) -> ObservedBiases:
+    position = np.arange(probed.values.shape[-1])
+    largest = np.where(probed.values > MASKED, np.abs(probed.values), 0.0).max(-1, keepdims=True)
+    rounding = max(ROUNDING[probed.dtype], ROUNDING["float32"])
+    tolerance = np.broadcast_to(rounding * largest + 1e-6, probed.values.shape)
+    product = np.broadcast_to(0.0, probed.values.shape)
+    return ObservedBiases(probed.values, product, position, position, tolerance, table, causal=False, head_dim=None)
+
+
+def _report(
+    probed: ProbedBias, record: ALiBi | T5Bias, table: np.ndarray | None, right: bool = False, **rest: object
+) -> CodeReport:
+    report = CodeReport(right, "biases", short(record), compared=0, **rest)  # type: ignore[arg-type]
+    farthest = probed.values.shape[-1] - 1
+    if table is None and isinstance(record, T5Bias):  # its table was read off the numbers
+        return replace(report, farthest_position=float(farthest))
+    position = np.arange(farthest + 1)
+    expected = BiasUsage(record).biases(position, position, table)
+    seen = probed.values > MASKED
+    gap = np.where(seen, np.abs(probed.values - expected), 0.0)
+    wrong = np.argwhere(~(gap <= 1e-5 * (1 + np.abs(expected))))
+    first = None
+    if len(wrong) and not right:
+        head, query, key = (int(index) for index in wrong[0])
+        first = FirstBiasDifference(
+            head, query, key, float(expected[head, query, key]), float(probed.values[head, query, key])
+        )
+    largest = float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan")
+    return replace(
+        report,
+        first_difference=first,
+        largest_difference=largest,
+        compared=int(seen.sum()),
+        farthest_position=float(farthest),
+    )

@@ -1,0 +1,157 @@
+"""Code of a user's own as the probe sees it: what it is called with, and the numbers that come back.
+
+`LocalCode` calls it in this process. `RemoteCode` asks a child process, so that nothing in a user's file can reach
+what compares its numbers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from posenc.diagnosis.code.module_tensors import Tensor, moving_error, tensors_of
+from posenc.diagnosis.code.parameter_roles import Parameter, construction, has_width, parameters_of
+from posenc.diagnosis.code.user_file import error_line, quiet, source_file
+from posenc.diagnosis.named_arrays import NamedArray, on_host
+
+Function = Callable[..., Any]
+
+
+class UnsupportedFormError(Exception):
+    """This form does not fit the function; the message says what came back."""
+
+
+class CodeFailedError(Exception):
+    """A user's code raised an error. kind: the name of its class."""
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Code that is ready to be called. libraries: whose arrays it takes, the likeliest first.   heads: 0 where none
+    were asked for when it was made."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    libraries: tuple[str, ...]
+    heads: int = 0
+
+
+class UserCode(Protocol):
+    """A function, a class or an object, here or in another process."""
+
+    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+        """Make it, where it is a class. Raises ValueError in one line where it cannot be made."""
+
+    def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
+        """Each result as numbers. Raises UnsupportedFormError or CodeFailedError."""
+
+    def tensors(self) -> list[Tensor]:
+        """What it holds, where it is a torch module."""
+
+    def moving_error(self) -> str:
+        """What goes wrong when it is moved to another device with the arguments of the last call; "" where nothing."""
+
+
+class LocalCode:
+    """Code that is called in this process."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.file = source_file(target)
+        self.function: Function = target
+        self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+        target, name, made_with = self.target, _name_of(self.target), {}
+        if isinstance(target, type):
+            heads = 1 if has_width(target) else heads
+            sizes = {"dim": dim, "length": 4096, "dropout": 0.0, "base": base, "heads": heads, "buckets": 32}
+            made_with = construction(target, {**sizes, "distance": 128})
+            target = self._made(target, name, made_with)
+            name = f"{name}({', '.join(made_with)})"
+        if hasattr(target, "eval") and hasattr(target, "forward"):
+            target.eval()  # dropout off
+        forward = getattr(target, "forward", None)
+        self.function = forward if callable(forward) else target
+        if not callable(self.function):
+            raise ValueError(
+                f"target must be a function, a class or an object that can be called; got {name}. Name another one."
+            )
+        own_heads = heads if heads > 1 and heads in made_with.values() else 0
+        return Prepared(name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), own_heads)
+
+    def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
+        self.last = (
+            tuple(_array(value, library) for value in positional),
+            {name: _array(value, library) for name, value in named.items()},
+        )
+        try:
+            with quiet():
+                result = self.function(*self.last[0], **self.last[1])
+                return [_numbers(each) for each in (result if isinstance(result, tuple) else (result,))]
+        except (KeyboardInterrupt, UnsupportedFormError):
+            raise
+        except BaseException as error:
+            raise CodeFailedError(error_line(error, self.file), type(error).__name__) from None
+
+    def tensors(self) -> list[Tensor]:
+        return tensors_of(getattr(self.function, "__self__", self.function))
+
+    def moving_error(self) -> str:
+        return moving_error(getattr(self.function, "__self__", self.function), *self.last)
+
+    def _made(self, kind: type, name: str, arguments: Mapping[str, Any]) -> Any:
+        try:
+            with quiet():
+                return kind(**arguments)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            shown = ", ".join(f"{key}={value}" for key, value in arguments.items())
+            raise ValueError(f"{error_line(error, self.file)}, when making {name}({shown}). Mend it first.") from None
+
+
+def _name_of(target: Any) -> str:
+    return str(getattr(target, "__name__", type(target).__name__))
+
+
+def _libraries(function: Function) -> Iterator[str]:
+    """NumPy, and PyTorch where it is loaded: first where the function's own file uses it."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield "numpy"
+        return
+    own_call = vars(type(function)).get("__call__")
+    functions = (function, getattr(function, "__func__", None), own_call)
+    names = [value for one in functions for value in getattr(one, "__globals__", {}).values()]
+    uses = any(value is torch or str(getattr(value, "__module__", "")).startswith("torch") for value in names)
+    yield from ("torch", "numpy") if uses else ("numpy", "torch")
+
+
+def _array(value: Any, library: str) -> Any:
+    """An array of the library that the code takes; what is no array as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    is_float = value.dtype.kind == "f"
+    if library == "numpy":
+        return value.astype(np.float64) if is_float else value.copy()
+    torch = sys.modules["torch"]
+    return torch.tensor(value, dtype=torch.float32 if is_float else torch.int64)
+
+
+def _numbers(result: Any) -> NamedArray:
+    if inspect.isgenerator(result):
+        raise UnsupportedFormError("it returned a generator. Return an array")
+    array, dtype = on_host(result)
+    if array.dtype.kind not in "iuf":
+        raise UnsupportedFormError(f"it returned {array.dtype} values. Return real numbers")
+    return NamedArray(array.astype(np.float64), dtype if array.dtype.kind == "f" else "float64")

@@ -1,0 +1,63 @@
+"""All that an encoding does, as arrays: two records with the same effects are the same encoding, whoever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from posenc.diagnosis.code.call_forms import POSITIONS
+from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.testing.door_probe import content_at, head_width, hidden, reach
+from posenc.testing.one_coordinate import placed
+
+#: Queries and keys of biases: beyond the distance of 128 at which T5's last bucket begins. Of scores, which cost more.
+BIAS_LENGTH = 160
+SCORE_LENGTH = 12
+#: Numbers of all rotations together.
+MOST_NUMBERS = 1 << 22
+
+
+def positions_within(encoding: Encoding) -> np.ndarray:
+    """The positions that are compared, on every axis: near ones, those where tables end and types narrow, far ones."""
+    farthest = reach(encoding) // encoding.axes
+    if isinstance(encoding, Biases):
+        return np.arange(min(BIAS_LENGTH, farthest + 1))
+    if not isinstance(encoding, Adds | Rotates):
+        return np.arange(min(SCORE_LENGTH, farthest + 1))
+    positions = np.array([position for position in POSITIONS if position <= farthest], dtype=np.int64)
+    size = head_width(encoding) ** 2 * head_count(encoding) if isinstance(encoding, Rotates) else encoding.width
+    return positions[: max(4, MOST_NUMBERS // size)]
+
+
+def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
+    """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n); or
+    the scores of drawn content (heads, n, n) and what it adds to the output."""
+    values, places = dict(params) or None, placed(encoding, positions)
+    if isinstance(encoding, Adds):
+        return {"embed": np.asarray(encoding.embed(places, values), np.float64)}
+    if isinstance(encoding, Rotates):
+        return {role: _matrices(encoding, values, places, role) for role in encoding.roles}
+    if isinstance(encoding, Biases):
+        return {"matrix": np.asarray(encoding.matrix(places, places, values), np.float64)}
+    scores: Any = encoding
+    count = len(positions)
+    q, k = (content_at(encoding, seed, count) for seed in (1, 2))
+    found = {"score": scores.score(q, k, places, places, values, hidden=hidden(encoding, count, count))}
+    weights = np.random.default_rng(6).random((q.shape[0], count, count))
+    added = scores.values(weights, places, places, values)
+    found |= {} if added is None else {"values": added}
+    return {name: np.asarray(value, np.float64) for name, value in found.items()}
+
+
+def head_count(encoding: Encoding) -> int:
+    """Heads of a record that states them, else one."""
+    return int(getattr(encoding, "heads", 1))
+
+
+def _matrices(encoding: Rotates, values: Any, places: np.ndarray, role: Any) -> np.ndarray:
+    turn = encoding.turn(places, values, role=role, dtype=np.float64)
+    width = turn.dim
+    units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(places), width))
+    return np.moveaxis(np.asarray(turn(units.copy(), layout="bhtd"), np.float64), 0, -1)
