@@ -24,6 +24,37 @@ def scaled_embedding(ids: Any, weight: Any, table: Any, scale: float, *, instruc
     return torch.ops.posenc.scaled_embedding(ids, weight, table, scale, instruction_set)
 
 
+def add(x: Any, table: Any) -> Any:
+    """x + table, formed in float32 and rounded once to the dtype of x: x (*batch, n, width), table (n, width) or
+    (*batch, n, width), float32; with a gradient for x.
+
+    A sum in 16 bits is one pass of the kernel, as of an embedding whose token i is i; PyTorch makes three.
+    """
+    if x.dtype == torch.float32:
+        return x + table
+    shared = table.ndim == 2
+    if torch.compiler.is_compiling() or not (x.is_contiguous() and (shared or table.shape == x.shape)):
+        return (x.float() + table).to(x.dtype)
+    if unsupported_reason(x, x, table) is not None or not x.numel():
+        return (x.float() + table).to(x.dtype)
+    return _Add.apply(x, table)
+
+
+class _Add(torch.autograd.Function):  # type: ignore[misc]
+    """The sum; the gradient of x is the one that comes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, table: Any) -> Any:
+        rows, (length, width) = x.view(-1, x.shape[-1]), x.shape[-2:]
+        ids = torch.arange(rows.shape[0], device="cpu").view(-1, length)
+        vectors = table.view(-1, length, width)
+        return torch.ops.posenc.scaled_embedding(ids, rows, vectors, 1.0).view(x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> tuple[Any, None]:
+        return gradient, None
+
+
 def _fake(ids: Any, weight: Any, *_: Any) -> Any:
     return weight.new_empty((*ids.shape, weight.shape[1]))
 

@@ -16,7 +16,7 @@ from posenc.torch import fast_path, in_place_autograd
 from posenc.torch.aliasing import written
 from posenc.torch.angles import Angles
 from posenc.torch.argument_checks import alike, check_turn, heads_first, writable_pair
-from posenc.turn import LAYOUTS, Layout, Turn
+from posenc.turn import LAYOUTS, Layout, Operator, Turn
 
 Impl = Literal["auto", "reference", "torch", "native", "triton"]
 HAS_TRITON = find_spec("triton") is not None
@@ -70,6 +70,18 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
     else:
         first, second = native.rotate(first, turn), native.rotate(second, turn)
     return heads_first(first, layout), heads_first(second, layout)
+
+
+def rotate_one(x: Array, turn: Operator, *, layout: Layout) -> Array:
+    """One tensor, as `turn(x, layout=layout)` rotates it, by the kernel or plain PyTorch in blocks where they can."""
+    if type(turn) is not Turn or x.ndim != 4 or not x.is_cpu:
+        return turn(x, layout=layout)
+    first = heads_first(x, layout)
+    if native.unsupported_reason(turn, first) is None:
+        return heads_first(native.rotate(first, turn), layout)
+    if plain_torch.unsupported_reason(first, turn) is None:
+        return heads_first(plain_torch.rotate(turn, first)[0], layout)
+    return turn(x, layout=layout)
 
 
 def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:

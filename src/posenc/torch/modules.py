@@ -10,6 +10,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.torch.module_positions import both_counted, counted
+from posenc.torch.one_call import add_at, rotate_at, rotate_pair_at
 from posenc.torch.record_module import Held, beside
 from posenc.turn import LAYOUTS, Layout
 
@@ -59,7 +60,7 @@ class Add(Held):
 
     def forward(self, x: Array, positions: Array | None = None) -> Array:
         positions = counted("positions", positions, _tensor("x", x), -2, self.record)
-        return self.record.attach(x, positions, self.params)
+        return add_at(self.record, self.params, x, positions)
 
 
 @final
@@ -70,7 +71,8 @@ class Rotate(Held):
     k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions: (m,) or
     (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and rounded once; a float64 q is turned in float64.
 
-    One turn serves every layer and head: where many layers share positions, call `record.turn` once instead.
+    Give one tensor as both positions where queries and keys share them: then one turn serves both. Where many layers share
+    positions, `posenc.torch.turn` once and `posenc.torch.rotate` in each layer do less.
 
     >>> import torch
     >>> from posenc import RoPE
@@ -97,10 +99,11 @@ class Rotate(Held):
         query, key = both_counted(query_positions, key_positions, q, k, layout.index("t"), self.record)
         _check_positions("q", q, "query_positions", query, layout, self.record.axes)
         _check_positions("k", k, "key_positions", key, layout, self.record.axes)
-        params = self.params
-        turn_q = self.record.turn(query, params, role="query", dtype=_array.library(q).wide_dtype(q.dtype))
-        turn_k = self.record.turn(key, params, role="key", dtype=_array.library(k).wide_dtype(k.dtype))
-        return turn_q(q, layout=layout), turn_k(k, layout=layout)
+        record, params = self.record, self.params
+        if query is key:
+            return rotate_pair_at(record, params, q, k, query, layout)
+        rotated = rotate_at(record, params, q, query, "query", layout)
+        return rotated, rotate_at(record, params, k, key, "key", layout)
 
 
 @final
@@ -136,9 +139,7 @@ class RotateValues(Held):
         _check_width(name, _tensor(name, x), self.record.head_dim, layout)
         positions = counted(positions_name, positions, x, layout.index("t"), self.record)
         _check_positions(name, x, positions_name, positions, layout, self.record.axes)
-        return self.record.turn(positions, self.params, role=role, dtype=_array.library(x).wide_dtype(x.dtype))(
-            x, layout=layout
-        )
+        return rotate_at(self.record, self.params, x, positions, role, layout)
 
 
 @final

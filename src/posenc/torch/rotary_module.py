@@ -6,9 +6,10 @@ from typing import final
 
 import torch
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.doors import Rotates
+from posenc.torch.one_call import turn_at
 from posenc.torch.record_module import Held, beside
 from posenc.turn import of_pairs
 
@@ -47,6 +48,6 @@ class HuggingFaceRotary(Held):
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
         places = beside("position_ids", position_ids, x)
-        turn = of_pairs("record", self.record.turn(places, dtype=_array.library(x).wide_dtype(x.dtype)))
+        turn = of_pairs("record", turn_at(self.record, None, x, places, "both"))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
         return cos, sin

@@ -1,0 +1,85 @@
+"""Positions and vectors in, rotated vectors or a sum out: turn or table is made on the way, by the kernel where it can.
+
+Modules do this. Where many layers share positions, `posenc.torch.turn` once and `rotate` in each layer do less.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+
+from posenc import _array
+from posenc._array import Array
+from posenc.doors import Adds, Params, Role, Rotates
+from posenc.kernels import native_embedding
+from posenc.phase import steady_of, waves_of
+from posenc.torch.angles import turn
+from posenc.torch.apply_turn import rotate, rotate_one
+from posenc.torch.vector_table import table
+from posenc.turn import Layout, Operator
+
+#: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
+REMEMBERED, MANY = 1 << 22, 32
+
+
+def rotate_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout) -> Array:
+    """x rotated at its positions, as `record.turn(positions, params, role=role)` does."""
+    by = turn_at(record, params, x, positions, role)
+    return by(x, layout=layout) if _is_seen_through() else rotate_one(x, by, layout=layout)
+
+
+def rotate_pair_at(
+    record: Rotates, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
+) -> tuple[Array, Array]:
+    """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
+    alike = q.dtype == k.dtype and q.device == k.device
+    if _is_seen_through() or not alike or steady_of(record) is None:
+        by_role = (rotate_at(record, params, x, positions, role, layout) for x, role in ((q, "query"), (k, "key")))  # type: ignore[arg-type]
+        return next(by_role), next(by_role)
+    by = turn(record, positions, params, dtype=_array.library(q).wide_dtype(q.dtype))
+    return rotate(q, k, by, layout=layout)
+
+
+def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> Array:
+    """`record.attach(x, positions, params)`."""
+    wide = _array.library(x).wide_dtype(x.dtype)
+    ready = waves_of(record) is not None and type(record).attach is Adds.attach and wide == torch.float32
+    if ready and not _is_seen_through() and x.shape[-2:] == (positions.shape[-1], record.width):
+        return native_embedding.add(x, _table_at(record, params, positions))
+    return record.attach(x, positions, params)
+
+
+def turn_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
+    """The turn of these positions, as precise as x."""
+    wide = _array.library(x).wide_dtype(x.dtype)
+    if steady_of(record) is None or _is_seen_through():
+        return record.turn(positions, params, role=role, dtype=wide)
+    return turn(record, positions, params, role=role, dtype=wide)
+
+
+def _table_at(record: Adds, params: Params | None, positions: Array) -> Array:
+    """The table of these positions: the same as in the step before, mostly, and as costly as half the sum."""
+    count = positions.shape[-1]
+    plain = (
+        not torch.compiler.is_compiling()
+        and type(positions) is torch.Tensor
+        and positions.is_cpu
+        and positions.dtype == torch.int64
+    )
+    if plain and positions.ndim == 1 and count >= MANY and count * record.width <= REMEMBERED and params is None:
+        return _remembered(record, positions.numpy().tobytes())
+    return table(record, positions, params)
+
+
+@lru_cache(maxsize=4)
+def _remembered(record: Adds, positions: bytes) -> Array:
+    with torch.inference_mode(False):  # a table of inference mode would be refused outside of it
+        return table(record, torch.frombuffer(bytearray(positions), dtype=torch.int64))
+
+
+def _is_seen_through() -> bool:
+    """Whether the definition itself is wanted: programs that are exported run without posenc, and transforms of functions
+    see through PyTorch's own operators alone."""
+    tracing = torch.compiler.is_exporting() or torch.jit.is_tracing()
+    return bool(tracing or torch._C._are_functorch_transforms_active())

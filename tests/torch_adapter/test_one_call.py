@@ -1,0 +1,99 @@
+"""Modules against the definition, to the bit, on the fastest path: every row that rotates or adds, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from posenc import CATALOG, RoPE, Sinusoidal
+from posenc.doors import Adds, Rotates
+from posenc.kernels import native
+from posenc.torch import module
+from posenc.turn import Turn
+
+DTYPES = (torch.float32, torch.bfloat16)
+SAMPLES = [row.samples[0] for row in CATALOG]
+ROTATIONS = [record for record in SAMPLES if isinstance(record, Rotates) and "query" in record.roles]
+SUMS = [record for record in SAMPLES if isinstance(record, Adds)]
+
+
+def heads(record: Any, count: int, length: int, dtype: torch.dtype) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(count)
+    return torch.randn(2, count, length, record.head_dim, generator=generator).to(dtype).requires_grad_()
+
+
+def line(record: Any, length: int) -> torch.Tensor:
+    positions = torch.arange(length)
+    return positions if record.axes == 1 else positions[:, None].expand(length, record.axes).contiguous()
+
+
+def gradients(results: tuple[torch.Tensor, ...], of: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    total = sum((part.float() * torch.arange(part.numel()).reshape(part.shape).cos()).sum() for part in results)
+    return list(torch.autograd.grad(total, of, allow_unused=True, retain_graph=True))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("record", ROTATIONS, ids=lambda record: type(record).__name__)
+def test_rotations_have_the_bits_of_the_definition(record: Rotates, dtype: torch.dtype) -> None:
+    layer, positions = module(record, seed=0), line(record, 5)
+    own = getattr(record, "heads", None)
+    q, k = (heads(record, own or count, 5, dtype) for count in (12, 4))
+    turns = (record.turn(positions, layer.params, role=role) for role in ("query", "key"))
+    expected = tuple(by(x, layout="bhtd") for by, x in zip(turns, (q, k), strict=True))
+    learned = [q, k, *layer.parameters()]
+    for key in (positions, positions.clone()):
+        found = layer(q, k, positions, key, layout="bhtd")
+        assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, expected, strict=True))
+        for a, b in zip(gradients(found, learned), gradients(expected, learned), strict=True):
+            # Sums over heads and tokens may be formed in another order.
+            assert (a is None and b is None) or torch.allclose(a, b, rtol=2.0**-7, atol=2.0**-7)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("record", SUMS, ids=lambda record: type(record).__name__)
+def test_sums_have_the_bits_of_the_definition(record: Adds, length: int, dtype: torch.dtype) -> None:
+    layer = module(record, seed=0)
+    positions = line(record, length) % 7
+    x = torch.randn(2, length, record.width, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()
+    for first in (True, False):  # made, and remembered
+        expected, found = record.attach(x, positions, layer.params), layer(x, positions)
+        assert torch.equal(found, expected), first
+        assert found.dtype == expected.dtype
+        for a, b in zip(gradients((found,), [x]), gradients((expected,), [x]), strict=True):
+            assert a is not None
+            assert torch.equal(a, b)
+
+
+def test_a_remembered_table_is_of_its_positions_alone() -> None:
+    layer, positions, x = module(Sinusoidal(dim=8)), torch.arange(64), torch.zeros(1, 64, 8)
+    with torch.inference_mode():
+        layer(x, positions).zero_()
+    positions += 5
+    for _ in range(2):
+        found = layer(x.requires_grad_(), positions)
+        assert torch.equal(found[0], Sinusoidal(dim=8).embed(positions))
+        found.sum().backward()
+    other = module(Sinusoidal(dim=8, base=100.0))(x, positions)
+    assert torch.equal(other[0], Sinusoidal(dim=8, base=100.0).embed(positions))
+
+
+@pytest.mark.skipif(native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found")
+def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the definition of a turn nor that of its table is computed."""
+
+    def called(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the definition was computed")
+
+    monkeypatch.setattr(Turn, "__call__", called)
+    monkeypatch.setattr(RoPE, "turn", called)
+    layer, positions = module(RoPE(dim=8)), torch.arange(3)
+    for dtype in DTYPES:
+        q, k = (heads(layer.record, count, 3, dtype) for count in (4, 2))
+        for key in (positions, positions.clone()):
+            found = layer(q, k, positions, key, layout="bhtd")
+            torch.autograd.grad(sum(part.sum() for part in found), (q, k))
+            with torch.no_grad():
+                layer(q[:, :, :1], k[:, :, :1], positions[:1], key[:1], layout="bhtd")
