@@ -27,6 +27,9 @@ from mutant_tests import Tests
 #: Slow to import, and imported by many tests.
 LIBRARIES = ("numpy", "mpmath", "torch", "jax", "transformers")
 
+#: This library imports its modules when they are asked for, which takes seconds; a fork writes here which it asked for.
+LAZY, ASKED_FOR = "transformers.", "asked_for.txt"
+
 #: A run may take so many seconds of the processor, and so many times what its tests took when they were measured.
 LEAST_SECONDS, TIMES_AS_LONG = 60.0, 5.0
 
@@ -40,7 +43,7 @@ EACH = 0.005
 LOG, FAULT = "last_run.txt", 99
 
 #: A mutant meets tests that took so many seconds together, from so many files; if it survives, the next.
-STAGES = ((3.0, 4), (30.0, 40), (90.0, 1000))
+STAGES = ((3.0, 4), (15.0, 40), (40.0, 1000))
 
 
 @dataclass(frozen=True)
@@ -135,10 +138,26 @@ class Chosen:
 
 
 def prepare() -> None:
-    """Import the libraries once; a thread that they start would make forks unsafe."""
+    """Import the libraries once."""
     os.environ["OMP_NUM_THREADS"] = "1"
     for name in LIBRARIES:
         importlib.import_module(name)
+    refuse_threads()
+
+
+def import_what_was_asked_for(tree: Path) -> None:
+    """Import what forks before asked for of the library that waits for it."""
+    path = tree / ASKED_FOR
+    for name in path.read_text().splitlines() if path.exists() else ():
+        if name not in sys.modules:
+            with contextlib.suppress(Exception):  # some need what is not installed
+                importlib.import_module(name)
+    path.unlink(missing_ok=True)
+    refuse_threads()
+
+
+def refuse_threads() -> None:
+    """A thread that a library started would make forks unsafe."""
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError("A library started a thread when it was imported: take it out of LIBRARIES.")
 
@@ -147,6 +166,7 @@ def run(tree: Path, tests: Sequence[str], expected: float) -> Ending:
     """Run the tests in `tree` until one fails; `expected`: the seconds that they took when they were measured."""
     result = tree / "first_failure.json"
     result.unlink(missing_ok=True)
+    import_what_was_asked_for(tree)
     seconds = LEAST_SECONDS + TIMES_AS_LONG * expected
     child = forked(lambda: inside(tree, tests, result, seconds))
     status = waited(child, CLOCK * seconds)
@@ -203,7 +223,11 @@ def inside(tree: Path, tests: Sequence[str], result: Path, seconds: float) -> in
     files = sorted({test.partition("::")[0] for test in tests})
     loaded = "-Wignore:Module already imported:pytest.PytestAssertRewriteWarning"  # a library's plugin, by LIBRARIES
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", loaded, *files]
-    return int(pytest.main(words, plugins=[Chosen(tests, result)]))
+    before = set(sys.modules)
+    status = pytest.main(words, plugins=[Chosen(tests, result)])
+    asked = sorted(name for name in set(sys.modules) - before if name.startswith(LAZY))
+    (tree / ASKED_FOR).write_text("\n".join(asked))
+    return int(status)
 
 
 @contextlib.contextmanager

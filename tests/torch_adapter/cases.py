@@ -38,9 +38,10 @@ class Whole(torch.nn.Module):
 def fresh(record: Encoding) -> Whole:
     """A module whose parameters are no longer those of its seed, as after training."""
     whole = Whole(module(record, seed=3))
+    shift = -0.25 if type(record).__name__ == "PoPE" else 0.25  # its phases end at 0
     with torch.no_grad():
         for parameter in whole.parameters():
-            parameter.mul_(1.5).add_(0.25)
+            parameter.mul_(1.5).add_(shift)
     return whole
 
 
