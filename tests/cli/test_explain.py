@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+from types import SimpleNamespace
 
 import pytest
 
 from posenc.catalog import CATALOG
+from posenc.doors import Biases
+from posenc.explorer.tour_order import orders
 
 
 def test_a_rotation_worked_out(posenc):
@@ -51,8 +55,11 @@ def test_chosen_dimensions(posenc):
     assert "printed 0.41" in out
 
 
+CAT = ("The cat sat on the mat", "--versus", "The mat sat on the cat")
+
+
 def test_no_encoding_sees_no_order_and_a_mirror_image_fools_alibi(posenc):
-    ran = posenc("explain", "Dog bites man", "--versus", "Man bites dog", "--json")
+    ran = posenc("explain", "Dog bites man", "--versus", "Man bites dog", "--all", "--json")
     results = {(one["encoding"], one["causal"]): one for one in ran.data["results"]}
     assert [word["word"] for word in results[None, False]["words"]] == ["dog", "bites", "man"]
     assert results[None, False]["blind"] is True
@@ -70,8 +77,61 @@ def test_no_encoding_sees_no_order_and_a_mirror_image_fools_alibi(posenc):
 
 def test_a_sentence_longer_than_a_sample_s_table(posenc):
     words = [f"w{index}" for index in range(40)]
-    ran = posenc("explain", " ".join(words), "--versus", " ".join(words[::-1]), "--json")
+    ran = posenc("explain", " ".join(words), "--versus", " ".join(words[::-1]), "--all", "--json")
     assert ran.code == 0
+
+
+def test_six_encodings_fit_eighty_columns(posenc, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = posenc("explain", *CAT)
+    lines = ran.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 30
+    header = next(line for line in lines if line.startswith("word "))
+    assert header.split() == ["word", "none", "Sinusoidal", "Learned", "RoPE", "ALiBi", "T5Bias", "Shaw"]
+    cells = [line.split() for line in lines if re.match(r"\w+ \d→\d ", line)]
+    assert len(cells) == 6
+    assert all(len(row) == 9 and all(float(cell) >= 0 for cell in row[2:]) for row in cells)  # no number is cut in two
+
+
+def test_every_encoding_on_request_and_no_number_cut_in_two(posenc, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    ran = posenc("explain", *CAT, "--all")
+    rows = re.findall(r"^ *(\d)/6 +([\d.e-]+) +([\d.e-]+)  (\S.*)$", ran.out, re.MULTILINE)
+    assert len(rows) == len(CATALOG)  # no encoding stands first, for NoPE
+    assert {float(number) >= 0 for row in rows for number in row[1:3]} == {True}
+
+
+def test_punctuation_makes_no_other_word(posenc):
+    plain = posenc("explain", "Dog bites man", "--versus", "Man bites dog", "--json").data
+    ended = posenc("explain", "“Dog bites man!”", "--versus", "Man bites dog.", "--json").data
+    assert ended["results"] == plain["results"]
+
+
+def test_the_page_and_the_command_line_show_the_same_numbers(posenc):
+    tables = []
+    nothing = lambda *words: None  # noqa: E731
+    section = SimpleNamespace(text=nothing, heading=nothing, bullets=nothing, table=lambda *table: tables.append(table))
+    orders(section, (CAT[::2],), 0)
+    shown = {row[0].partition(" ")[0]: row[1:] for row in tables[0][1] if not row[0].startswith("no ")}
+    results = [
+        one for one in posenc("explain", *CAT, "--json").data["results"] if one["encoding"] and not one["causal"]
+    ]
+    assert shown == {
+        one["encoding"].partition("(")[0]: ["0.0" if word["same"] else f"{word['amount']:.3g}" for word in one["words"]]
+        for one in results
+    }
+
+
+def test_reasons_are_given_only_where_they_were_computed(posenc):
+    ran = posenc("explain", *CAT, "--all", "--json")
+    for one in ran.data["results"]:
+        reasons = [note for note in one["notes"] if "keeps its output" in note or "mirror" in note]
+        if reasons:
+            kind = next(row.encoding for row in CATALOG if one["encoding"].startswith(f"{row.encoding.__name__}("))
+            assert issubclass(kind, Biases), one["encoding"]
+        if one["encoding"] and not one["causal"] and one["encoding"].startswith(("CoPE", "LogNTemperature")):
+            assert any("changes no output at these positions" in note for note in one["notes"])
 
 
 def test_one_encoding(posenc):

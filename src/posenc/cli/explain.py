@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 import tyro
@@ -13,13 +13,14 @@ from posenc.cli.explain_config import explain_config
 from posenc.cli.explain_record import explain_record
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.inputs import encoding, is_config
+from posenc.doors import Biases, Encoding, Scores
 
 
 @dataclass(frozen=True)
 class ExplainVerb(Verb):
     """Show the worked numbers of an encoding at a position, with its frequencies, claims and paper; or, for two
-    sentences with the same words, what self-attention can tell of their order without an encoding and with each; or
-    what a model does with positions, layer group by layer group.
+    sentences with the same words, what self-attention can tell of their order without an encoding and with six, or
+    with every one; or what a model does with positions, layer group by layer group.
 
     A name with an opening bracket right behind it begins a record, RoPE(dim=8); a config.json, its folder or a .gguf
     file is a model; anything else is a sentence, and needs --versus. A record is read, never run: numbers, words in
@@ -35,6 +36,7 @@ class ExplainVerb(Verb):
       posenc explain "Dog bites man" --versus "Man bites dog"
       posenc explain "The cat sat on the mat" --versus "The mat sat on the cat"
       posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
+      posenc explain "Dog bites man" --versus "Man bites dog" --all
       posenc explain config.json
       posenc explain model/config.json --length 131072 --waive rope_style --json
     """
@@ -52,13 +54,13 @@ class ExplainVerb(Verb):
     """The dimensions (or heads) to work out; the first 16 if left out."""
 
     all: bool = False
-    """Every dimension, and every pair of the spectrum."""
+    """Everything: every dimension, and every pair of the spectrum; for sentences, every encoding of the catalog."""
 
     versus: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
     """The same words in another order."""
 
     encoding: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
-    """The one encoding to compare sentences with, in place of each of the catalog."""
+    """The one encoding to compare sentences with, in place of the usual six."""
 
     length: int | None = None
     """For a model: the length to serve, where frequencies depend on it."""
@@ -66,23 +68,41 @@ class ExplainVerb(Verb):
     waive: tuple[str, ...] = ()
     """For a model: keys of the config that concern positions and may go unread."""
 
-    seed: int = 0
-    """Draws the words' vectors, and what an encoding learns."""
+    seed: int | None = None
+    """Draws the words' vectors, and what an encoding learns; 0 if left out."""
 
     def run(self) -> Answer:
-        if not parse.is_record(self.what) and is_config(self.what):
+        if parse.is_record(self.what):
+            self._only("a record", "position", "key", "dims", "all", "seed")
+            return self._of_record(encoding("record", self.what, "Explain one of its layers."))
+        if is_config(self.what):
+            self._only("a config", "length", "waive")
             return explain_config(self.what, length=self.length, waive=self.waive)
-        if self.length is not None or self.waive:
-            raise ValueError("length and waive must come with a config; got a record or a sentence. Leave them out.")
-        if not parse.is_record(self.what):
-            return explain_sentences(self.what, self._versus(), self.encoding, self.seed)
-        if self.versus is not None:
+        self._only("a sentence", "versus", "encoding", "all", "seed")
+        if self.all and self.encoding is not None:
+            raise ValueError("all must come without --encoding, which names one; got both. Leave one out.")
+        return explain_sentences(self.what, self._versus(), self.encoding, self.all, self.seed or 0)
+
+    def _of_record(self, record: Encoding) -> Answer:
+        if self.seed is not None and not record.shapes and not isinstance(record, Scores):
             raise ValueError(
-                "versus must come with a sentence; got a record. Leave --versus out, or give two sentences."
+                f"seed must be left out for {self.what:.100}, which learns nothing; got one. Leave it out."
             )
-        record = encoding("record", self.what, "Explain one of its layers.")
+        if self.key and not isinstance(record, Biases | Scores):
+            raise ValueError(f"key must come with an encoding that acts on logits; got {self.what:.100}. Leave it out.")
+        if self.all and self.dims:
+            raise ValueError("all must come without --dims, which chooses some; got both. Leave one out.")
         dims = self.dims or None
-        return explain_record(record, self.position, self.key, dims, every=self.all, seed=self.seed)
+        return explain_record(record, self.position, self.key, dims, every=self.all, seed=self.seed or 0)
+
+    def _only(self, what: str, *names: str) -> None:
+        """Refuse the options that say nothing about such an argument."""
+        for field in fields(self):
+            if field.name not in ("what", "json", *names) and getattr(self, field.name) != field.default:
+                raise ValueError(
+                    f"{field.name} must be left out for {what}; got one. Options for {what}: "
+                    f"{', '.join(f'--{name}' for name in names)}."
+                )
 
     def _versus(self) -> str:
         """The second sentence, or what to type for it."""

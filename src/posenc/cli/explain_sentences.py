@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from posenc import parse
 from posenc.catalog import CATALOG
 from posenc.cli.answer import Answer
-from posenc.cli.show import Heading, columns
+from posenc.cli.inputs import encoding as encoding_of
+from posenc.cli.show import Heading, columns, wrapped
 from posenc.doors import Encoding
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect._text import short
+from posenc.inspect.order import usual_records, words_of
 
 
 class Compared(NamedTuple):
@@ -25,34 +26,71 @@ class Compared(NamedTuple):
     causal: OrderBlindness
 
 
-def explain_sentences(sentence: str, versus: str, encoding: str | None, seed: int) -> Answer:
-    """Without an encoding, and with the one given or a sample of each in the catalog."""
-    longest = max(len(sentence.split()), len(versus.split()))
-    samples = [row.samples[0] for row in CATALOG if row.encoding is not NoPE]
-    records = [lengthened(sample, longest) for sample in samples] if encoding is None else [parse.record(encoding)]
+def explain_sentences(sentence: str, versus: str, encoding: str | None, every: bool, seed: int) -> Answer:
+    """Without an encoding, and with the one given, the usual ones, or a sample of each in the catalog."""
+    longest = max(len(words_of(sentence)), len(words_of(versus)))
     pairs = [
         Compared(*(order_blindness(sentence, versus, record, causal=causal, seed=seed) for causal in (False, True)))
-        for record in (None, *records)
+        for record in (None, *_records(encoding, every, longest))
     ]
 
     def facts() -> dict[str, Any]:
         return {"sentence": sentence, "other": versus, "results": [_facts(one) for pair in pairs for one in pair]}
 
-    return Answer(facts, lambda: _lines(sentence, versus, pairs))
+    return Answer(facts, lambda: _lines(sentence, versus, pairs, every))
 
 
-def _lines(sentence: str, versus: str, pairs: list[Compared]) -> Iterator[str]:
+def _records(encoding: str | None, every: bool, longest: int) -> tuple[Encoding, ...]:
+    if encoding is not None:
+        return (encoding_of("encoding", encoding, "Compare with one of its layers."),)
+    if every:
+        return tuple(lengthened(row.samples[0], longest) for row in CATALOG if row.encoding is not NoPE)
+    return usual_records(longest)
+
+
+def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> Iterator[str]:
     yield Heading(f'"{sentence}" / "{versus}"')
-    yield (
-        "How far the output of a word differs between the two orders, in one layer of self-attention (0.0 is rounding):"
-    )
+    yield from wrapped("How far the output of a word differs between the two orders, in one layer of self-attention.")
+    yield "0.0 is rounding."
     yield ""
-    words = [f"{word.word} {word.here}→{word.there}" for word in pairs[0].free.words]
-    headers = ("encoding", *words, "causal: largest")
-    rows = [(_name(free), *(word.shown for word in free.words), _largest(causal)) for free, causal in pairs]
-    yield from columns(headers, rows, numbers=range(1, len(headers)))
+    yield from _by_encoding(pairs) if every else _by_word(pairs)
     yield ""
-    yield from _notes(pairs)
+    yield from (line for note in _notes(pairs) for line in wrapped(note))
+
+
+def _by_word(pairs: list[Compared]) -> Iterator[str]:
+    """A row a word, a column an encoding, and what the columns are."""
+    words = pairs[0].free.words
+    headers = ("word", *(_column(pair.free) for pair in pairs))
+    rows = [
+        (f"{word.word} {word.here}→{word.there}", *(pair.free.words[index].shown for pair in pairs))
+        for index, word in enumerate(words)
+    ]
+    largest = ("causal: largest", *(_largest(pair.causal) for pair in pairs))
+    yield from columns(headers, [*rows, largest], numbers=range(1, len(headers)))
+    yield ""
+    yield from (f"{_column(pair.free)}: {short(pair.free.encoding)}" for pair in pairs if pair.free.encoding)
+
+
+def _by_encoding(pairs: list[Compared]) -> Iterator[str]:
+    """A row an encoding: how many words tell the order, and by how much at most."""
+    headers = ("words", "largest", "causal", "encoding")
+    rows = [
+        (
+            f"{sum(not word.same for word in free.words)}/{len(free.words)}",
+            _largest(free),
+            _largest(causal),
+            _name(free),
+        )
+        for free, causal in pairs
+    ]
+    yield from columns(headers, rows, numbers=(0, 1, 2))
+    yield ""
+    yield "words: those whose output tells the order; causal: the largest difference behind a causal mask."
+
+
+def _column(one: OrderBlindness) -> str:
+    return "none" if one.encoding is None else type(one.encoding).__name__
 
 
 def _notes(pairs: list[Compared]) -> list[str]:
@@ -60,8 +98,8 @@ def _notes(pairs: list[Compared]) -> list[str]:
     about: dict[str, list[str]] = {}
     for one in (*(pair.free for pair in pairs), pairs[0].causal):
         for note in _remarks(one):
-            about.setdefault(note, []).append(f"{_name(one)}{', causal' if one.causal else ''}")
-    return [note if len(names) >= len(pairs) else f"{'; '.join(names)}: {note}" for note, names in about.items()]
+            about.setdefault(note, []).append(f"{_column(one)}{', causal' if one.causal else ''}")
+    return [note if len(names) >= len(pairs) else f"{', '.join(names)}: {note}" for note, names in about.items()]
 
 
 def _remarks(one: OrderBlindness) -> list[str]:

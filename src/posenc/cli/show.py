@@ -6,8 +6,9 @@ import contextlib
 import dataclasses
 import json
 import math
-import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 
 #: The width of tables in a file or a pipe, where there is no terminal to ask.
 PLAIN_WIDTH = 120
+#: No table is drawn narrower.
+NARROWEST = 20
 
 
 class Heading(str):
@@ -51,7 +54,8 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
 
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, header in enumerate(headers):
-        grid.add_column(Text(header), justify="right" if index in numbers else "left", overflow="fold")
+        is_number = index in numbers
+        grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
     console = _console()
@@ -60,11 +64,17 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
     return [line.rstrip() for line in drawn.get().splitlines()]
 
 
+def wrapped(text: str) -> list[str]:
+    """A sentence over as many lines as the width of the terminal asks for."""
+    return textwrap.wrap(text, int(_console().width)) or [""]
+
+
 def _console() -> Any:
     from rich.console import Console
 
-    ask = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Console(file=sys.stdout, highlight=False, width=None if ask else PLAIN_WIDTH)
+    # COLUMNS, or else the terminal's own width; 0 and what is no number say nothing.
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    return Console(file=sys.stdout, highlight=False, width=max(width, NARROWEST))
 
 
 def as_json(value: Any) -> str:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from posenc import _check
 from posenc.doors import Encoding
-from posenc.encodings.adds.learned import Learned
-from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.report import Section
 from posenc.inspect import OrderBlindness, order_blindness
+from posenc.inspect.order import usual_records, words_of
 
 ORDER_TITLE = "Attention is blind to order"
 PAIRS = (
@@ -23,15 +19,13 @@ LONGEST, MOST = 24, 8
 
 
 def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
-    """(name, encoding, causal) of every row of the tables, for sentences of at most so many words."""
+    """(name, encoding, causal) of every row of the tables, for sentences of at most so many words; the encodings are
+    those of `posenc explain SENTENCE --versus SENTENCE`, so that both show the same numbers."""
+    records = usual_records(longest)
     return (
         ("no encoding", None, False),
         ("no encoding, causal mask", None, True),
-        ("sinusoidal", Sinusoidal(dim=16), False),
-        ("learned (untrained)", Learned(dim=16, length=longest, std=1.0), False),
-        ("rotary", RoPE(dim=8), False),
-        ("T5 bias (untrained)", T5Bias(heads=2), False),
-        ("ALiBi", ALiBi(heads=2), False),
+        *((f"{type(one).__name__}{' (untrained)' if one.shapes else ''}", one, False) for one in records),
     )
 
 
@@ -42,7 +36,7 @@ def same_words(pairs: tuple[tuple[str, str], ...]) -> None:
             f"sentences must come in 1 to {MOST} pairs; got {len(pairs)}. Give two sentences for each pair."
         )
     for pair in pairs:
-        first, second = (sentence.lower().split() for sentence in pair)
+        first, second = (words_of(sentence) for sentence in pair)
         if not 2 <= len(first) <= LONGEST:
             raise ValueError(
                 f"sentences must have 2 to {LONGEST} words; got {len(first)} in {_check.shown(pair[0])}. Shorten or lengthen it."
@@ -61,7 +55,7 @@ def orders(section: Section, pairs: tuple[tuple[str, str], ...], seed: int) -> N
         "(beyond rounding). Above each column stands the word with its place in the one and in the other. A word's meaning should depend on the order here: it matters to the dog who bites whom."
     )
     for sentence, other in pairs:
-        longest = len(sentence.split())
+        longest = len(words_of(sentence))
         seen = [
             (name, order_blindness(sentence, other, encoding, causal=causal, seed=seed))
             for name, encoding, causal in compared(longest)
@@ -91,13 +85,10 @@ def _observations(seen: dict[str, OrderBlindness]) -> list[str]:
         said.append(f"A causal mask alone makes a difference of up to {causal.largest:.3g}.")
     if telling:
         said.append(f"The order is seen with: {', '.join(telling)}.")
-    partly = [name for name in telling if any(word.same for word in seen[name].words)]
-    if partly:
-        said.append(
-            f"Some words still come out the same ({', '.join(partly)}): what changed stands as far from them as before."
-        )
     if blind:
-        said.append(
-            f"Still blind: {', '.join(blind)}. The two sentences are mirror images, and distance alone is the same both ways."
-        )
-    return said
+        said.append(f"Still blind: {', '.join(blind)}.")
+    reasons: dict[str, list[str]] = {}
+    for name, result in seen.items():
+        for reason in result.reasons:
+            reasons.setdefault(reason, []).append(name)
+    return [*said, *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())]

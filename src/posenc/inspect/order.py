@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,16 @@ from posenc import _check
 from posenc.attention import attention
 from posenc.compose import Concatenated
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.scores.shaw import Shaw
 from posenc.inspect import _text
 
+#: What may stand around a word, and is no part of it.
+PUNCTUATION = string.punctuation + "“”„‘’‚«»‹›…–—¿¡"
 #: A vector narrower than this is appended to the embedding, as the notes do, and not added to it.
 NARROW = 4
 #: Channels of the embedding, and heads, where the encoding leaves them open.
@@ -37,7 +46,10 @@ class WordChange:
 
 @dataclass(frozen=True)
 class OrderBlindness(_text.Lines):
-    """Every word that stands in both sentences. rounding: differences up to here are rounding of float64."""
+    """Every word that stands in both sentences. rounding: differences up to here are rounding of float64.
+
+    changes_nothing: whether every output is what it is without the encoding, in both orders.
+    """
 
     sentence: str
     other: str
@@ -46,6 +58,7 @@ class OrderBlindness(_text.Lines):
     words: tuple[WordChange, ...]
     alone: tuple[str, ...]
     rounding: float
+    changes_nothing: bool = False
 
     @property
     def blind(self) -> bool:
@@ -76,20 +89,39 @@ class OrderBlindness(_text.Lines):
             notes.append(f"In one of them only: {', '.join(self.alone)}.")
         elif self.blind and not self.causal and self.encoding is None:
             notes.append("The outputs are the same in both orders: self-attention sees a set.")
-        if (
-            self.blind
-            and self.encoding is not None
-            and "learned" in self.encoding.claims
-            and self.encoding.door == "scores"
-        ):
-            notes.append("What this encoding learns begins as zeros, and says nothing of order before it is trained.")
-        elif self.blind and _split(self.sentence) == _split(self.other)[::-1] and self.encoding is not None:
-            notes.append("Each sentence is the other's mirror image, which what depends on distance alone cannot tell.")
-        elif self.encoding is not None and any(word.same for word in self.words) and not self.blind:
-            notes.append("A word keeps its output where the words that changed places are as far from it as before.")
+        notes += self.reasons
         if self.causal and self.encoding is None and not self.blind:
             notes.append("A causal mask tells the order by itself: a word sees only those before it.")
         return notes
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why words keep their outputs, only where that was computed of this encoding and these sentences."""
+        encoding = self.encoding
+        if encoding is None:
+            return []
+        if self.changes_nothing:
+            subject = "Untrained, it" if "learned" in encoding.claims else "It"
+            return [f"{subject} changes no output at these positions: it is as if there were no encoding."]
+        if not self._depends_on_distance(encoding) or not any(word.same for word in self.words):
+            return []
+        if self.blind and words_of(self.sentence) == words_of(self.other)[::-1]:
+            return ["Each sentence is the other's mirror image, which what depends on distance alone cannot tell."]
+        if all(self._keeps_distances(word) for word in self.words if word.same):
+            return ["A word keeps its output where every other word is as far from it as before."]
+        return []
+
+    def _depends_on_distance(self, encoding: Encoding) -> bool:
+        """Whether what it does to a pair of words depends on how far apart they are alone, on whichever side."""
+        return not self.causal and isinstance(encoding, Biases) and {"relative", "symmetric"} <= encoding.claims
+
+    def _keeps_distances(self, word: WordChange) -> bool:
+        """Whether the same words stand at the same distances from it in both orders."""
+        here, there = (
+            sorted((abs(index - own), other) for index, other in enumerate(words_of(sentence)))
+            for sentence, own in ((self.sentence, word.here), (self.other, word.there))
+        )
+        return here == there
 
 
 def order_blindness(
@@ -104,7 +136,7 @@ def order_blindness(
 ) -> OrderBlindness:
     """Each word's output of one layer of self-attention in two orders, compared.
 
-    Words are split at spaces, capitals apart; every word has an embedding drawn from the seed and its letters, so it is
+    Words are split at spaces, without capitals and the punctuation around them; every word has an embedding drawn from the seed and its letters, so it is
     the same wherever it stands. Queries, keys and values are projections drawn from the seed. A vector narrower than 4
     is appended to the embedding, a wider one added. A repeated word is compared first with first, second with second.
 
@@ -128,6 +160,10 @@ def order_blindness(
             params = encoding.init(np.random.default_rng(seed))
     width = _width(encoding, dim)
     here, there = (_attended(words, encoding, params, causal, width, seed) for words in (first, second))
+    changes_nothing = encoding is not None and all(
+        np.array_equal(outputs, _attended(words, encoding, params, causal, width, seed, without=True))
+        for words, outputs in ((first, here), (second, there))
+    )
     # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
     size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
     rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
@@ -137,7 +173,7 @@ def order_blindness(
         for amount in (float(np.abs(here[i] - there[j]).max()),)
     ]
     alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
-    return OrderBlindness(sentence, other, encoding, causal, tuple(changes), alone, rounding)
+    return OrderBlindness(sentence, other, encoding, causal, tuple(changes), alone, rounding, changes_nothing)
 
 
 def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
@@ -146,9 +182,15 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def _attended(
-    words: list[str], encoding: Encoding | None, params: Params | None, causal: bool, width: int, seed: int
+    words: list[str],
+    encoding: Encoding | None,
+    params: Params | None,
+    causal: bool,
+    width: int,
+    seed: int,
+    without: bool = False,
 ) -> np.ndarray:
-    """One layer's output for every word, the heads side by side; shape (n, heads·d)."""
+    """One layer's output for every word, the heads side by side; shape (n, heads·d). without: the encoding left out."""
     axes = 1 if encoding is None else encoding.axes
     positions = places = np.arange(len(words))
     if axes > 1:  # a word among pictures stands at the same number on every axis
@@ -158,7 +200,10 @@ def _attended(
     given: tuple[Params | None, ...] = ()
     if isinstance(encoding, Adds):
         x = encoding.attach(x, positions, params)
-    elif encoding is not None:
+        if without:
+            x[..., :width] = np.stack([embedding(word, width, seed) for word in words])[None]
+            x[..., width:] = 0.0
+    elif encoding is not None and not without:
         inside, given, places = (encoding,), (params if encoding.shapes else None,), positions
     heads, size = _heads(encoding, params, positions)
     projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
@@ -207,14 +252,35 @@ def _width(encoding: Encoding | None, dim: int | None) -> int:
     return dim
 
 
+def words_of(sentence: str) -> list[str]:
+    """The words of a sentence, without capitals and without the punctuation around them.
+
+    >>> words_of("The dog bites the man.")
+    ['the', 'dog', 'bites', 'the', 'man']
+    """
+    return [word for word in (part.strip(PUNCTUATION) for part in sentence.lower().split()) if word]
+
+
+def usual_records(longest: int) -> tuple[Encoding, ...]:
+    """The encodings that sentences are compared with unless others are asked for. longest: the most words of a sentence.
+
+    Of each kind the best known; a learned table is drawn as wide as the words' vectors, or an untrained one would show
+    nothing.
+    """
+    return (
+        Sinusoidal(dim=16),
+        Learned(dim=16, length=longest, std=1.0),
+        RoPE(dim=HEAD_DIM),
+        ALiBi(heads=HEADS),
+        T5Bias(heads=HEADS),
+        Shaw(dim=HEAD_DIM, clip=4),
+    )
+
+
 def _words(name: str, sentence: Any) -> list[str]:
-    words = _split(_check.instance(name, sentence, str, "a sentence"))
+    words = words_of(_check.instance(name, sentence, str, "a sentence"))
     _check.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
     return words
-
-
-def _split(sentence: str) -> list[str]:
-    return sentence.lower().split()
 
 
 def _matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
