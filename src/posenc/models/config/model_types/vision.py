@@ -25,7 +25,7 @@ VISION = (
     Tower(GRID_TOWERS),
     Tower(("qwen2_vl_vision",), head_dim=embed_over_heads),
     Tower(("mlcd_vision_model",), notes=("the class token rotates by learned angles",)),
-    Tower(("lfm3_vl_vision",), layer_types=EveryNth(2, nth="conv", other="full_attention", at=1, first=2)),
+    Tower(("lfm3_vl_vision",), layer_types=EveryNth(2, nth="conv", other="full_attention", first=2)),
     Tower(
         ("dinov3_vit", "eomt_dinov3", "sapiens2"),
         head_dim=hidden_over_heads,

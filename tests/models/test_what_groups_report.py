@@ -1,0 +1,114 @@
+"""What a group says beside its record: the keys it was read from, what no record holds, and which layers are its."""
+
+from typing import Any
+
+import pytest
+
+from posenc.models import ModelPositions, from_config
+
+HEADS = "num_attention_heads"
+T5 = [HEADS, "d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"]
+MPNET = [HEADS, "relative_attention_num_buckets", "max_position_embeddings", "pad_token_id", "hidden_size"]
+SPEECH = ["hidden_size", "speech_encoder_attention_heads", "speech_encoder_layers", "position_embeddings_type"]
+SWIN = [HEADS, "depths", "use_absolute_embeddings", "image_size", "patch_size"]
+
+
+def read(model_type: str, **keys: Any) -> ModelPositions:
+    return from_config({"model_type": model_type, **keys})
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "number", "names"),
+    [
+        ("t5", {}, 0, T5),
+        ("t5", {}, 1, T5),
+        ("mpnet", {}, 0, MPNET),
+        ("mpnet", {}, 1, MPNET),
+        ("seamless_m4t", {}, 0, ["hidden_size", "pad_token_id"]),
+        ("seamless_m4t", {}, 2, ["hidden_size", "t2u_pad_token_id"]),
+        ("seamless_m4t", {}, 3, [*SPEECH, "rotary_embedding_base"]),
+        ("swin", {"use_absolute_embeddings": True}, 0, [*SWIN, "embed_dim"]),
+        ("swin", {"use_absolute_embeddings": True}, 4, [*SWIN, "window_size"]),
+        ("wavlm", {}, 0, [HEADS, "hidden_size", "num_buckets", "max_bucket_distance"]),
+    ],
+)
+def test_it_names_the_keys_it_was_read_from(model_type: str, keys: dict[str, Any], number: int, names: list[str]):
+    assert [value.name for value in read(model_type, **keys).groups[number].values] == names
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "part", "note"),
+    [
+        ("seamless_m4t", {}, "speech encoder", "reads sine and cosine of a frequency side by side"),
+        ("seamless_m4t", {"position_embeddings_type": "rotary"}, "speech encoder", "the layer rotates its input"),
+        ("swin", {}, "vision", "every second layer shifts its windows by half of one"),
+        ("swinv2", {}, "vision", "logits are cosines times a learned factor"),
+        ("wavlm", {}, "audio", "the first layer holds the table of all"),
+        ("t5", {}, "encoder", "all layers share the table of the first"),
+    ],
+)
+def test_it_notes_what_its_record_cannot_hold(model_type: str, keys: dict[str, Any], part: str, note: str):
+    groups = [group for group in read(model_type, **keys).of(part) if group.layers]
+    assert groups
+    assert all(note in " ".join(group.notes) for group in groups)
+
+
+def test_the_first_row_may_be_the_padding_tokens_and_no_row_lies_before_it():
+    for model_type in ("mpnet", "seamless_m4t"):
+        assert read(model_type, pad_token_id=0).groups
+        with pytest.raises(ValueError, match="pad_token_id must be an integer from 0"):
+            read(model_type, pad_token_id=-1)
+    assert read("mpnet", pad_token_id=0).groups[0].offset == 1
+
+
+def test_sizes_of_tables_that_are_computed_are_understood():
+    sizes = {"max_position_embeddings": 2048, "t2u_max_position_embeddings": 2048, "max_source_positions": 4096}
+    assert len(read("seamless_m4t", **sizes).groups) == 4
+
+
+def test_stacks_are_repeated_as_often_as_both_cycles_say():
+    # HRM: each high cycle runs its own stack once and the low one L times.
+    layers = [
+        len(read("hrm_text", num_hidden_layers=3, H_cycles=high, L_cycles=low).groups[0].layers)
+        for high, low in ((1, 1), (2, 3), (5, 1))
+    ]
+    assert layers == [6, 24, 30]
+
+
+def test_a_distance_of_one_is_a_distance():
+    near, far = (
+        read("deberta", relative_attention=True, pos_att_type=["c2p"], max_relative_positions=reach).groups[1].encodings
+        for reach in (1, -1)
+    )
+    assert (near[0].buckets, far[0].buckets) == (1, 512)  # the class counts as far as its table
+
+
+def test_the_side_of_an_image_is_one_number_or_the_same_number_twice():
+    def sizes(side: Any) -> tuple[int, int]:
+        return read("swin", use_absolute_embeddings=True, image_size=side).groups[0].encodings[0].sizes
+
+    assert sizes(64) == sizes([64, 64]) == (16, 16)
+    for bad in ([0, 0], [-64, -64]):
+        with pytest.raises(ValueError, match="image_size must be an integer from 1"):
+            sizes(bad)
+
+
+def test_a_tower_may_have_64_stages():
+    def towers(stages: int) -> ModelPositions:
+        return read("swin", num_attention_heads=[1] * stages, depths=[1] * stages, embed_dim=1)
+
+    assert len(towers(64).groups) == 64
+    with pytest.raises(TypeError, match="num_attention_heads must list a number for each stage"):
+        towers(65)
+
+
+def test_a_config_may_be_nested_64_levels_deep():
+    def nested(levels: int) -> ModelPositions:
+        inside: dict[str, Any] = {}
+        for _ in range(levels - 2):
+            inside = {"inside": inside}
+        return read("t5", extra=inside)
+
+    assert nested(64).groups
+    with pytest.raises(ValueError, match="config must be nested at most 64 levels deep"):
+        nested(65)
