@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import posenc
@@ -70,3 +71,40 @@ def test_no_path_of_a_machine_is_written_down():
     pattern = re.compile(r"(?<![A-Za-z0-9_.])/(?:work|home|root|Users)/[A-Za-z.]")
     for path in [*SOURCES, *(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "Makefile"]:
         assert not pattern.search(path.read_text(encoding="utf-8")), path.name
+
+
+def page() -> str:
+    return (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_tree_of_the_page_is_the_tree() -> None:
+    tree = page().split("```text\n")[1].split("```")[0]
+    named = set(re.findall(r"(?<![\w/])[\w/]+(?:\.pyi?|/)(?!\w)", tree))
+
+    def exists(name: str) -> None:
+        places = [
+            ROOT,
+            ROOT / "src" / "posenc",
+            *(path for path in (ROOT / "src" / "posenc").iterdir() if path.is_dir()),
+        ]
+        assert any((place / name).exists() for place in [*places, ROOT / "tests", ROOT / "docs", ROOT / "benchmarks"])
+
+    every(sorted(named), exists)
+    rooms = {path.name for path in (ROOT / "src" / "posenc").iterdir() if not path.name.startswith("__")} - {"py.typed"}
+    assert not {room for room in rooms if room not in {name.split("/")[0] for name in named}}
+
+
+def test_the_page_has_the_contract_of_imports() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ][0]
+    layers = [layer.replace("posenc.", "").replace(" |", ",") for layer in contract["layers"]]
+    assert " → ".join(layers) in " ".join(page().split())
+
+
+def test_every_folder_says_what_lives_there() -> None:
+    def check(path: Path) -> None:
+        text = ast.get_docstring(ast.parse((path / "__init__.py").read_text(encoding="utf-8")))
+        assert text, f"{path.name}/__init__.py needs a sentence that says what lives there and what does not"
+
+    every((path for path in sorted((ROOT / "src").rglob("*")) if path.is_dir() and list(path.glob("*.py"))), check)
