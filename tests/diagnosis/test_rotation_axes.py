@@ -22,6 +22,8 @@ GRID = np.array(
     + [[5, 5 + h, 5 + w] for h in range(9) for w in range(13)]
     + [[t, t, t] for t in range(18, 60)]
 )
+#: The same with every row of the picture at the height of the first.
+FLAT = np.where((np.arange(3) == 1) & (np.ptp(GRID, 1) > 0)[:, None], 5, GRID)
 X = rotary.drawn(len(GRID), 64)
 
 
@@ -54,7 +56,9 @@ CASES: dict[str, tuple[Any, set[str]]] = {
         seen(BLOCKS, GRID[:, [0, 2, 1]], turn=rotary.neighbours),
         {"axes exchanged", "layout"},
     ),
-    "everything on the first axis": (seen((0,) * 32), set()),
+    "everything on the first axis": (seen((0,) * 32), {"pairs of the sections"}),
+    "pictures without height": (seen(BLOCKS, FLAT), {"positions"}),
+    "sections dealt out otherwise": (seen((0,) * 8 + (1, 2) * 12), {"pairs of the sections"}),
 }
 
 

@@ -111,6 +111,45 @@ def far_scores(rates: Any, key_rates: Any, factor: float = 1.0) -> dict[str, Any
     }
 
 
+def exchanged_ramp() -> np.ndarray:
+    """YaRN's ramp from beta_slow to beta_fast."""
+    low, high = (D * np.log(8192 / (turns * 2 * np.pi)) / (2 * np.log(1e6)) for turns in (1.0, 32.0))
+    low, high = np.floor(low), np.ceil(high)
+    ramp = np.clip((np.arange(32) - low) / (high - low), 0, 1)
+    return rotary.frequencies(D, 1e6) * (1 - ramp + ramp / 4.0)
+
+
+def other_middle_band() -> np.ndarray:
+    """Llama 3's frequencies with the geometric mean of both in its middle band."""
+    wavelength = 2 * np.pi / RATES
+    middle = (wavelength > 8192 / 4) & (wavelength < 8192)
+    return np.where(middle, RATES / 8.0**0.5, rotary.llama3(RATES))
+
+
+def crossed() -> dict[str, Any]:
+    """The first half of the query and the second of the key, for both."""
+    right = turned(rotary.halves, RATES)
+    both = np.concatenate([right["q_rotated"][:, :32], right["k_rotated"][:, 32:]], -1)
+    return right | {"q_rotated": both, "k_rotated": both}
+
+
+def one_row_of_the_batch() -> dict[str, Any]:
+    x = rotary.drawn(3, 40, 5, D)
+    y = rotary.halves(x, *(wave[:, None] for wave in rotary.waves(RATES, np.arange(40))))
+    return {"q": x, "q_rotated": np.where(np.arange(3)[:, None, None, None] == 0, y, 0.0)}
+
+
+def heads_on_top() -> dict[str, Any]:
+    x = rotary.drawn(3, 40, 5, D)
+    positions = np.arange(40)[:, None] + np.arange(5)
+    return {"q": x, "q_rotated": rotary.halves(x, *rotary.waves(RATES, np.broadcast_to(positions, (3, 40, 5))))}
+
+
+def in_bfloat16(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Numbers as bfloat16 holds them, widened to float32, as NumPy's files have them."""
+    return {name: rotary.bfloat16(np.asarray(values)).astype(np.float32) for name, values in arrays.items()}
+
+
 #: What is meant, what is there, and the name of the one mistake in it.
 ONE: dict[str, tuple[Any, Any, str]] = {
     "default base": (MEANT, table(TEN_RATES), "base"),
@@ -197,6 +236,29 @@ ONE: dict[str, tuple[Any, Any, str]] = {
         "scale of the logits",
     ),
     "no factor in logits": (YARN, scores(YARN_RATES), "attention factor ignored"),
+    "odd numbers in the exponent": (MEANT, table(RATES * 5e5 ** (-1 / D)), "exponent of odd numbers"),
+    "pairs counted from 1": (MEANT, table(RATES * 5e5 ** (-2 / D)), "pairs counted from 1"),
+    "the ramp from its other end": (YARN, far(exchanged_ramp(), factor=FACTOR), "ramp reversed"),
+    "another blend in the middle band": (LLAMA3, far(other_middle_band()), "middle band"),
+    "softmax with another scale": (
+        MEANT,
+        scores(RATES) | {"logits": scores(RATES)["logits"] * 0.7},
+        "logit factor",
+    ),
+    "halves of queries and keys crossed": (MEANT, crossed(), "queries and keys crossed"),
+    "one row of the batch written": (MEANT, one_row_of_the_batch(), "rows not written"),
+    "heads on top of positions": (MEANT, heads_on_top(), "heads counted"),
+    "queries five late": (MEANT, turned(rotary.halves, RATES, query=P + 5), "positions"),
+    "three late from token 100 on": (MEANT, table(RATES, P + 3 * (P >= 100)), "positions"),
+    "one key elsewhere": (MEANT, turned(rotary.halves, RATES, key=np.where(P == 77, 200, P)), "positions"),
+    "default base through bfloat16": (MEANT, in_bfloat16(turned(rotary.halves, TEN_RATES)), "base"),
+    "llama3 forgotten, through bfloat16": (LLAMA3, in_bfloat16(far(RATES)) | {"positions": FAR}, "scaling ignored"),
+    "the factor on keys alone": (
+        YARN,
+        turned(rotary.halves, YARN_RATES)
+        | {"k_rotated": turned(rotary.halves, YARN_RATES, factor=FACTOR)["k_rotated"]},
+        "attention factor on one side",
+    ),
     "the factor on queries alone": (YARN, one_sided(), "attention factor on one side"),
 }
 
@@ -252,6 +314,22 @@ NEITHER: dict[str, tuple[Any, Any]] = {
     "three at once": (LLAMA3, far_turned(rotary.bfloat16(TEN_RATES), FAR + 1, rotary.neighbours)),
 }
 
+
+def regrouped(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+    """Adjacent pairs, laid out as halves once they are rotated, as DeepSeek's code leaves them."""
+    a, b = x[..., ::2], x[..., 1::2]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def to_and_fro() -> dict[str, Any]:
+    """Keys in float32 that were rotated 137 too far and back again."""
+    right = turned(rotary.halves, RATES)
+    waves = (wave.astype(np.float32) for wave in rotary.waves(RATES.astype(np.float32), P + np.float32(137)))
+    back = (wave.astype(np.float32) for wave in rotary.waves(RATES.astype(np.float32), np.full(N, np.float32(-137))))
+    k = rotary.halves(rotary.halves(K.astype(np.float32), *waves), *back)
+    return {"q": Q, "q_rotated": right["q_rotated"], "k": K.astype(np.float32), "k_rotated": k}
+
+
 #: Nothing that a logit sees, or nothing at all.
 HARMLESS: dict[str, tuple[Any, Any]] = {
     "the same table": (MEANT, table(RATES)),
@@ -263,6 +341,12 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
         {name: np.concatenate([wave, wave], -1) for name, wave in table(RATES).items()},
     ),
     "queries and keys both one late": (MEANT, turned(rotary.halves, RATES, P + 1, P + 1)),
+    "a document at 2900": (MEANT, turned(rotary.halves, RATES, P + 2900, P + 2900)),
+    "adjacent pairs that come out as halves": (RoPE(D, base=5e5), turned(regrouped, RATES)),
+    "the rotating channels alone": (Partial(RoPE(D, base=5e5, pairing="halves"), 96, 32), turned(rotary.halves, RATES)),
+    "through bfloat16": (MEANT, in_bfloat16(turned(rotary.halves, RATES))),
+    "a table through bfloat16": (MEANT, in_bfloat16(table(RATES))),
+    "keys rotated to and fro": (MEANT, to_and_fro()),
     "left padding by 37": (MEANT, scores(RATES, query=P + 37, key=P + 37)),
     "a causal mask": (MEANT, scores(RATES) | {"logits": np.where(P[:, None] >= P, scores(RATES)["logits"], -np.inf)}),
     "positions in another order": (MEANT, table(RATES, P[::-1]) | {"positions": P[::-1]}),

@@ -48,9 +48,12 @@ class DoctorVerb(Verb):
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """The axes of q and k with heads: bhtd or bthd."""
 
+    length: int | None = None
+    """The length that is served, for scalings that depend on it; that of the evidence if left out."""
+
     def run(self) -> Answer:
         expected, actual = implementation("expected", self.expected), _actual(self.actual)
-        diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part)
+        diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part, length=self.length)
         return of_report(diagnosis, code=0 if diagnosis.agree else 1)
 
 

@@ -23,7 +23,13 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 
 
 def diagnose(
-    expected: Any, actual: Any, *, layer: int | None = None, layout: str | None = None, part: str | None = None
+    expected: Any,
+    actual: Any,
+    *,
+    layer: int | None = None,
+    layout: str | None = None,
+    part: str | None = None,
+    length: int | None = None,
 ) -> Diagnosis:
     """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
 
@@ -33,7 +39,8 @@ def diagnose(
     where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and
     the learned `table`. Of a checkpoint: its inv_freq, or the shapes of its learned tables.
     layer, part: which layer and part the arrays belong to, where these differ.   layout: "bhtd" or "bthd", for q and k
-    with heads.
+    with heads.   length: the length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config
+    allows one length and serves many; where this is left out, it is that of the positions in the evidence.
 
     Known mistakes are tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
     positions under a rotation, float32 rounding. Raises ValueError or TypeError naming the argument.
@@ -58,10 +65,10 @@ def diagnose(
     groups = _groups(meant, layer, part)
     if arrays is not None and any(isinstance(record, Biases) for group in groups for record in group.encodings):
         return judge_biases(groups, arrays, isinstance(meant, ModelPositions))
-    evidence = (
-        [("", rotation_evidence(arrays, layout))] if arrays is not None else module_evidence(actual, _length(meant))
-    )
-    return judge_rotations(groups, meant, evidence)
+    if arrays is None:
+        return judge_rotations(groups, meant, module_evidence(actual, length or _length(meant)), length)
+    logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
+    return judge_rotations(groups, meant, [("", rotation_evidence(arrays, layout, logit_factor))], length)
 
 
 def _positions_of(name: str, given: Any) -> Encoding | ModelPositions:

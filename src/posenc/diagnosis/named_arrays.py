@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc import _check
+from posenc.inspect.rounding import narrowed
 from posenc.models.formats.safetensors_header import Entry, read_header
 
 #: The arrays that are understood, and what they are.
@@ -32,6 +33,10 @@ ARRAY_NAMES = {
     "bias": "of ALiBi or T5, (heads, n, m)",
     "table": "of T5, (buckets, heads)",
 }
+#: Arrays whose numbers show the type that they were rounded to, whatever type the file has.
+COMPUTED = frozenset({"cos", "sin", "q", "k", "q_rotated", "k_rotated", "logits"})
+#: So many different numbers must all be held by a narrow type before it is believed that they were rounded to it.
+ENOUGH_NUMBERS = 16
 #: The most numbers of one array that are compared.
 MOST = 1 << 24
 #: Types of safetensors that are read, as NumPy reads them; bfloat16 as the upper half of a float32.
@@ -53,6 +58,8 @@ Arrays = Mapping[str, NamedArray]
 
 def on_host(value: Any) -> NamedArray:
     """An array of any library as one of NumPy, and its type by name; bfloat16, which NumPy lacks, as float32."""
+    if isinstance(value, NamedArray):
+        return value
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value, dtype = (value.float(), "bfloat16") if str(value.dtype) == "torch.bfloat16" else (value, "")
@@ -82,7 +89,25 @@ def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
             f"actual must hold arrays named as {', '.join(ARRAY_NAMES)}; got {', '.join(unknown)[:200] or 'none'}. "
             "Rename them."
         )
-    return {name: host_numbers(name, value) for name, value in arrays.items()}
+    numbers = {name: host_numbers(name, value) for name, value in arrays.items()}
+    return {name: as_rounded(array) if name in COMPUTED else array for name, array in numbers.items()}
+
+
+def as_rounded(array: NamedArray) -> NamedArray:
+    """The array under the narrowest type that holds all its numbers: bfloat16 is often widened to be saved.
+
+    >>> as_rounded(NamedArray(np.arange(64) / 64, "float32")).dtype, as_rounded(NamedArray(np.ones(64), "float32")).dtype
+    ('bfloat16', 'float32')
+    """
+    values = array.values[np.isfinite(array.values)]
+    if array.dtype in ("float32", "float64") and len(np.unique(values[: 1 << 12])) >= ENOUGH_NUMBERS:
+        if np.array_equal(narrowed(values, "bfloat16"), values):
+            return NamedArray(array.values, "bfloat16")
+        if np.array_equal(narrowed(values, "float16"), values):
+            return NamedArray(array.values, "float16")
+        if np.array_equal(values.astype(np.float32), values):
+            return NamedArray(array.values, "float32")
+    return array
 
 
 def scalar(arrays: Arrays, name: str, default: float) -> float:
@@ -90,7 +115,7 @@ def scalar(arrays: Arrays, name: str, default: float) -> float:
     return float(arrays[name].values.reshape(-1)[0]) if name in arrays else default
 
 
-def from_file(path: Path) -> dict[str, Any]:
+def from_file(path: Path) -> dict[str, NamedArray]:
     """The arrays of an .npz or .safetensors file under known names; of a checkpoint, its frequencies alone.
 
     Raises ValueError for another file, a damaged one, or a pickle, which is not opened.
@@ -105,12 +130,12 @@ def from_file(path: Path) -> dict[str, Any]:
     return _from_npz(path) if path.suffix == ".npz" else _from_safetensors(path)
 
 
-def _from_npz(path: Path) -> dict[str, Any]:
+def _from_npz(path: Path) -> dict[str, NamedArray]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             wanted = {name: entry for name, entry in entries.items() if name in ARRAY_NAMES} or entries
-            return {name: _npz_entry(archive, entry) for name, entry in wanted.items()}
+            return {name: on_host(_npz_entry(archive, entry)) for name, entry in wanted.items()}
     # NotImplementedError: a way of compressing that zipfile does not know; RuntimeError: an entry with a password.
     except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"actual must be a readable .npz file; got {path.name}: {str(error)[:150]}.") from None
@@ -130,7 +155,7 @@ def _npz_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _from_safetensors(path: Path) -> dict[str, Any]:
+def _from_safetensors(path: Path) -> dict[str, NamedArray]:
     header = read_header(path)
     wanted = {entry.name: entry for entry in header.entries if entry.name in ARRAY_NAMES}
     frequencies = [entry for entry in header.entries if entry.name.endswith("inv_freq")]
@@ -144,7 +169,7 @@ def _from_safetensors(path: Path) -> dict[str, Any]:
     return {name: _safetensors_entry(path, header.start, entry) for name, entry in wanted.items()}
 
 
-def _safetensors_entry(path: Path, start: int, entry: Entry) -> np.ndarray:
+def _safetensors_entry(path: Path, start: int, entry: Entry) -> NamedArray:
     if entry.dtype not in SAFETENSORS_TYPES or entry.size > 8 * MOST:
         raise ValueError(
             f"{entry.name} must be of floats or integers, at most {8 * MOST} bytes; got {entry.dtype} of {entry.size}."
@@ -152,4 +177,6 @@ def _safetensors_entry(path: Path, start: int, entry: Entry) -> np.ndarray:
     with path.open("rb") as file:
         file.seek(start + entry.begin)
         array = np.frombuffer(file.read(entry.size), SAFETENSORS_TYPES[entry.dtype]).reshape(entry.shape)
-    return (array.astype(np.uint32) << 16).view(np.float32) if entry.dtype == "BF16" else array
+    if entry.dtype == "BF16":
+        return NamedArray((array.astype(np.uint32) << 16).view(np.float32), "bfloat16")
+    return on_host(array)

@@ -16,12 +16,15 @@ class Diagnosis(_text.Lines):
     agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead
     from what is expected to what is there; empty where they agree, and where no known mistakes do.
     notes: what was seen and is harmless.   difference: of two configs or records, field by field.
+    compared: what was compared, in words.   worst: where an unexplained difference is largest, a line for each array.
     """
 
     agree: bool
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     difference: Difference | None = None
+    compared: str = ""
+    worst: tuple[str, ...] = ()
 
     @property
     def explained(self) -> bool:
@@ -35,5 +38,7 @@ class Diagnosis(_text.Lines):
             lines = [line for finding in self.findings for line in finding.lines()]
         else:
             lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
+            lines += self.worst
             lines += [] if self.difference is None else self.difference.lines()[1:]
-        return [*lines, *(f"note: {note}" for note in self.notes)]
+        compared = [f"compared: {self.compared}"] if self.compared else []
+        return [*lines, *compared, *(f"note: {note}" for note in self.notes)]

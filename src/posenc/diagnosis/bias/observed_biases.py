@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.named_arrays import Arrays, scalar
-from posenc.diagnosis.rotation.observed_rotations import ROUNDING, subsample
+from posenc.diagnosis.rotation.comparison import ROUNDING, subsample
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 

@@ -8,9 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from posenc.diagnosis.rotation.ramps import Reversal, of_reversed_ramp
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage, rope_in_head
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect.rounding import narrowed
 from posenc.models.pair_rotation import pair_rotation
 
@@ -37,7 +39,7 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
     side: RoleUsage = getattr(usage, role)
     record = side.record or usage.record
     first, second, axis, factor, dim = _channels(record)
-    frequencies = _frequencies(record, usage.scalings, exact) * usage.frequency_factor
+    frequencies = _frequencies(record, usage.scalings, usage.reversal, exact) * usage.frequency_factor
     if usage.frequency_type:
         frequencies = narrowed(frequencies, usage.frequency_type)
     both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
@@ -47,7 +49,9 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
 def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> np.ndarray:
     """The positions that are really used, times how often the vector is rotated."""
     side: RoleUsage = getattr(usage, role)
-    used = positions.astype(np.float64) + side.shift
+    used = positions.astype(np.float64) + np.asarray(side.shift, dtype=np.float64)
+    if side.moves:
+        used = _moved(used, dict(side.moves))
     if usage.table is not None:
         length, beyond = usage.table
         used = np.mod(used, length) if beyond == "repeat" else np.minimum(used, length - 1)
@@ -73,16 +77,32 @@ def rotate_vectors(
     pairs = rotated_pairs(usage, role, exact)
     cos, sin = cos_sin(usage, positions, role, exact)
     first, second = x[:, pairs.first], x[:, pairs.second]
+    first_after, second_after = written_channels(usage, pairs)
     y = x.astype(np.float64)
-    y[:, pairs.first] = first * cos[0] - second * sin[0]
-    y[:, pairs.second] = second * cos[-1] + first * sin[-1]
+    y[:, first_after] = first * cos[0] - second * sin[0]
+    y[:, second_after] = second * cos[-1] + first * sin[-1]
     return y
+
+
+def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndarray, np.ndarray]:
+    """Where the two channels of each pair stand once they are rotated."""
+    if not usage.regrouped:
+        return pairs.first, pairs.second
+    start, half = min(pairs.first.min(), pairs.second.min()), len(pairs.first)
+    return np.arange(start, start + half), np.arange(start + half, start + 2 * half)
 
 
 def pairs_adjacent(record: Rotates) -> bool:
     """Whether neighbours rotate together, or the one pair there is."""
     first, second, *_ = _channels(record)
     return bool(np.all(second - first == 1))
+
+
+def _moved(positions: np.ndarray, moves: dict[tuple[float, ...], tuple[float, ...]]) -> np.ndarray:
+    """Positions (n,) or (n, axes), those that are moved in their new place."""
+    rows, number = np.unique(positions.reshape(len(positions), -1), axis=0, return_inverse=True)
+    moved = np.array([moves.get(row, row) for row in map(tuple, rows.tolist())])
+    return np.asarray(moved[number.reshape(-1)].reshape(positions.shape))
 
 
 def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
@@ -120,14 +140,16 @@ def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, floa
 
 
 @lru_cache(maxsize=2048)
-def _frequencies(record: Rotates, scalings: int, exact: bool) -> np.ndarray:
+def _frequencies(record: Rotates, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
     head = rope_in_head(record)
     if head is None:
         pairs = pair_rotation(record)
         return np.zeros(0) if pairs is None else pairs.radians()
     frequencies = head.rope.frequencies
     scaled = frequencies.radians() if exact else frequencies.float32(np.zeros(1, np.float32)).astype(np.float64)
-    if scalings == 1 or head.rope.scaling is None:
+    if head.rope.scaling is None or (scalings == 1 and reversal is None):
         return scaled
     unscaled = replace(head.rope, scaling=None).frequencies.radians()
+    if reversal is not None and isinstance(head.rope, RoPE):
+        return of_reversed_ramp(head.rope, unscaled, scaled, reversal)
     return np.asarray(unscaled * (scaled / unscaled) ** scalings)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
+from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.rotation.effect import Role
 from posenc.diagnosis.rotation.observed_rotations import (
     ROLES,
@@ -20,8 +22,13 @@ from posenc.diagnosis.rotation.observed_rotations import (
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 
 
-def rotation_evidence(given: Mapping[str, Any], layout: str | None = None) -> RotationEvidence:
-    """What named arrays show of a rotation. Raises ValueError for arrays that are unknown or do not fit together."""
+def rotation_evidence(
+    given: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
+) -> RotationEvidence:
+    """What named arrays show of a rotation. Raises ValueError for arrays that are unknown or do not fit together.
+
+    logit_factor: what logits are multiplied by besides 1/√dim, where the arrays hold no scale.
+    """
     arrays = named_arrays(given)
     parts: list[RotationEvidence] = []
     if "cos" in arrays or "sin" in arrays:
@@ -29,14 +36,22 @@ def rotation_evidence(given: Mapping[str, Any], layout: str | None = None) -> Ro
     elif "inv_freq" in arrays:
         parts.append(_frequencies(arrays))
     if "logits" in arrays:
-        parts.append(_logits(arrays))
-    parts += [_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays]
+        parts.append(_logits(arrays, logit_factor))
+    parts += _with_each_other([_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays])
     if not parts:
         raise ValueError(
             "actual must show what a rotation does: inv_freq, cos and sin, q and q_rotated, or q, k and logits; "
             f"got {', '.join(given)}. Give more."
         )
     return parts[0] if len(parts) == 1 else Together(tuple(parts))
+
+
+def _with_each_other(vectors: list[ObservedVectors]) -> list[ObservedVectors]:
+    """Queries and keys with the vectors of the other, where there are as many of both."""
+    if len({one.x.shape for one in vectors}) > 1 or len(vectors) < 2:
+        return vectors
+    query, key = vectors
+    return [replace(query, other=key.x), replace(key, other=query.x)]
 
 
 def _required(arrays: Arrays, *names: str) -> list[np.ndarray]:
@@ -65,25 +80,31 @@ def _each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, 
     """Every frequency once, and the pairing that a table with each twice was laid out for."""
     half = cos.shape[1] // 2
     if cos.shape[1] % 2 == 0 and half:
-        if np.array_equal(cos[:, :half], cos[:, half:]) and np.array_equal(sin[:, :half], sin[:, half:]):
+        if _same(cos[:, :half], cos[:, half:]) and _same(sin[:, :half], sin[:, half:]):
             return cos[:, :half], sin[:, :half], "halves"
-        if half > 1 and np.array_equal(cos[:, ::2], cos[:, 1::2]) and np.array_equal(sin[:, ::2], sin[:, 1::2]):
+        if half > 1 and _same(cos[:, ::2], cos[:, 1::2]) and _same(sin[:, ::2], sin[:, 1::2]):
             return cos[:, ::2], sin[:, ::2], "adjacent"
     return cos, sin, ""
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def _positions(arrays: Arrays, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A position for every row of a shape (n,) or (batch, n); with a last axis where there are several coordinates."""
     given = arrays.get(name) or arrays.get("positions")
     positions = np.arange(shape[-1]) if given is None else given.values
-    if positions.ndim == 2 and len(shape) == 1 and len(positions) == shape[0]:
-        return positions
+    if positions.shape != shape and positions.ndim in (2, 3) and positions.shape[-2] == shape[-1]:
+        axes = positions.shape[-1]
+        with_axes = positions if positions.ndim > 2 or len(shape) == 1 else positions[None]
+        return np.broadcast_to(with_axes, (*shape, axes)).reshape(-1, axes)
     try:
         return np.broadcast_to(positions, shape).reshape(-1)
     except ValueError:
         raise ValueError(
-            f"{name} must have one number for each of {shape}; got shape {positions.shape}. "
-            "Give the positions of these rows."
+            f"{name} must have one number for each of {shape}, or a last axis of coordinates; got shape "
+            f"{positions.shape}. Give the positions of these rows."
         ) from None
 
 
@@ -106,13 +127,14 @@ def _vectors(arrays: Arrays, role: Role, layout: str | None) -> ObservedVectors:
     if (batch, heads) == (1, 1):
         positions = _positions(arrays, f"{role}_positions", (length,))
     else:
-        rows = _positions(arrays, f"{role}_positions", (batch, length)).reshape(batch, 1, length)
-        positions = np.broadcast_to(rows, (batch, heads, length)).reshape(-1)
+        rows = _positions(arrays, f"{role}_positions", (batch, length))
+        rows = rows.reshape(batch, 1, length, *rows.shape[1:])
+        positions = np.broadcast_to(rows, (batch, heads, *rows.shape[2:])).reshape(-1, *rows.shape[3:])
     dtype = arrays[f"{letter}_rotated"].dtype
     return ObservedVectors(role, x.reshape(-1, dim), y.reshape(-1, dim), positions, head_number, batch_number, dtype)
 
 
-def _logits(arrays: Arrays) -> ObservedLogits:
+def _logits(arrays: Arrays, logit_factor: float) -> ObservedLogits:
     q, k, logits = _required(arrays, "q", "k", "logits")
     if q.ndim != 2 or k.ndim != 2 or logits.shape != (len(q), len(k)) or q.shape[1] != k.shape[1]:
         raise ValueError(
@@ -120,4 +142,6 @@ def _logits(arrays: Arrays) -> ObservedLogits:
             f"{k.shape}. Give one head."
         )
     query, key = (_positions(arrays, f"{role}_positions", (len(x),)) for role, x in (("query", q), ("key", k)))
-    return ObservedLogits(q, k, logits, query, key, scalar(arrays, "scale", q.shape[1] ** -0.5), arrays["logits"].dtype)
+    scale = scalar(arrays, "scale", logit_factor * q.shape[1] ** -0.5)
+    narrowest = max((arrays[name].dtype for name in ("q", "k", "logits")), key=ROUNDING.__getitem__)
+    return ObservedLogits(q, k, logits, query, key, scale, narrowest)

@@ -2,51 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.rotation.observed_rotations import (
-    ObservedFrequencies,
-    ObservedTable,
-    ObservedVectors,
-    common_shift,
-)
+from posenc.diagnosis.not_finite import not_finite
+from posenc.diagnosis.rotation.effect import pairs_adjacent, rotated_pairs
+from posenc.diagnosis.rotation.mistakes_read_off import shift_of, used_elsewhere
+from posenc.diagnosis.rotation.observed_rotations import ROLES, ObservedFrequencies, ObservedTable
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.doors import Encoding, Rotates
+from posenc.frequencies import DynamicNTK, LongRoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.pair_rotation import pair_rotation
 
 #: What DeepSeek-V4's module calls its two rotations, and the types of layers that use them.
 LABELS = {"main": ("sliding_attention",), "compress": ("compressed_sparse_attention", "heavily_compressed_attention")}
+ROUNDED = "angles differ by float32 rounding, as where vectors are rotated to and fro"
+REGROUPED = "pairs come out regrouped as halves, of queries and keys alike, which no logit sees"
 
 
 def judge_rotations(
-    groups: tuple[LayerGroup, ...], meant: Encoding | ModelPositions, labelled: list[tuple[str, RotationEvidence]]
+    groups: tuple[LayerGroup, ...],
+    meant: Encoding | ModelPositions,
+    labelled: list[tuple[str, RotationEvidence]],
+    length: int | None = None,
 ) -> Diagnosis:
-    """Compare the rotations in these groups with what running code shows, under each label that a module gives it."""
-    findings: list[Finding] = []
-    notes: list[str] = []
-    agree = True
+    """Compare the rotations in these groups with what running code shows, under each label that a module gives it.
+
+    length: the length that is served, for scalings that depend on it; that of the evidence if left out.
+    """
+    verdicts = []
     for label, evidence in labelled:
         if label in LABELS and not _labelled(groups, label):
             continue  # no layer of this model uses it
-        usage = RotationUsage(_rotation(groups, label))
-        if evidence.fits(usage):
-            notes += _unseen(usage, evidence)
-            continue
-        shift = 0 if isinstance(evidence, ObservedFrequencies | ObservedVectors) else common_shift(evidence, usage)
-        if shift:
-            notes.append(f"positions are shifted by {shift}; for a rotation of queries and keys alike this is harmless")
-            continue
-        agree = False
-        found = _of_other_layers(meant, usage, evidence, label)
-        if not found and (explanation := explain([usage], IN_CODE, evidence)) is not None:
-            found = explanation.findings
-        if not found:
-            return Diagnosis(False, (), tuple(notes))
-        findings += [finding for finding in found if finding not in findings]
-    return Diagnosis(agree, tuple(findings), tuple(dict.fromkeys(notes)))
+        verdict = _judge(groups, meant, label, evidence, length)
+        if not verdict.agree and not verdict.findings:
+            return verdict
+        verdicts.append(verdict)
+    return Diagnosis(
+        all(verdict.agree for verdict in verdicts),
+        tuple(dict.fromkeys(finding for verdict in verdicts for finding in verdict.findings)),
+        tuple(dict.fromkeys(note for verdict in verdicts for note in verdict.notes)),
+        compared="; ".join(dict.fromkeys(verdict.compared for verdict in verdicts)),
+    )
+
+
+def _judge(
+    groups: tuple[LayerGroup, ...],
+    meant: Encoding | ModelPositions,
+    label: str,
+    evidence: RotationEvidence,
+    length: int | None,
+) -> Diagnosis:
+    compared = evidence.width()
+    finding = not_finite(evidence.numbers())
+    if finding is not None:
+        return Diagnosis(False, (finding,), compared=compared)
+    record = _rotation(groups, label)
+    if record is None:
+        return _without_rotation(meant, evidence, label)
+    usage, notes = _as_shown(_served(record, meant, evidence, length), evidence)
+    if pair_rotation(usage.record) is None:
+        raise ValueError(
+            f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.record!r:.200}. "
+            "Compare configs instead."
+        )
+    for start, message in _harmless(usage, evidence):
+        if evidence.fits(start):
+            notes += [*([message] if message else []), *_unseen(usage, evidence)]
+            return Diagnosis(True, notes=tuple(notes), compared=compared)
+    if evidence.differs_by_angle_rounding(usage):
+        return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
+    found = _of_other_layers(meant, usage, evidence, label) or _never_set(usage, evidence)
+    if not found:
+        starts = [usage, *([replace(usage, regrouped=True)] if evidence.roles() and _may_regroup(usage) else [])]
+        explanation = explain(starts, IN_CODE, evidence)
+        found = () if explanation is None else explanation.findings
+    if not found:
+        return Diagnosis(False, (), tuple(notes), compared=compared, worst=tuple(evidence.describe_worst(usage)))
+    return Diagnosis(False, found, tuple(notes), compared=compared)
+
+
+def _served(
+    record: Rotates, meant: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
+) -> RotationUsage:
+    """The use of the record at the length that is served: the stated one, or that of the evidence.
+
+    A record states its length itself, and a config the longest that is allowed.
+    """
+    usage = RotationUsage(record)
+    if length is None and isinstance(meant, ModelPositions):
+        length = evidence.longest()
+    if length is None or not isinstance(usage.scaling, LongRoPE | DynamicNTK):
+        return usage
+    return usage.with_scaling(length=max(length, 1)) or usage
+
+
+def _as_shown(usage: RotationUsage, evidence: RotationEvidence) -> tuple[RotationUsage, list[str]]:
+    """The use of the whole head, or of the channels that rotate alone where vectors have as many."""
+    head, channels = usage.in_head, evidence.channels()
+    if head is None or channels is None or channels == head.dim or channels != head.rope.head_dim:
+        return usage, []
+    note = f"the {channels} channels that rotate were compared, of heads of {head.dim}"
+    return RotationUsage(head.rope), [note]
+
+
+def _harmless(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tuple[RotationUsage, str]]:
+    """The usage, and what no logit tells from it, each with a note."""
+    yield usage, ""
+    both = set(evidence.roles()) in ({"query", "key"}, set())
+    regrouped = [replace(usage, regrouped=True)] if both and evidence.roles() and _may_regroup(usage) else []
+    for start in regrouped:
+        yield start, REGROUPED
+    for start in (usage, *regrouped) if both else ():
+        shift = _common_shift(start, evidence)
+        if any(shift):
+            side = RoleUsage(shift=shift[0] if len(shift) == 1 else shift)
+            message = f"positions are shifted by {', '.join(map(str, shift))}"
+            note = f"{message}; for a rotation of queries and keys alike this is harmless"
+            yield replace(start, query=side, key=side), note
+
+
+def _may_regroup(usage: RotationUsage) -> bool:
+    return usage.in_head is not None and pairs_adjacent(usage.record) and usage.in_head.rope.head_dim > 2
+
+
+def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int, ...]:
+    """By how much queries and keys alike are shifted, in every coordinate; () where they are not."""
+    shifts = set()
+    for role in evidence.roles() or ROLES[:1]:
+        used = used_elsewhere(evidence, usage, role)
+        if used is None:
+            return ()
+        shifts.add(shift_of(used))
+    return shifts.pop() if len(shifts) == 1 else ()
 
 
 def _labelled(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
@@ -54,13 +150,14 @@ def _labelled(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
     return [group for group in groups if label and group.attention in LABELS.get(label, (label,))]
 
 
-def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates:
-    """The one rotation that the evidence shows."""
-    records = [record for group in _labelled(groups, label) or groups for record in group.encodings]
-    rotations = list(dict.fromkeys(record for record in records if isinstance(record, Rotates)))
-    if not rotations:
+def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates | None:
+    """The one rotation that the evidence shows; None for a layer that does not rotate."""
+    chosen = _labelled(groups, label) or groups
+    rotations = {group.rotation for group in chosen if group.rotation is not None}
+    if not rotations and any(record.door != "rotates" for group in chosen for record in group.encodings):
+        records = [record for group in chosen for record in group.encodings]
         raise ValueError(
-            f"expected must rotate queries and keys to be compared with these arrays; got {records or 'no record'}. "
+            f"expected must rotate queries and keys to be compared with these arrays; got {records!r:.200}. "
             "Compare configs instead."
         )
     if len(rotations) > 1:
@@ -68,7 +165,19 @@ def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates:
             "layer must say which layer these arrays belong to, since layers differ; give layer=0, say, and part where "
             "parts differ."
         )
-    return rotations[0]
+    return rotations.pop() if rotations else None
+
+
+def _without_rotation(meant: Encoding | ModelPositions, evidence: RotationEvidence, label: str) -> Diagnosis:
+    """Whether vectors of a layer that does not rotate come out as they went in."""
+    if evidence.unchanged():
+        return Diagnosis(True, notes=("this layer does not rotate",), compared=evidence.width())
+    others = (group for group in (() if isinstance(meant, Encoding) else meant.groups) if group.rotation is not None)
+    like = next((group for group in others if evidence.fits(RotationUsage(group.rotation))), None)  # type: ignore[arg-type]
+    as_others = "" if like is None else ", as other layers do"
+    sentence = f"This layer rotates{as_others}, and should not: it has no rotation (NoPE)."
+    fix = "Read no_rope_layers (a 1 means that the layer rotates) or no_rope_layer_interval."
+    return Diagnosis(False, (Finding("NoPE layer rotated", sentence, fix, label),), compared=evidence.width())
 
 
 def _of_other_layers(
@@ -77,11 +186,34 @@ def _of_other_layers(
     """Whether other layers' record is used here."""
     for group in () if isinstance(meant, Encoding) else meant.groups:
         for other in group.encodings:
-            if isinstance(other, Rotates) and other != usage.record and evidence.fits(RotationUsage(other)):
+            if (
+                not isinstance(other, Rotates)
+                or pair_rotation(other) is None
+                or _unserved(other) == _unserved(usage.record)
+            ):
+                continue
+            if evidence.fits(_as_shown(RotationUsage(other), evidence)[0]):
                 sentence = f"What {group.attention or 'other'} layers are to use is used here."
                 fix = "Read layer_types and the nested rope_parameters of the file."
                 return (Finding("local and global exchanged", sentence, fix, label),)
     return ()
+
+
+def _unserved(record: Rotates) -> Rotates:
+    """The record without the length that is served, by which layers do not differ."""
+    usage = RotationUsage(record)
+    return (usage.with_scaling(length=1) or usage).record
+
+
+def _never_set(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Finding, ...]:
+    """Frequencies that a module holds and that are all one number: memory that was never filled."""
+    held = evidence.numbers().get("inv_freq")
+    expected = rotated_pairs(usage, "query").frequencies[0]
+    if held is None or len(held) < 3 or np.ptp(held) or np.ptp(expected) == 0.0:
+        return ()
+    sentence = f"All {len(held)} frequencies in inv_freq are {held[0]:.4g}: a buffer that was never set."
+    fix = "Compute inv_freq after to_empty: a model built on the meta device holds what was in memory."
+    return (Finding("frequencies never set", sentence, fix),)
 
 
 def _unseen(usage: RotationUsage, evidence: RotationEvidence) -> list[str]:

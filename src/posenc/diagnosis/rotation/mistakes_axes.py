@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
+
 from posenc.diagnosis.mistake import Mistake
+from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -41,6 +44,21 @@ def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
             yield usage.with_rope(axis=axis), {"got": _pair_counts(axis), "meant": counts}
 
 
+def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """The coordinate that each pair reads, read off."""
+    turns = evidence.turns(usage, (*evidence.roles(), "query")[0])
+    if not isinstance(rope := usage.rope, AxialRoPE) or turns is None or turns.positions.ndim == 1:
+        return
+    meant = np.array(rope.axis)
+    if turns.positions.shape[1] < rope.axes:
+        return
+    axis = turns.axes(rotated_pairs(usage, "query").frequencies[0], meant)
+    wrong = np.flatnonzero(axis != meant)
+    if wrong.size:
+        words = {"pairs": ", ".join(map(str, wrong[:8])), "got": _pair_counts(tuple(axis.tolist()))}
+        yield usage.with_rope(axis=tuple(axis.tolist())), words | {"meant": _pair_counts(rope.axis)}
+
+
 def _pair_counts(axis: tuple[int, ...]) -> list[int]:
     """How many pairs read each axis."""
     return [axis.count(number) for number in range(max(axis) + 1)]
@@ -69,4 +87,8 @@ AXES: tuple[Mistake[RotationUsage], ...] = (
             "Look at mrope_interleaved: it says whether sections are blocks or alternate.", axes_arranged),
     Mistake("section sizes", "The axes have {got} pairs where {meant} are meant.",
             "Set mrope_section={meant}.", section_sizes),
+    Mistake("pairs of the sections",
+            "Pairs {pairs} belong to other sections: the axes have {got} pairs where {meant} are meant.",
+            "Deal pairs out to the axes within the bounds that mrope_section={meant} sets.", pairs_of_axes,
+            alone=True),
 )  # fmt: skip

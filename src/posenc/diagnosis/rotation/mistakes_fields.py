@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.compose import Backward
-from posenc.diagnosis.mistake import Change, Mistake, with_fields
+from posenc.diagnosis.mistake import Change, Mistake, from_defaults, with_fields
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Proportional
 
 OTHER_PAIRING = {"adjacent": "halves", "halves": "adjacent"}
@@ -31,6 +32,18 @@ def other_exponent(of: str) -> Change[RotationUsage]:
     return change
 
 
+def exponent_offset(pairs: float) -> Change[RotationUsage]:
+    """Pairs counted from another number than 0: every frequency lower by one factor."""
+
+    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        if usage.rope is not None:
+            width = usage.rope.head_dim
+            factor = usage.rope.base ** (-2 * pairs / width)
+            yield from_defaults(usage, frequency_factor=factor), {"width": width}
+
+    return change
+
+
 def other_layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.rope is not None and usage.rope.head_dim > 2:
         meant = usage.rope.pairing
@@ -40,7 +53,12 @@ def other_layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 def partial_ignored(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.in_head is not None:
         rope, dim, _ = usage.in_head
-        yield usage.with_rope(dim=dim), {"got": dim, "meant": rope.head_dim}
+        words = {"got": dim, "meant": rope.head_dim}
+        if isinstance(rope, RoPE):
+            yield usage.with_rope(dim=dim), words
+        elif rope.head_dim < dim and rope.rung == tuple(range(len(rope.rung))) and rope.ladder == rope.head_dim:
+            axis = (*rope.axis, *(0,) * ((dim - rope.head_dim) // 2))
+            yield usage.with_rope(axis=axis, rung=tuple(range(dim // 2)), ladder=dim), words
 
 
 def partial_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -104,6 +122,12 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
             "Use base^(-2i/{width}), where i counts pairs.", other_exponent("double"), only_in="code"),
     Mistake("exponent to the ends", "The exponent is i/(d/2-1), that of tensor2tensor's sinusoids.",
             "Use base^(-2i/{width}).", other_exponent("ends"), only_in="code"),
+    Mistake("exponent of odd numbers", "The exponents are odd numbers, -(2i+1)/{width}, where -2i/{width} are meant.",
+            "Count pairs from 0: base^(-2i/{width}), so the first frequency is 1.", exponent_offset(0.5),
+            only_in="code"),
+    Mistake("pairs counted from 1", "The exponents are -2(i+1)/{width}: pairs are counted from 1.",
+            "Count pairs from 0: base^(-2i/{width}), so the first frequency is 1.", exponent_offset(1.0),
+            only_in="code"),
     Mistake("base", "The base is {got:g} where {meant:g} is meant.",
             "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}.", other_rope_base),
     Mistake("sign", "Queries and keys rotate the other way round.",

@@ -68,8 +68,8 @@ def lost_root(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         rope, dim, _ = usage.in_head
         part = f"are divided by √{rope.head_dim}, of the part that rotates, in place of √{dim}"
         for factor, message in (
-            (dim**0.5, f"are not divided by √{dim}"),
-            (dim**-0.5, f"are divided by √{dim} twice"),
+            (dim**0.5, f"are √{dim} times too large: they are not divided by it"),
+            (dim**-0.5, f"are √{dim} times too small: they are divided by it once too often"),
             ((dim / rope.head_dim) ** 0.5, part),
         ):
             yield from_defaults(usage, logit_factor=factor), {"message": message}
@@ -84,9 +84,11 @@ def inverted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 def one_sided(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     factor = 1.0 if usage.rope is None else usage.rope.attention_factor
-    if factor != 1.0 and usage.query.attention_factors == 1.0:
-        key = from_defaults(usage.key, attention_factors=0.0)
-        yield replace(usage, key=key) if key else None, {"side": "queries", "meant": factor}
+    if factor != 1.0 and usage.query.attention_factors == usage.key.attention_factors == 1.0:
+        left_out: tuple[tuple[Role, str], ...] = (("key", "queries"), ("query", "keys"))
+        for role, side in left_out:
+            changed = from_defaults(getattr(usage, role), attention_factors=0.0)
+            yield replace(usage, **{role: changed}) if changed else None, {"side": side, "meant": factor}
 
 
 _OFF_BY_ONE = "The first token of a sequence is at position 0, for queries and keys alike."
@@ -123,7 +125,7 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
             _POSITIONS, setting(position_type="bfloat16")),
     Mistake("positions in float16", "The positions were cast to float16, which holds no odd number above 2048.",
             _POSITIONS, setting(position_type="float16")),
-    Mistake("rotated twice", "Queries and keys are rotated twice.",
+    Mistake("rotated twice", "Queries and keys are rotated twice, or by twice their positions.",
             "Rotate them once: in the projection, in the attention or in the cache.", to_both(rotations=2.0)),
     Mistake("keys rotated twice", "Keys are rotated twice, queries once.",
             "Rotate keys before they are cached, or when they are read, not both.", to_role("key", rotations=2.0)),
@@ -146,6 +148,10 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("cached keys", *_CACHED, cached_unscaled),
     Mistake("scale of the logits", "The logits {message}.", "Divide q·k by the root of the width of the head, once.",
             lost_root),
+    Mistake("queries and keys crossed",
+            "The second half of every rotated query is that of the key, and the first half of every key that of the "
+            "query.",
+            "Look at which tensor the kernel loads for each half.", setting(crossed=True), alone=True),
     Mistake("table repeats", "Positions begin again after {length}.", _TABLE, table_end("repeat")),
     Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, table_end("stay")),
 )  # fmt: skip

@@ -6,9 +6,14 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from posenc.diagnosis.mistake import Change, Mistake
+import numpy as np
+
+from posenc.diagnosis.mistake import Change, Mistake, from_defaults
+from posenc.diagnosis.rotation.effect import rotated_pairs
+from posenc.diagnosis.rotation.ramps import Reversal, in_middle_band
 from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
+from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Llama3, LongRoPE, NTKAware, NTKByParts, Scaling, YaRN, attention_of
 from posenc.frequencies.scalings.yarn import DIALECTS
 
@@ -103,7 +108,7 @@ def attention_to(power: int) -> Change[RotationUsage]:
 
 
 def other_attention(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    for factor in evidence.attention_factors():
+    for factor in evidence.attention_factors(usage):
         if usage.scaling is not None:
             yield _with_attention(usage, factor)
 
@@ -122,11 +127,47 @@ def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         return
     for values, name in product(((scaling.mscale, scaling.mscale_all_dim), *MSCALES), DIALECTS):
         factor = attention_of(name, scaling.factor, *values)  # type: ignore[arg-type]
-        seen = [one for one in evidence.attention_factors() if abs(factor - one) <= 2e-5 * one]
+        seen = [one for one in evidence.attention_factors(usage) if abs(factor - one) <= 2e-5 * one]
         if seen and abs(factor - scaling.attention_factor) > 2e-5:
             changed, words = _with_attention(usage, seen[0])
             yield changed, words | {"got": factor, "dialect": name}
             return
+
+
+def ramp_reversed(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """The ramp from the other end: its ends exchanged, or the two frequencies that it blends."""
+    names = RAMP_ENDS.get(type(usage.scaling), ())
+    reversals: tuple[Reversal, ...] = ("ends", "blend")
+    for reversal in reversals if names else ():
+        words = {"ends": " and ".join(names), "middle": "band" if isinstance(usage.scaling, Llama3) else "ramp"}
+        yield from_defaults(usage, reversal=reversal), words
+
+
+def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Frequencies of Llama 3 that are others in its middle band alone, read off."""
+    rope, shown = usage.rope, evidence.frequencies(usage)
+    unscaled_usage = usage.with_rope(scaling=None)
+    if not isinstance(rope, RoPE) or unscaled_usage is None or shown is None:
+        return
+    unscaled = rotated_pairs(unscaled_usage, "query").frequencies[0]
+    band = in_middle_band(rope.scaling, unscaled)
+    if band is None or shown.shape != band.shape or not np.all(shown[band] > 0.0):
+        return
+    scaled = rotated_pairs(usage, "query").frequencies[0]
+    divisors = tuple((unscaled / np.where(band, shown, scaled)).tolist())
+    other = _as_list(divisors)
+    pairs = np.flatnonzero(band & (np.abs(shown - scaled) > 1e-5 * scaled))
+    if other is not None and pairs.size:
+        words = {"pairs": f"{pairs[0]} to {pairs[-1]}", "pair": int(pairs[0])}
+        words |= {"got": float(shown[pairs[0]]), "meant": float(scaled[pairs[0]])}
+        yield usage.with_rope(scaling=other), words
+
+
+def _as_list(divisors: tuple[float, ...]) -> LongRoPE | None:
+    try:
+        return LongRoPE(divisors, divisors, 2, 2, 1.0)
+    except ValueError:
+        return None
 
 
 def lists_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -181,6 +222,15 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.",
             scaling_field("original")),
     Mistake("ramp ends", "The ends are {got} where {meant} is meant.", "Set {meant}.", ramp_ends),
+    Mistake("ramp reversed",
+            "The {middle} runs from the wrong end: {ends} are exchanged, or the two frequencies that it blends.",
+            "Fast pairs keep their frequencies, and slow ones are stretched by the factor.", ramp_reversed,
+            only_in="code"),
+    Mistake("middle band",
+            "The middle band is smoothed otherwise, in pairs {pairs}: pair {pair} has the frequency {got:.6g} where "
+            "{meant:.6g} is meant; the other pairs are right.",
+            "Blend by 1 / ((1 - s)/factor + s) of the frequency, with s = (original/wavelength - low)/(high - low); in "
+            "a GGUF file that is rope_freqs.weight.", middle_band, topic="scheme"),
     Mistake("lists swapped",
             "The {got} list of LongRoPE is used where the {meant} one is meant, for {length} positions of {original} "
             "trained ones.",

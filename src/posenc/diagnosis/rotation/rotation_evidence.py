@@ -11,7 +11,9 @@ import numpy as np
 
 from posenc.compose import Backward
 from posenc.diagnosis.mistake import Words, fewest_digits
-from posenc.diagnosis.rotation.effect import rotated_pairs
+from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
+from posenc.diagnosis.rotation.effect import Role, rotated_pairs
+from posenc.diagnosis.rotation.readings import Turns
 from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_in_head
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -19,6 +21,8 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
 from posenc.models.canonical import canonical
 
+#: How far a base may be off, of itself, that was read off narrow numbers.
+NEAR_BASE = 0.03
 #: What a mistake in a rotation yields.
 Changes = Iterator[tuple[RotationUsage | None, Words]]
 
@@ -35,8 +39,6 @@ SCALING_FIELDS: dict[str, tuple[Any, ...]] = {
     "beta_fast": (32.0,),
     "beta_slow": (1.0,),
 }
-#: How far frequencies may be off, of themselves, that were only estimated in float32.
-ROUGH = 2e-6
 
 
 class RotationEvidence(abc.ABC):
@@ -46,9 +48,74 @@ class RotationEvidence(abc.ABC):
     evidence shows, or else those of released models.
     """
 
-    @abc.abstractmethod
     def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
         """Whether the usage explains all of it; a subsample, with rough frequencies, where `exact` is False."""
+        comparison = self.compare(usage, exact)
+        return comparison is not None and comparison.fits(exact)
+
+    @abc.abstractmethod
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        """Its numbers beside those of the usage; None where there are none to be compared, as of another width."""
+
+    def describe(self, index: tuple[int, ...]) -> str:
+        """Which of its numbers stands at an index of a comparison, in words."""
+        return str(index)
+
+    def width(self) -> str:
+        """What it is, and how wide, in words."""
+        return type(self).__name__
+
+    def describe_worst(self, usage: RotationUsage) -> list[str]:
+        """What differs most from the usage, in a line; none where all fits."""
+        comparison = self.compare(usage)
+        if comparison is None:
+            pairs = rotated_pairs(usage, "query")
+            return [f"{self.width()}, where {len(pairs.first)} pairs in a head of {pairs.dim} channels are meant"]
+        if comparison.fits():
+            return []
+        at = comparison.worst()
+        tolerance = f"where rounding allows {comparison.tolerance[at]:.2g}"
+        share = float(((comparison.gap > comparison.tolerance) & comparison.significant).mean())
+        return [
+            f"{self.width()}: off by {comparison.gap[at]:.6g} at {self.describe(at)}, {tolerance}; "
+            f"{share:.1%} of the numbers differ"
+        ]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Its arrays by name, which must all be finite."""
+        return {}
+
+    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
+        """How the pairs of queries or keys were rotated, where that is shown and the usage's channels rotate."""
+        return None
+
+    def roles(self) -> tuple[Role, ...]:
+        """Of which of the two vectors are shown."""
+        return ()
+
+    def channels(self) -> int | None:
+        """The channels of a vector, where vectors are shown."""
+        return None
+
+    def longest(self) -> int | None:
+        """The length of the sequence, where positions are shown."""
+        return None
+
+    def unwritten(self) -> str:
+        """Which rows are zero and came from other numbers, in words; "" where none are, or all."""
+        return ""
+
+    def unchanged(self) -> bool:
+        """Whether vectors came out as they went in."""
+        return False
+
+    def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
+        """Whether the usage explains all but what float32 rounds of angles, where vectors show that."""
+        return False
+
+    def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
+        """What logits are multiplied by besides, as they show it."""
+        return ()
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         """The frequencies that are shown, taken that the usage's channels rotate together; None where they are not."""
@@ -59,7 +126,7 @@ class RotationEvidence(abc.ABC):
         return None
 
     def attention_factor(self) -> float | None:
-        """The attention factor, where it is shown."""
+        """The attention factor, where it is shown whichever channels rotate."""
         return None
 
     def table_lengths(self) -> tuple[int, ...]:
@@ -72,11 +139,7 @@ class RotationEvidence(abc.ABC):
             return ()
         if shown is None or isinstance(usage.rope, AxialRoPE):
             return BASES
-        if len(shown) < 2 or not 0.0 < shown[1] < shown[0]:
-            return ()
-        with np.errstate(all="ignore"):
-            base = float(np.exp(np.log(shown[0] / shown[1]) * usage.rope.head_dim / 2))
-        return (fewest_digits(base),) if 0.0 < base < 1e30 else ()
+        return _bases_of(shown, usage.rope.head_dim, usage.scaling is not None)
 
     def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
         head, shown = usage.in_head, self.rotary_dim()
@@ -115,8 +178,11 @@ class RotationEvidence(abc.ABC):
         """Values that a field of the scaling may have."""
         return (*SCALING_FIELDS[name], *(self.stretches(usage) if name == "factor" else ()))
 
-    def attention_factors(self) -> tuple[float, ...]:
+    def attention_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         shown = self.attention_factor()
+        if shown is None:
+            turns = [turns for role in self.roles() if (turns := self.turns(usage, role)) is not None]
+            shown = turns[0].attention_factor() if turns else None
         return () if shown is None or not 0.0 < shown < 1e6 else (fewest_digits(shown),)
 
 
@@ -135,6 +201,9 @@ class OtherRotation(RotationEvidence):
     def ropes(self) -> tuple[RoPE | AxialRoPE, ...]:
         """The RoPE, if there is one."""
         return () if self.in_head is None else (self.in_head.rope,)
+
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        return None
 
     def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
         if not usage.is_default:
@@ -167,8 +236,29 @@ class OtherRotation(RotationEvidence):
         same_scheme = (one for one in self.scalings(usage) if type(one) is type(usage.scaling) and hasattr(one, name))
         return tuple(getattr(scaling, name) for scaling in same_scheme)
 
-    def attention_factors(self) -> tuple[float, ...]:
+    def attention_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         return tuple(rope.attention_factor for rope in self.ropes)
+
+
+def _bases_of(frequencies: np.ndarray, head_dim: int, is_scaled: bool) -> tuple[float, ...]:
+    """The bases whose powers these frequencies (pairs,) come nearest to, those of the fewest digits first.
+
+    A scaling leaves the fastest pairs alone.
+    """
+    if len(frequencies) < 2 or not 0.0 < frequencies[1] < frequencies[0]:
+        return ()
+    count = 2 if is_scaled else len(frequencies)
+    falling = np.flatnonzero(~(np.diff(frequencies[:count], prepend=np.inf) < 0.0))
+    shown = frequencies[: falling[0] if falling.size else count]
+    pair, logarithm = np.arange(len(shown)), np.log(np.maximum(shown, 1e-300))
+    slope = np.polyfit(pair, logarithm, 1, w=shown)[0]
+    with np.errstate(all="ignore"):
+        base = float(np.exp(-slope * head_dim / 2))
+    if not 1e-3 < base < 1e30:
+        return ()
+    rounded = (float(f"{base:.{digits}g}") for digits in range(1, 5))
+    near = (value for value in (*rounded, *BASES) if abs(value - base) <= NEAR_BASE * base)
+    return tuple(dict.fromkeys((fewest_digits(base), *near)))
 
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:

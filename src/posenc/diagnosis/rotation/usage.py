@@ -7,11 +7,15 @@ from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
 from posenc.diagnosis.mistake import with_fields
+from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.inspect.rounding import NarrowType
+
+#: What code takes for the position of a token, or adds to it.
+Axis = Literal["tokens", "heads", "batch", "tokens and heads", "tokens and batch"]
 
 
 class RopeInHead(NamedTuple):
@@ -43,14 +47,16 @@ def rope_in_head(record: Any) -> RopeInHead | None:
 class RoleUsage:
     """What is done to queries, or to keys.
 
-    shift: added to positions.   rotations: how often they are rotated; 0 is not at all, -1 backwards.
-    attention_factors: how often they are multiplied by the attention factor.   record: what rotates them, if another.
+    shift: added to positions, or to each coordinate.   rotations: how often they are rotated; 0 is not at all, -1
+    backwards.   attention_factors: how often they are multiplied by the attention factor.   record: what rotates them,
+    if another.   moves: coordinates that are meant, and those that are used in their place.
     """
 
-    shift: int = 0
+    shift: int | tuple[int, ...] = 0
     rotations: float = 1.0
     attention_factors: float = 1.0
     record: Rotates | None = None
+    moves: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = ()
 
 
 class TableEnd(NamedTuple):
@@ -66,8 +72,11 @@ class RotationUsage:
 
     query, key: what happens to one of the two alone.   sine_for_cosine: cos and sin are exchanged.
     other_layout: frequencies are laid out for the other pairing.   position_type, frequency_type: a 16-bit cast.
-    table: where positions end.   axis: what is taken for the tokens.   frequency_factor: multiplies every frequency.
-    scalings: how often the scaling is applied.   logit_factor: multiplies the logits besides.
+    table: where positions end.   axis: what is taken for the tokens, or counted on top of them.
+    frequency_factor: multiplies every frequency.   scalings: how often the scaling is applied.   reversal: what
+    is exchanged in the ramp of the scaling.   logit_factor: multiplies the logits besides.
+    regrouped: adjacent pairs come out as halves, as DeepSeek's code leaves them.   crossed: the second halves of
+    queries and the first halves of keys are those of the other.   zeros: rows of zeros were never written.
     """
 
     record: Rotates
@@ -78,10 +87,14 @@ class RotationUsage:
     position_type: NarrowType | None = None
     frequency_type: NarrowType | None = None
     table: TableEnd | None = None
-    axis: Literal["tokens", "heads", "batch"] = "tokens"
+    axis: Axis = "tokens"
     frequency_factor: float = 1.0
     scalings: int = 1
+    reversal: Reversal | None = None
     logit_factor: float = 1.0
+    regrouped: bool = False
+    crossed: bool = False
+    zeros: bool = False
 
     @property
     def is_default(self) -> bool:

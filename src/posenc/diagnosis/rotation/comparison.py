@@ -1,0 +1,90 @@
+"""Numbers beside those that are expected: how far they are off, and how far rounding may put them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+#: What a value's rounding may change, by the type it came in, of the size of what it was computed from.
+ROUNDING = {"float64": 1e-6, "float32": 2e-6, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+NARROW = frozenset({"float16", "bfloat16"})
+#: Of so many numbers, rounding puts the middle one nearer than a bound on each.
+TYPICAL = 0.25
+#: How far a float32 angle may be off, a step and unit of frequency: frequency, product and function round once each.
+ANGLE = 4 * 2.0**-24
+#: How far a frequency that was computed in float32 may be off, of itself; one that was cast is off by far more.
+FLOAT32_FREQUENCY = 4e-6
+#: How far frequencies may be off, of themselves, that were only estimated in float32.
+ROUGH = 2e-6
+#: Where rounding alone may change an angle by more than this, a value shows nothing and is left out.
+SIGNIFICANT = 0.05
+#: Rows of a subsample.
+SUBSAMPLE = 6
+
+
+class Comparison(NamedTuple):
+    """How far each number is off, how far it may be, and whether it shows anything; all of one shape.
+
+    typical: how far the root of the mean square may be off, where rounding is coarse and numbers are many.
+    """
+
+    gap: np.ndarray
+    tolerance: np.ndarray
+    significant: np.ndarray
+    typical: float = np.inf
+
+    def fits(self, exact: bool = True) -> bool:
+        """Whether every significant gap is tolerable; of all numbers, some must be significant."""
+        if not np.all((self.gap <= self.tolerance) | ~self.significant):
+            return False
+        if not exact:
+            return True
+        return bool(self.significant.any()) and bool(self._root_mean_square() <= self.typical)
+
+    def _root_mean_square(self) -> float:
+        return float(np.sqrt(np.mean(self.gap[self.significant] ** 2)))
+
+    def worst(self) -> tuple[int, ...]:
+        """Where the gap is largest, for what it may be."""
+        with np.errstate(all="ignore"):
+            excess = np.where(self.significant, self.gap / np.maximum(self.tolerance, 1e-300), 0.0)
+        excess = np.where(np.isnan(self.gap), np.inf, excess)
+        return tuple(int(number) for number in np.unravel_index(int(excess.argmax()), excess.shape))
+
+
+def compared(
+    gap: np.ndarray,
+    size: np.ndarray | float,
+    positions: np.ndarray,
+    frequencies: np.ndarray,
+    dtype: str,
+    exact: bool,
+    of_values: float = 1.0,
+) -> Comparison:
+    """Gaps (n, channels) of values of this size at positions (n,) or (n, axes), with frequencies (channels,).
+
+    of_values: which part of the rounding of a rotated vector these values have, where they are narrow.
+    """
+    rounding = ROUNDING[dtype] * (of_values if dtype in NARROW else 1.0)
+    angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)
+    significant = np.broadcast_to(angle <= SIGNIFICANT, gap.shape)
+    sizes = np.broadcast_to(size, gap.shape)
+    typical = np.inf
+    if dtype in NARROW and significant.any():
+        typical = float(np.sqrt(np.mean(((rounding * TYPICAL + angle) * sizes)[significant] ** 2)))
+    return Comparison(gap, (rounding + angle) * sizes, significant, typical)
+
+
+def farness(positions: np.ndarray) -> np.ndarray:
+    """How far out each row is: positions (n,), or the largest of several coordinates (n, axes)."""
+    size = np.abs(positions)
+    return size if size.ndim == 1 else np.asarray(size.max(1))
+
+
+def subsample(positions: np.ndarray) -> np.ndarray:
+    """Rows for a first look: the first ones, and others farther and farther away."""
+    order = np.argsort(farness(positions) if positions.ndim > 1 else positions, kind="stable")
+    count = len(order)
+    chosen = {*range(min(3, count)), *(round(count ** (step / SUBSAMPLE)) - 1 for step in range(1, SUBSAMPLE + 1))}
+    return order[sorted(row for row in chosen if 0 <= row < count)]
