@@ -14,7 +14,7 @@ from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference
 from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.module_tensors import Tensor
-from posenc.diagnosis.rotation.observed_rotations import ROUNDING
+from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.search import explain
 from posenc.doors import Biases, Encoding
 from posenc.encodings.biases.alibi import ALiBi
