@@ -26,7 +26,11 @@ class Torch(Library):
         self.default = torch.float32
 
     def constant(self, values: Any, dtype: Any = None) -> Array:
-        return self.xp.as_tensor(np.asarray(values), dtype=dtype, device=self.device)
+        tensor = self.xp.as_tensor(np.asarray(values), dtype=dtype, device=self.device)
+        if self.xp.compiler.is_compiling() and not self.xp.compiler.is_exporting():
+            # A tracer takes an array of the host for an input, and its size for the length of another that is equal.
+            self.xp._dynamo.mark_static(tensor)
+        return tensor
 
     def arange(self, count: int) -> Array:
         return self.xp.arange(count, device=self.device)

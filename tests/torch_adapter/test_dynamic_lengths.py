@@ -1,0 +1,72 @@
+"""Compiled with dynamic sizes, code serves the first length and another: also where the first is the size of a table
+that posenc brings along, five limbs or half of `dim`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.fx.experimental.symbolic_shapes import is_concrete_int
+
+from posenc import RoPE, Sinusoidal
+from posenc.torch import module, rotate, turn
+
+DIM, OTHER = 32, 71
+ROTATION, SUM = RoPE(dim=DIM), Sinusoidal(dim=DIM)
+LAYER, ADDED = module(ROTATION), module(SUM)
+DAILY = (1, 5, DIM // 2)
+
+
+def _turn(positions: Any) -> tuple[Any, ...]:
+    made = ROTATION.turn(positions)
+    return made.cos, made.sin
+
+
+def _heads(positions: Any) -> tuple[Any, Any]:
+    return (torch.ones(1, 2, 1, DIM) * positions[:, None], torch.ones(1, 1, 1, DIM) * positions[:, None])
+
+
+CALLS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "RoPE.turn": _turn,
+    "Sinusoidal.embed": lambda positions: (SUM.embed(positions),),
+    "Rotate": lambda positions: LAYER(*_heads(positions), positions, positions, layout="bhtd"),
+    "Add": lambda positions: (ADDED(torch.ones(positions.shape[0], DIM), positions),),
+    "rotate": lambda positions: rotate(*_heads(positions), turn(ROTATION, positions), layout="bhtd"),
+}
+
+
+def _with_whole_tables(graph: Any, inputs: Any) -> Any:
+    """A backend that refuses tables of unknown size, which inductor would take for inputs of the first length."""
+    for node in graph.graph.nodes:
+        if node.op == "placeholder" and "l_positions_" not in node.name:
+            shape = getattr(node.meta["example_value"], "shape", ())
+            assert all(is_concrete_int(size) for size in shape), (node.name, shape)
+    return graph.forward
+
+
+@pytest.mark.parametrize(
+    "length", [pytest.param(n, marks=() if n in DAILY else pytest.mark.nightly) for n in range(1, 71)]
+)
+def test_every_first_length(length: int) -> None:
+    for name, call in CALLS.items():
+        torch._dynamo.reset()
+        compiled = torch.compile(call, dynamic=True, fullgraph=True, backend=_with_whole_tables)
+        for n in (length, OTHER):
+            positions = torch.arange(n) + 7
+            found, expected = compiled(positions), call(positions)
+            assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True)), (name, length, n)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("length", [5, DIM // 2])
+def test_code_that_inductor_generates(length: int) -> None:
+    for name, call in CALLS.items():
+        torch._dynamo.reset()
+        compiled = torch.compile(call, dynamic=True, fullgraph=True)
+        for n in (length, OTHER):
+            positions = torch.arange(n)
+            for a, b in zip(compiled(positions), call(positions), strict=True):
+                # A fused multiply-add saves a rounding.
+                assert torch.allclose(a, b, rtol=0, atol=2.0**-22 * max(1.0, b.abs().max().item())), (name, n)
