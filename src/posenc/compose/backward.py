@@ -17,14 +17,17 @@ from posenc.turn import Turn, of_pairs
 
 @dataclass(frozen=True)
 class Backward(OfOne, Rotates):
-    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another record by the negative of each angle.
+    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another record by the negative of each
+    angle.
 
-    NanoChat turns so. Scores at a distance are those of the encoding at the negative distance, so weights that were trained
-    with the one run wrong, and fluently, with the other. It is also the encoding with the two channels of every pair swapped.
+    NanoChat rotates this way. The score at a distance is that of the encoding at the negative distance, so weights
+    trained with one run with the other without an error, but wrong. Swapping the two channels of every pair has the
+    same effect.
 
-    encoding: a record that rotates pairs, such as RoPE. An attention factor stays what it is.
+    encoding: a record that rotates pairs, such as RoPE. An attention factor does not change.
 
-    Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the argument.
+    Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the
+    argument.
 
     >>> import numpy as np
     >>> from posenc import RoPE

@@ -16,12 +16,12 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class Concatenated(OfOne, Adds):
-    """The encoding's vector behind the embedding instead of added to it: `attach` widens x by `width` channels.
+    """The encoding's vector is appended to the embedding, not added: `attach` widens x by `width` channels.
 
     encoding: a record that adds.
 
-    Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in the
-    dtype of x. Raises ValueError or TypeError naming the argument.
+    Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in
+    the dtype of x. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> from posenc import Sinusoidal
@@ -48,7 +48,8 @@ class Concatenated(OfOne, Adds):
         rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
         if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
             raise ValueError(
-                f"x must have one place for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give a position for each."
+                f"x must have one place for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give a "
+                "position for each."
             )
         return lib.xp.concatenate([x, lib.xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
 
@@ -58,5 +59,5 @@ ROW = Row(
     (Concatenated(Sinusoidal(dim=4)), Concatenated(Learned(dim=3, length=7))),
     "no paper: the notes' first idea, a feature beside the others",
     ("position as a feature",),
-    "To keep position and content in channels of their own, at the price of a wider model.",
+    "To keep position and content in separate channels, at the cost of a wider model.",
 )

@@ -21,10 +21,11 @@ from posenc.turn import Pairing, Turn, of_pairs
 class Partial(OfOne, Rotates):
     """A rotation of some channels of a wider head; the others pass unchanged.
 
-    The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1).
-    Any channels in a row can turn: the first ones (`start=0`) or the last ones (`start=dim - encoding.head_dim`), as in DeepSeek.
+    The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1). Any
+    consecutive channels can rotate: the first (`start=0`) or, as in DeepSeek, the last
+    (`start=dim - encoding.head_dim`).
 
-    encoding: a record that rotates.     dim: channels of the whole head.     start: the first channel that turns.
+    encoding: a record that rotates.     dim: channels of the whole head.     start: the first channel that rotates.
 
     Positions, parameters, roles and dtype are those of the encoding; the Turn takes vectors of `dim` channels.
     Raises ValueError or TypeError naming the argument.
@@ -46,7 +47,8 @@ class Partial(OfOne, Rotates):
         )
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(
-                f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got {self.start}. Start earlier."
+                f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got "
+                f"{self.start}. Start earlier."
             )
 
         _ = self.steady  # settled now: torch.compile takes a record that exists, not one made while tracing
@@ -82,5 +84,5 @@ ROW = Row(
     ),
     "Black et al. 2022, arXiv:2204.06745",
     ("partial_rotary_factor", "rotary_pct (GPT-NeoX)", "rotary_dim (GPT-J)", "qk_rope_head_dim (DeepSeek)"),
-    "To leave channels of a head free of position: the first ones turn, or the last ones.",
+    "To keep some channels of a head free of position.",
 )

@@ -22,7 +22,8 @@ class PerLayer:
     def __post_init__(self) -> None:
         if not isinstance(self.layers, tuple | list) or not self.layers:
             raise TypeError(
-                f"layers must be a tuple of records, at least one; got {_check.shown(self.layers)}. Give one for each layer."
+                f"layers must be a tuple of records, at least one; got {_check.shown(self.layers)}. Give one for each "
+                "layer."
             )
         for layer in self.layers:
             if layer is not None:

@@ -24,8 +24,8 @@ class Scaled(OfOne, Adds):
 
     encoding: a record that adds.     factor: what its vector is multiplied by.
 
-    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
-    Raises ValueError or TypeError naming the argument.
+    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
+    once. Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> Scaled(Sinusoidal(dim=2), 0.5).embed([0]).tolist()
@@ -52,15 +52,16 @@ class Scaled(OfOne, Adds):
 
 @dataclass(frozen=True)
 class LearnedScale(Adds):
-    """embed(p) = s · the encoding's vector, with s learned: how loud position is, left to training.
+    """embed(p) = s · the encoding's vector, with s learned.
 
-    The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim, layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
+    The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim,
+    layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
 
     encoding: a record that adds.     initial: the value s starts from.
 
     params["scale"] (); the encoding's own parameters are named "encoding.name".
-    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded once.
-    Raises ValueError or TypeError naming the argument.
+    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
+    once. Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
@@ -118,13 +119,13 @@ ROWS = (
         (Scaled(Sinusoidal(dim=6), 0.5), Scaled(Learned(dim=4, length=9), -3.0)),
         "no paper: released code; what is scaled is of Vaswani et al. 2017, arXiv:1706.03762",
         ("scale (SinusoidalPositionalEncoding of MLX)",),
-        "To set how loud position is beside embeddings of another size.",
+        "To balance positions against token embeddings of another magnitude.",
     ),
     Row(
         LearnedScale,
         (LearnedScale(Sinusoidal(dim=6), initial=0.25), LearnedScale(Learned(dim=4, length=9, std=1.0), initial=0.5)),
         "Li et al. 2019, arXiv:1809.08895",
         ("ScaledSinusoidalEmbedding (x-transformers)", "ScaledPositionalEncoding (ESPnet)"),
-        "To let training choose how loud position is, for one number.",
+        "To let training balance positions against token embeddings, with one parameter.",
     ),
 )

@@ -18,14 +18,14 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class Sum(Adds):
-    """embed(p) = the sum of the parts' vectors: fixed and learned together, say.
+    """embed(p) = the sum of the parts' vectors, for example of a fixed and a learned encoding.
 
     A usual hybrid; no paper is its source.
 
     parts: two or more records that add, of one width. The parameters of part i are named "i.name".
 
-    Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded once.
-    Raises ValueError or TypeError naming the argument.
+    Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded
+    once. Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> Sum((Sinusoidal(dim=2), Sinusoidal(dim=2))).embed([0]).tolist()
@@ -92,5 +92,5 @@ ROW = Row(
     ),
     "no paper: a usual hybrid; its parts are of Vaswani et al. 2017, arXiv:1706.03762",
     ("fixed and learned together", "hybrid embedding"),
-    "To give a fixed table a learned correction, or positions of several kinds a vector together.",
+    "To add a learned correction to a fixed table, or to combine encodings of several kinds of positions.",
 )

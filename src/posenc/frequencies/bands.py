@@ -37,7 +37,8 @@ class Bands(Frequencies):
         if (self.resolution is None) != (spacing == "octaves"):
             raise ValueError(
                 f"resolution must be given with spacing='linear' or 'logarithmic' and only then; got "
-                f"resolution={self.resolution!r} with spacing={spacing!r}. Say what the fastest band must resolve, or leave it out."
+                f"resolution={self.resolution!r} with spacing={spacing!r}. Say what the fastest band must resolve, or "
+                "leave it out."
             )
         if self.resolution is not None:
             _check.settle(

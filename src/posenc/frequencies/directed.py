@@ -13,7 +13,8 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class Directed(Frequencies):
-    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: a ladder along directions d_i, in half turns.
+    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: a ladder along directions d_i, in half
+    turns.
 
     >>> from posenc.frequencies import Geometric
     >>> Directed(Geometric(dim=4), (0.0, 0.5), "first").radians().tolist()
@@ -29,7 +30,8 @@ class Directed(Frequencies):
         _check.choice("coordinate", self.coordinate, ("first", "second"))
         if not isinstance(self.direction, tuple | list) or len(self.direction) != self.ladder.pairs:
             raise ValueError(
-                f"direction must be {self.ladder.pairs} numbers of half turns, one a pair; got {_check.shown(self.direction)}. "
+                f"direction must be {self.ladder.pairs} numbers of half turns, one a pair; got "
+                f"{_check.shown(self.direction)}. "
                 "Give as many."
             )
         _check.settle(self, direction=tuple(_check.real("direction", one, -1.0, 1.0) for one in self.direction))

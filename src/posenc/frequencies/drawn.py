@@ -17,9 +17,8 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 class Drawn(Frequencies):
     """ω_k = 2π·std·b_k with b_k drawn from N(0, 1), in radians for one unit of position.
 
-    The draws come from the integers of NumPy's PCG64, whose stream for a seed is promised never to change, by the rule of
-    Box and Muller, and are rounded to float32 as a checkpoint would hold them.
-    """
+    The draws come from the integers of NumPy's PCG64, whose stream for a seed is promised never to change, by the rule
+    of Box and Muller, and are rounded to float32 as a checkpoint would hold them."""
 
     count: int
     std: float = 1.0

@@ -82,7 +82,8 @@ class Divisors(Frequencies):
     def __post_init__(self) -> None:
         if not isinstance(self.divisors, tuple | list) or not self.divisors:
             raise TypeError(
-                f"divisors must be a tuple of numbers, at least one; got {_check.shown(self.divisors)}. Give (1, 2, 3), say."
+                f"divisors must be a tuple of numbers, at least one; got {_check.shown(self.divisors)}. Give (1, 2, "
+                "3), say."
             )
         _check.settle(self, divisors=tuple(_check.real("divisors", value, 1e-9, 1e12) for value in self.divisors))
 

@@ -26,7 +26,8 @@ class Joined(Frequencies):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple | list) or not self.parts:
             raise TypeError(
-                f"parts must be a tuple of frequencies, at least one; got {_check.shown(self.parts)}. Give (Geometric(dim=4),), say."
+                f"parts must be a tuple of frequencies, at least one; got {_check.shown(self.parts)}. Give "
+                "(Geometric(dim=4),), say."
             )
         for part in self.parts:
             _check.instance("parts", part, Frequencies, "a tuple of records of frequencies")

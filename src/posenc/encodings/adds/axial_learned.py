@@ -21,14 +21,15 @@ from posenc.row import Row
 class AxialLearned(Adds):
     """embed(p) = table_0[p ÷ b] ‖ table_1[p mod b] for shape (a, b): a·b positions from a + b vectors.
 
-    Kitaev et al. 2020, arXiv:2001.04451, in the authors' released code; with more than two axes p is written as a number
-    whose digits count to the lengths in `shape`, the last one fastest, and each digit picks a row of its table.
+    Kitaev et al. 2020, arXiv:2001.04451, in the authors' released code; with more than two axes, p is the index into an
+    array of shape `shape` (the last axis fastest), and each coordinate selects a row of its table.
 
     shape: rows of each table; their product is how many positions there are.     dims: channels of each table.
     std: of the fresh tables, 1 in the released code.
 
-    Positions (*batch, n), whole numbers from 0; params["table_0"] (shape[0], dims[0]) and so on; result (*batch, n, sum of
-    dims). Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+    Positions (*batch, n), whole numbers from 0; params["table_0"] (shape[0], dims[0]) and so on; result (*batch, n, sum
+    of dims). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked
+    gives NaN.
 
     >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
     >>> AxialLearned(shape=(2, 3), dims=(1, 1)).embed([0, 4], tables).tolist()
@@ -50,7 +51,8 @@ class AxialLearned(Adds):
         )
         if len(self.shape) != len(self.dims):
             raise ValueError(
-                f"dims must have a width for each of the {len(self.shape)} axes of shape; got {self.dims}. Give as many."
+                f"dims must have a width for each of the {len(self.shape)} axes of shape; got {self.dims}. Give as "
+                "many."
             )
         if self.length > 2**53:
             raise ValueError(f"shape must hold at most 2^53 positions; got {self.length}. Make an axis shorter.")
@@ -102,5 +104,5 @@ ROW = Row(
     (AxialLearned(shape=(4, 8), dims=(3, 2)), AxialLearned(shape=(2, 3, 5), dims=(2, 1, 4), std=0.5)),
     "Kitaev et al. 2020, arXiv:2001.04451",
     ("AxialPositionEmbeddings (Reformer)", "AxialPositionalEncoding (Trax)"),
-    "For very long inputs of a fixed shape, whose table of a vector a position would be too large.",
+    "For very long inputs of a fixed length, for which a table with one row for each position would be too large.",
 )

@@ -16,7 +16,7 @@ from posenc.row import Row
 class Count(Adds):
     """embed(p) = p + start, one channel: the raw count, to be appended to the embedding (`compose.Concatenated`).
 
-    The notes' first step, shown for what it lacks: the value has no bound, so it drowns the embedding and its gradients.
+    The notes' first step. Its flaw: the value has no bound, so it dominates the embedding and its gradients.
 
     start: the count of position 0; 1 counts tokens from one.
 
@@ -47,8 +47,8 @@ class Count(Adds):
 class NormalisedCount(Adds):
     """embed(p) = (p + start) / length, one channel: the count as a share of the sentence.
 
-    The notes' second step, shown for what it lacks: the same place has another value in a sentence of another length. Values
-    lie in (0, 1] inside a sentence of `length` tokens and grow beyond it.
+    The notes' second step. Its flaw: the same position has another value in a sentence of another length. Values lie in
+    (0, 1] inside a sentence of `length` tokens and grow beyond it.
 
     length: how many tokens the sentence has.     start: the count of position 0; 1 counts tokens from one.
 
@@ -107,6 +107,6 @@ ROWS = (
         (NormalisedCount(length=2), NormalisedCount(length=5, start=0)),
         "no paper: the notes' second idea",
         ("relative coordinate", "progress feature"),
-        "To see that one place then has another value at another length.",
+        "To see that the same position then has another value at another length.",
     ),
 )

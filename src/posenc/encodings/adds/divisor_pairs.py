@@ -19,8 +19,8 @@ from posenc.row import Row
 class DivisorPairs(Adds):
     """PE(p, 2i) = sin(p / divisors[i]), PE(p, 2i+1) = cos(p / divisors[i]).
 
-    The notes' "River Bank": one pair repeats almost exactly after 710 steps; more pairs with other divisors come back
-    together much later. The sinusoidal encoding is this with a geometric ladder of divisors.
+    The notes' "River Bank": one pair repeats almost exactly after 710 steps; several pairs with different divisors
+    repeat together much later. The sinusoidal encoding has divisors in a geometric progression.
 
     divisors: one positive number a pair; `(1.0,)` is the single sine-cosine pair.
 
@@ -60,5 +60,5 @@ ROW = Row(
     (DivisorPairs(), DivisorPairs(divisors=(1.0,)), DivisorPairs(divisors=(0.5, 4.0, 30.0, 7.25))),
     "no paper: the notes' last step before the sinusoidal encoding",
     (),
-    "To see how more pairs keep positions apart, before the geometric ladder.",
+    "To see how more pairs distinguish more positions, before the sinusoidal encoding.",
 )

@@ -17,19 +17,20 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class FactorisedLearned(Adds):
-    """embed(p) = Σ_a table_a[p_a], or table_a[p_a] for each axis behind one another: rows + columns in place of rows·columns.
+    """embed(p) = Σ_a table_a[p_a], or their concatenation: rows + columns vectors instead of rows·columns.
 
-    Dehghani et al. 2023, arXiv:2307.06304 (NaViT's factorised positions, summed); Carion et al. 2020, arXiv:2005.12872, in
-    released code (DETR's learned positions, concatenated).
+    Dehghani et al. 2023, arXiv:2307.06304 (NaViT's factorised positions, summed); Carion et al. 2020, arXiv:2005.12872,
+    in released code (DETR's learned positions, concatenated).
 
     sizes: rows of each table, one a coordinate.     dims: channels of each; all alike where they are summed.
     combine: "summed" or "concatenated", in the order of the coordinates.     std: of the fresh tables, N(0, std²).
 
-    Give DETR and Gemma 4 positions as (column, row): `positions.grid(order="wh")`. Gemma 4 sums, and keeps both tables in one
-    tensor (2, positions, dim).
+    Give DETR and Gemma 4 positions as (column, row): `positions.grid(order="wh")`. Gemma 4 sums, and keeps both tables
+    in one tensor (2, positions, dim).
 
-    Positions (*batch, n, axes), whole numbers from 0; params["table_0"] (sizes[0], dims[0]) and so on; result (*batch, n,
-    width). Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+    Positions (*batch, n, axes), whole numbers from 0; params["table_0"] (sizes[0], dims[0]) and so on; result (*batch,
+    n, width). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be
+    checked gives NaN.
 
     >>> import numpy as np
     >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
@@ -90,5 +91,5 @@ ROW = Row(
     ),
     "Dehghani et al. 2023, arXiv:2307.06304",
     ("DetrLearnedPositionEmbedding", "position_embedding_table (Gemma 4)", "row_embedder (Pix2Struct)"),
-    "For images of many sizes: rows and columns are seen more often than their crossings.",
+    "For images of many sizes: each row and column is trained more often than each patch would be.",
 )

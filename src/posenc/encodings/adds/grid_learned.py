@@ -18,18 +18,20 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class GridLearned(Adds):
-    """embed(row, column) = table[prefix + row·columns + column]: a trainable vector a patch, drawn from N(0, std²).
+    """embed(row, column) = table[prefix + row·columns + column]: a trainable vector for each patch, drawn from N(0,
+    std²).
 
     Dosovitskiy et al. 2020, arXiv:2010.11929, §3.1, where the table is resized for images of another size (§3.2).
 
     dim: channels.     sizes: rows and columns of the grid (or frames, rows and columns), the last counted fastest.
-    prefix: tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with frames
+    prefix: tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with
+    frames
     at (-1, 0, j)), as `positions.prefixed` places it.     std: of the fresh table.
 
     A grid of another size: `resized`. Positions off the grid are refused.
 
-    Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim).
-    Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+    Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim). Raises
+    ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> table = {"table": np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])}
@@ -96,5 +98,5 @@ ROW = Row(
     (GridLearned(dim=4, sizes=(13, 25)), GridLearned(dim=3, sizes=(9, 20), prefix=2, std=0.5)),
     "Dosovitskiy et al. 2020, arXiv:2010.11929",
     ("pos_embed (timm)", "position_embeddings (ViT)", "interpolate_pos_encoding", "resample_abs_pos_embed"),
-    "For images of one size with enough of them to learn from; resize the table, grid stated, for others.",
+    "For many images of one size; for another size, resize the table.",
 )

@@ -23,17 +23,21 @@ LAYOUTS = ("interleaved", "concatenated", "gathered")
 class GridSinusoidal(Adds):
     """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin and cos of p·base^(-2i/ladder).
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and He
-    et al. 2022, arXiv:2111.06377 (MAE).
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and
+    He et al. 2022, arXiv:2111.06377 (MAE).
 
-    dims: channels of each slice, even; one slice for each coordinate.     order: the coordinate each slice reads; None is
-    0, 1, ….     ladder: the width that the exponents are taken of; None is each slice's own.     first: "sine" or "cosine".
-    layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered": the sines
-    of all slices, then all cosines.
+    dims: channels of each slice, even; one slice for each coordinate.
+    order: the coordinate each slice reads; None is
+    0, 1, ….
+    ladder: the width that the exponents are taken of; None is each slice's own.
+    first: "sine" or "cosine".
+    layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered": the
+    sines of all slices, then all cosines.
 
-    With positions (row, column): DETR has dims (d/2, d/2); RT-DETR the same, concatenated; MAE and diffusers besides order=(1, 0);
-    timm gathers. positional-encodings rounds dims up to even, equal ones and cuts the last: dims (6, 4), ladder=6 for d = 10.
-    diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1: `positions.grid_from_mask`.
+    With positions (row, column): DETR has dims (d/2, d/2); RT-DETR the same, concatenated; MAE and diffusers besides
+    order=(1, 0); timm gathers. positional-encodings rounds dims up to even, equal ones and cuts the last: dims (6, 4),
+    ladder=6 for d = 10. diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1:
+    `positions.grid_from_mask`.
 
     Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims). Raises
     ValueError or TypeError naming the field or `positions`.

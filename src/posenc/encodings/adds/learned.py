@@ -24,7 +24,7 @@ OUTSIDE = ("error", "clamp", "interpolate", "wrap")
 
 @dataclass(frozen=True)
 class Learned(Adds):
-    """embed(p) = table[p]: a trainable vector a position, drawn from N(0, std²).
+    """embed(p) = table[p]: a trainable vector for each position, drawn from N(0, std²).
 
     Gehring et al. 2017, arXiv:1705.03122, §3.1; Devlin et al. 2018, arXiv:1810.04805, §3 (std 0.02).
 
@@ -34,8 +34,9 @@ class Learned(Adds):
     `resized` does, takes fractions, and refuses positions beyond 0 … extent-1.
     extent: positions the stretched table covers; required by "interpolate" and refused without it.
 
-    Positions (*batch, n), whole numbers except for "interpolate"; params["table"] (length, dim); result (*batch, n, dim).
-    Raises ValueError or TypeError naming the field or `positions`; a refused position that cannot be seen gives NaN.
+    Positions (*batch, n), whole numbers except for "interpolate"; params["table"] (length, dim); result (*batch, n,
+    dim). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked
+    gives NaN.
 
     >>> import numpy as np
     >>> Learned(dim=2, length=3, outside="wrap").embed([0, 4], {"table": np.array([[0.0, 1], [2, 3], [4, 5]])})

@@ -17,8 +17,8 @@ from posenc.row import Row
 class OneSine(Adds):
     """embed(p) = sin(p), one channel.
 
-    Bounded and smooth at last, shown for what it lacks: two positions may have the same value almost exactly, and the value
-    does not tell rising from falling, so a shift is no linear map of it.
+    The notes' third step, bounded and smooth. Its flaws: two positions may have almost the same value, and the value
+    does not show whether the sine rises or falls, so a shift is not a linear map of it.
 
     Positions (*batch, n), integers or float32/float64, in radians; result (*batch, n, 1).
     Raises ValueError or TypeError naming `positions`.
@@ -51,5 +51,5 @@ ROW = Row(
     (OneSine(),),
     "no paper: the notes' third idea",
     (),
-    "To see that a bounded value alone collides.",
+    "To see that a bounded value alone is not unique.",
 )

@@ -19,10 +19,11 @@ from posenc.row import Row
 class RandomFourierFeatures(Adds):
     """PE(p) = (cos(2π·b_k·p) for every k, then sin(2π·b_k·p)), b_k drawn from N(0, std²) once.
 
-    Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the record: `seed` gives the same ones in
-    every library and on every machine. They are no parameters, since an optimiser trains those and these stay as they are.
+    Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the record: `seed` gives the same
+    ones in every library and on every machine. They are not parameters, because no optimiser may change them.
 
-    features: how many frequencies, two channels each.     std: their standard deviation, in turns for one unit of position.
+    features: how many frequencies, two channels each.
+    std: their standard deviation, in turns for one unit of position.
     seed: of the draws.     first: "cosine" (paper) or "sine" (released models) stands in the first half.
 
     Positions (*batch, n), integers or float32/float64; result (*batch, n, 2·features).

@@ -20,7 +20,8 @@ LONGEST = 1 << 14
 def resize_table(
     table: Array, old: tuple[int, ...], new: tuple[int, ...], *, prefix: int, method: str, antialias: bool
 ) -> Array:
-    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`; the first `prefix` rows are kept.
+    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`; the first `prefix` rows are
+    kept.
 
     Each axis is filtered by itself, the centres of the first and last patches standing alike on both grids (what
     `align_corners=False` means): new row i reads from old place (i + 0.5)·old/new - 0.5. Keys 1981, "Cubic convolution
@@ -28,7 +29,10 @@ def resize_table(
     antialias the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
 
     old, new: rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
-    assumed.     prefix: tokens in front, such as a class token.     method: "bicubic" or "bilinear".     antialias: timm
+    assumed.
+    prefix: tokens in front, such as a class token.
+    method: "bicubic" or "bilinear".
+    antialias: timm
     says True and transformers False.
 
     NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass. Raises
@@ -48,7 +52,8 @@ def resize_table(
     rows = prefix + math.prod(old)
     if table.ndim != 2 or table.shape[0] != rows:
         raise ValueError(
-            f"table must have shape ({rows}, dim) for prefix={prefix} and old={old}; got {tuple(table.shape)}. State the "
+            f"table must have shape ({rows}, dim) for prefix={prefix} and old={old}; got {tuple(table.shape)}. State "
+            "the "
             "grid it was learned on."
         )
     _check.size("new", math.prod(new) * table.shape[1])

@@ -127,5 +127,5 @@ ROW = Row(
     ),
     "Vaswani et al. 2017, arXiv:1706.03762",
     ("SinePositionEncoding (Keras)", "PositionalEncoding1D", "SinusoidalPositionalEncoding (MLX)"),
-    "For models of varying length that should cost no parameters.",
+    "For inputs of varying length, without parameters.",
 )

@@ -17,14 +17,15 @@ from posenc.row import Row
 class Time2Vec(Adds):
     """PE(p, 0) = ω_0·p + φ_0 and PE(p, c) = sin(ω_c·p + φ_c) for c = 1 … dim-1, ω and φ learned.
 
-    Kazemi et al. 2019, arXiv:1907.05321, eq. 1, with the sine as its periodic function. The paper gives no first values:
-    here both are drawn from N(0, std²).
+    Kazemi et al. 2019, arXiv:1907.05321, eq. 1, with the sine as its periodic function. The paper gives no first
+    values: here both are drawn from N(0, std²).
 
     dim: channels, the line and the sines.     std: of the fresh frequencies and phases.
 
-    Positions (*batch, n), integers or float32/float64; params["omega"] (dim,) in radians a step and params["phi"] (dim,) in
-    radians; result (*batch, n, dim). A learned frequency is a float, so the angle is one too: it is formed in float64 where
-    there is one and off by 2^-52 of itself. Raises ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n), integers or float32/float64; params["omega"] (dim,) in radians a step and params["phi"]
+    (dim,) in radians; result (*batch, n, dim). A learned frequency is a float, so the angle is computed in floating
+    point, in float64 if available, with a relative error of 2^-52. Raises ValueError or TypeError naming the field or
+    `positions`.
 
     >>> Time2Vec(dim=3).embed([0, 2], {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}).round(4)
     array([[ 3.    ,  0.    ,  0.8415],
@@ -64,5 +65,5 @@ ROW = Row(
     (Time2Vec(dim=4), Time2Vec(dim=2, std=0.1)),
     "Kazemi et al. 2019, arXiv:1907.05321",
     ("T2V", "SineActivation"),
-    "For events at real times whose periods are to be learned.",
+    "For events at real-valued times, with learned periods.",
 )

@@ -1,1 +1,3 @@
-"""Encodings that bias the logits by positions alone, each with its row of the catalog; those that read content live in `scores`."""
+"""Encodings that bias the logits by positions alone, each with its row of the catalog; those that read content live in
+`scores`.
+"""

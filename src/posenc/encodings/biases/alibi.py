@@ -25,15 +25,15 @@ FORMS = ("symmetric", "signed")
 class ALiBi(Biases):
     """bias(h, m, n) = -slope_h · |m - n|, slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
-    Press et al. 2022, arXiv:2108.12409, §3. For another number of heads the rule decides; for a power of two "paper" and
-    "geometric" are one.
+    Press et al. 2022, arXiv:2108.12409, §3. For another number of heads, `rule` gives the slopes; for a power of two,
+    "paper" and "geometric" are the same.
 
     heads: how many heads the layer has.   steepest: the 8 of the formula (`alibi_bias_max` in MPT).
     rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of two
     above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before 2026).
-    "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), another one also for 16 heads.
-    form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper where it was only
-    meant for keys up to the query, which rewards later ones. Behind a causal mask the two are one.
+    "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), which differs for 16 heads too.
+    form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper, which is
+    meant for keys up to the query and would favour later ones. With a causal mask the two are the same.
 
     Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
 
@@ -55,7 +55,8 @@ class ALiBi(Biases):
         )
         if self.rule == "linear" and self.heads < 2:
             raise ValueError(
-                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take rule='paper'."
+                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take "
+                "rule='paper'."
             )
 
     @property

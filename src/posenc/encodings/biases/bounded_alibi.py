@@ -17,16 +17,17 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class BoundedALiBi(Biases):
-    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of heads.
+    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of
+    heads.
 
-    `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py); no paper. The scale is one number of the layer
-    and starts at 1; the floor keeps far tokens from vanishing.
+    `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py); no paper. The scale is one number of the
+    layer and starts at 1; the floor keeps far tokens from vanishing.
 
     heads: how many heads the layer has.     per_head: whether each head has its own bound, or the layer one.
     initial_bound: where the bound starts.
 
-    Positions broadcast; distances in steps; params["scale"] (), params["bound"] (1,) or (heads,); the result has no unit.
-    Raises ValueError or TypeError naming the argument.
+    Positions broadcast; distances in steps; params["scale"] (), params["bound"] (1,) or (heads,); the result has no
+    unit. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> params = {"scale": np.array(2.0), "bound": np.array([5.0])}
@@ -74,5 +75,5 @@ ROW = Row(
     (BoundedALiBi(heads=8), BoundedALiBi(heads=3, per_head=True, initial_bound=0.25)),
     "no paper: google-research/meliad",
     ("BoundedALiBi (meliad)",),
-    "For ALiBi whose far tokens must stay visible, at the price of one number or one a head.",
+    "For ALiBi whose far tokens must stay visible, with one parameter in all or one for each head.",
 )

@@ -23,11 +23,12 @@ class DynamicPositionBias(Biases):
     CrossFormer itself has two axes, normalises its layers and takes ReLU.
 
     heads: how many heads the layer has.     dim: channels of each hidden layer.     depth: how many of them.
-    log_distance: whether the network reads the logarithm of the distance, which it can extrapolate.
+    log_distance: whether the network reads the logarithm of the distance, with which it extrapolates better.
 
     Positions broadcast; distances in steps; the result has no unit. params: "weight_in" and "bias_in" (dim,); for
     depth > 1 "weight_hidden" (depth-1, dim, dim), rows the outputs, and "bias_hidden" (depth-1, dim); "weight_out"
-    (heads, dim), "bias_out" (heads,). Formed in float64 where there is one. Raises ValueError or TypeError naming the argument.
+    (heads, dim), "bias_out" (heads,). Computed in float64 if available. Raises ValueError or TypeError naming the
+    argument.
 
     >>> import numpy as np
     >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}

@@ -20,16 +20,18 @@ class FIRE(Biases):
     """bias(h, m, n) = f_h(ψ(|m - n|) / (ψ(max(|threshold·multiplier|, m)) + epsilon)), ψ(x) = ln(1 + |c·x|).
 
     Li et al. 2023, arXiv:2310.04418, and the authors' code: f is a network of one hidden layer with ReLU, c and the
-    multiplier of the threshold are learned. The distance is measured against the query's own position, so that it stays
-    within 0 … 1 at any length; the bias of two tokens thus changes as both move, and it is not relative.
+    multiplier of the threshold are learned. The distance is divided by the query's own position, so it stays within 0 …
+    1 at any length. The bias of two tokens therefore changes if both move: it is not relative.
 
     heads: how many heads the layer has.     width: of the hidden layer.
-    threshold: the L of the source: up to here a query's distances are measured against L, in steps; the code of DAPE starts
-    from half of it.     initial_c: where c starts.     epsilon: what keeps the quotient finite; 0 in the formula of the paper.
+    threshold: the L of the source: up to here a query's distances are measured against L, in steps; the code of DAPE
+    starts from half of it.
+    initial_c: where c starts.
+    epsilon: what keeps the quotient finite; 0 in the formula of the paper.
 
     Positions broadcast; distances in steps; the result has no unit. params: "c" and "multiplier" (), "weight_in" and
-    "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,). Formed in float64 where there is one.
-    Raises ValueError or TypeError naming the argument.
+    "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,). Computed in float64 if available. Raises
+    ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> record, one = FIRE(heads=1, width=1, threshold=3.0, epsilon=0.0), np.ones(1)
@@ -63,7 +65,9 @@ class FIRE(Biases):
         return {**inner, "weight_out": (self.heads, self.width), "bias_out": (self.heads,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """c at `initial_c`, the multiplier at 1, each layer uniform within ±1/√(its inputs), as the authors' code draws it."""
+        """c at `initial_c`, the multiplier at 1, each layer uniform within ±1/√(its inputs), as the authors' code draws
+        it.
+        """
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         ends = {"weight_in": 1.0, "bias_in": 1.0, "weight_out": self.width**-0.5, "bias_out": self.width**-0.5}
         drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
@@ -91,5 +95,5 @@ ROW = Row(
     (FIRE(heads=3), FIRE(heads=2, width=5, threshold=4.0, initial_c=0.5, epsilon=0.0)),
     "Li et al. 2023, arXiv:2310.04418",
     ("FIRE",),
-    "For decoders whose distances should count as shares of the context, so that longer ones look familiar.",
+    "For decoders that measure distances relative to the length so far, so that longer texts look familiar.",
 )

@@ -19,16 +19,18 @@ from posenc.row import Row
 class GraphDistance(Biases):
     """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
 
-    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. A node's position is the row of its distances to
-    all nodes, the graph's distance matrix being the positions of its nodes; then d(m, n) = max_a |m_a - n_a|: at most d by
-    the triangle inequality, and d itself at a = n. Give a pair without a path the distance rows - 1 at least, the same for
-    all such pairs: it has the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.) Where the
-    graph is directed distances are none, and this record does not apply.
+    Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. The position of a node is the row of its
+    distances to all nodes, so the positions of a graph are its distance matrix. Then d(m, n) = max_a |m_a - n_a|, which
+    is at most d by the triangle inequality, and equal to d at a = n. Give all pairs without a path the same distance,
+    at least rows - 1; they share the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.)
+    For directed graphs, whose distances are not symmetric, this record does not apply.
 
-    heads: how many heads the layer has.     nodes: of the graph, each a coordinate.     rows: of the table (`num_spatial`).
+    heads: how many heads the layer has.
+    nodes: of the graph, each a coordinate.
+    rows: of the table (`num_spatial`).
 
-    Positions are whole numbers, (*batch, n, nodes), and broadcast; params["table"] (rows, heads); the result has no unit.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    Positions are whole numbers, (*batch, n, nodes), and broadcast; params["table"] (rows, heads); the result has no
+    unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> chain = [[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 9], [9, 9, 9, 0]]  # three nodes in a row, and one apart

@@ -50,8 +50,8 @@ class KerpleLog(_Kerple):
     """bias(h, m, n) = -r1_h · ln(1 + r2_h · |m - n|), r1 and r2 at least 0.01.
 
     Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel; the floor and the first values are those of the authors'
-    code. A parameter below the floor acts as the floor and has no gradient: the authors' code writes the floor back into
-    it before each step, which keeps it learning.
+    code. A parameter below the floor acts as the floor and has no gradient: the authors' code writes the floor back
+    into it before each step, which keeps it learning.
 
     heads: how many heads the layer has.
 
@@ -78,8 +78,8 @@ class KerpleLog(_Kerple):
 class KerplePower(_Kerple):
     """bias(h, m, n) = -r1_h · |m - n|^r2_h, r1 at least 0.01 and r2 from 0.01 to 2.
 
-    Chi et al. 2022, arXiv:2205.09921, the power kernel; bounds and first values are those of the authors' code (`a` and `p`
-    there). With r2 = 1 it is ALiBi with learned slopes. A parameter outside its bounds acts as the bound and has no
+    Chi et al. 2022, arXiv:2205.09921, the power kernel; bounds and first values are those of the authors' code (`a` and
+    `p` there). With r2 = 1 it is ALiBi with learned slopes. A parameter outside its bounds acts as the bound and has no
     gradient: the authors' code writes the bound back into it before each step, which keeps it learning.
 
     heads: how many heads the layer has.

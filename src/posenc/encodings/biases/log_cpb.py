@@ -27,13 +27,15 @@ class LogCPB(Biases):
     """bias(h, m, n) = 16·σ(MLP(x)_h), x_a = sgn(Δ_a)·log₂(1 + |8Δ_a / (M_a - 1)|) / log₂ 8, Δ = m - n along each axis.
 
     Liu et al. 2022, arXiv:2111.09883 (Swin v2), with the factors of the authors' code: one hidden layer with ReLU, no
-    bias on its output. The window M is that of training: a larger one at inference reads the same network farther out.
+    bias on its output. The window M is that of training; a larger one at inference evaluates the same network at larger
+    distances.
 
-    heads: how many heads the layer has.     window: places along each axis in training (`pretrained_window_size`; where that
+    heads: how many heads the layer has.
+    window: places along each axis in training (`pretrained_window_size`; where that
     is 0, `window_size`).     width: of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
 
     Positions (*batch, n, axes), also fractions, broadcast; the result has no unit. params: "weight_in" (width, axes),
-    "bias_in" (width,), "weight_out" (heads, width). Formed in float64 where there is one. Raises ValueError or TypeError
+    "bias_in" (width,), "weight_out" (heads, width). Computed in float64 if available. Raises ValueError or TypeError
     naming the argument.
 
     >>> import numpy as np

@@ -18,14 +18,14 @@ from posenc.row import Row
 class RelativeBias(Biases):
     """bias(h, m, n) = table[clip(m - n, -clip, clip) + clip, h]: no buckets, a row of the table for every distance.
 
-    The table of Liu et al. 2021, arXiv:2103.14030, §3.2, along one axis, whose windows of M places have clip = M - 1; beyond
-    the clip distances share the last row, as in Shaw et al. 2018, arXiv:1803.02155, §3.2. Row 0 is for the key farthest
-    after the query, as in Swin checkpoints.
+    The table of Liu et al. 2021, arXiv:2103.14030, §3.2, along one axis; for windows of M tokens, clip = M - 1. Beyond
+    the clip, distances share the last row, as in Shaw et al. 2018, arXiv:1803.02155, §3.2. Row 0 is for the key
+    farthest after the query, as in Swin checkpoints.
 
-    heads: how many heads the layer has.     clip: the distance from which on all are alike, in steps; Swin's windows of 7.
+    heads: how many heads the layer has.     clip: the distance, in steps, from which on all distances share a row.
 
-    Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit. Raises
+    ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> table = np.arange(5.0)[:, None]

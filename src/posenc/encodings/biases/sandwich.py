@@ -21,10 +21,10 @@ from posenc.row import Row
 class Sandwich(Biases):
     """bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, ω_i = base^(-2i/dim), r_h = 8(h+1)/heads, i = 0 … dim/2 - 1.
 
-    Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, which is all that is kept of the
-    sinusoidal encoding, divided by ALiBi's ratios. It is largest at distance 0, where it is dim/2 / r_h.
+    Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, the only part of the
+    sinusoidal encoding that it keeps, divided by ALiBi's ratios. It is largest at distance 0, where it is dim/2 / r_h.
 
-    heads: how many heads the layer has.     dim: the d̄ of the source, even; no width of the model.
+    heads: how many heads the layer has.     dim: the d̄ of the source, even; it is not a width of the model.
 
     Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
 

@@ -21,18 +21,18 @@ from posenc.row import Row
 class T5Bias(Biases):
     """bias(h, m, n) = scale · table[bucket(n - m), h], with n the key's position and m the query's.
 
-    Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction the
-    first E = ⌊B/2⌋ hold one distance each; distance d ≥ E has bucket E + ⌊(B-E)·ln(d/E) / ln(max_distance/E)⌋, at most B-1.
-    Where the logarithm meets a bucket's edge is decided in whole numbers. T5 itself does not scale its logits: use
-    `scale=1` in the attention to reproduce it.
+    Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction
+    the first E = ⌊B/2⌋ hold one distance each; distance d ≥ E has bucket E + ⌊(B-E)·ln(d/E) / ln(max_distance/E)⌋, at
+    most B-1. The edges of buckets are computed exactly, in integers. T5 itself does not scale its logits: use `scale=1`
+    in the attention to reproduce it.
 
     heads: how many heads the layer has.     buckets: rows of the table, for both directions together.
     max_distance: from here on all distances share the last bucket, in steps.
     bidirectional: keys after the query have the second half of the buckets; otherwise they share bucket 0 (decoders).
-    scale: 1 in T5; the root of the width of a head in x-transformers, where logits are scaled and the bias is not.
+    scale: 1 in T5; the square root of the width of a head in x-transformers.
 
-    Positions are whole numbers and broadcast; params["table"] (buckets, heads), as in T5 checkpoints; the result has no unit.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    Positions are whole numbers and broadcast; params["table"] (buckets, heads), as in T5 checkpoints; the result has no
+    unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> table = np.arange(8.0)[:, None]
@@ -139,5 +139,5 @@ ROW = Row(
     ),
     "Raffel et al. 2020, arXiv:1910.10683",
     ("relative_attention_bias (T5)", "RelativePositionBiases (T5X)", "RelativePositionBias"),
-    "For encoders and decoders that learn how much each distance matters, precisely when near and roughly when far.",
+    "For encoders and decoders that learn how much distances matter: each near one, and far ones in buckets.",
 )

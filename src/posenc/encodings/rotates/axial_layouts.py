@@ -16,8 +16,9 @@ from posenc.phase import Frequencies, Numerics
 
 @dataclass(frozen=True)
 class AxialLayout:
-    """rule: which axis and rung each pair has, from the sections; axes: how many, where that is fixed, as the rule may need.
-    pairing and blocks, as in `AxialRoPE`, blocks "axes" for one an axis.   turns: frequencies in whole turns, as DINOv3 has
+    """rule: which axis and rung each pair has, from the sections; axes: how many, where that is fixed, as the rule may
+    need. pairing and blocks, as in `AxialRoPE`, blocks "axes" for one an axis.
+    turns: frequencies in whole turns, as DINOv3 has
     them.   still: time does not turn.   seen: the models and classes that have it."""
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
@@ -61,9 +62,12 @@ def axial(
 ) -> AxialRoPE:
     """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
-    sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height, width).
-    base: of the ladders; one an axis where each axis has a ladder of its own.   ladder: frequencies in their place, of which
-    each axis with its own ladder takes the first, and axes that share one take one each.   numerics, scaling: as in `RoPE`.
+    sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
+    width).
+    base: of the ladders; one an axis where each axis has a ladder of its own.
+    ladder: frequencies in their place, of which
+    each axis with its own ladder takes the first, and axes that share one take one each.
+    numerics, scaling: as in `RoPE`.
 
     Raises ValueError or TypeError naming the argument.
 

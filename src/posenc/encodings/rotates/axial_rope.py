@@ -29,8 +29,8 @@ class AxialRoPE(Rotates):
     arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
 
     axis: the coordinate that each pair reads, from 0; as many as pairs.     rung: its frequency's place in the ladder.
-    ladder: the width that the exponents are taken of: dim where axes share one ladder, dim/axes where each has its own. Or a
-    record of frequencies of which `rung` chooses, Bands or Joined, say; base and scaling are then left alone.
+    ladder: the width that the exponents are taken of: dim where axes share one ladder, dim/axes where each has its own.
+    Or a record of frequencies of which `rung` chooses, Bands or Joined, say; base and scaling are then left alone.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
     numerics, scaling: as in `RoPE`; a scaling changes the ladder, before the rungs are chosen.
 

@@ -20,11 +20,12 @@ from posenc.turn import Pairing, Turn
 
 @dataclass(frozen=True)
 class CayleySTRING(Rotates):
-    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A - Aᵀ.
+    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A -
+    Aᵀ.
 
     Schenck et al. 2025, arXiv:2502.02562 (STRING, with the Cayley transform of a skew-symmetric S as the orthogonal P).
-    All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates alone.
-    P in front cancels in q·k. A begins at zero, so that P begins as the identity.
+    All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates
+    alone. P in front cancels in q·k. A begins at zero, so that P begins as the identity.
 
     dim: channels of a head.     axes: coordinates of a position.
     base: where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.

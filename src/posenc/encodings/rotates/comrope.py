@@ -20,18 +20,19 @@ from posenc.row import Row
 class ComRoPE(Rotates):
     """x → exp(t_b·A_b)·x for block b of the head, A_b = F_b - F_bᵀ learned, and t_b = Σ_a p_a·multiplier[a, b].
 
-    Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so that
-    turns commute and q·k depends on differences of coordinates alone.
+    Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so the
+    rotations commute and q·k depends only on differences of coordinates.
 
     dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
     block: channels that turn together, which divide dim.     axes: coordinates of a position.
-    commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes (ComRoPE-AP),
+    commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes
+    (ComRoPE-AP),
     and the number of blocks must be a multiple of axes.     std: of fresh F.
 
-    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, within 65536 radians of turn
-    (ValueError, or NaN where they cannot be seen); params["generators"] (heads, dim/block, block, block), and
-    params["multiplier"] (axes, dim/block) where they are learned. Gives `Matrices`, good to some units of the last place a
-    radian. Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
+    below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (heads, dim/block, block,
+    block), and params["multiplier"] (axes, dim/block) where they are learned. Gives `Matrices`, good to some units of
+    the last place a radian. Raises ValueError or TypeError naming the field or argument.
 
     >>> record, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
     >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
@@ -64,7 +65,8 @@ class ComRoPE(Rotates):
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
         if self.commuting == "partition" and self.blocks % self.axes:
             raise ValueError(
-                f"axes must divide the {self.blocks} blocks that are shared out to them; got {self.axes}. Give a divisor."
+                f"axes must divide the {self.blocks} blocks that are shared out to them; got {self.axes}. Give a "
+                "divisor."
             )
         _check.size("dim", (self.axes + self.heads * self.block) * self.dim)
 
@@ -115,5 +117,5 @@ ROW = Row(
     ),
     "Yu et al. 2025, arXiv:2506.03737",
     ("ComRoPELDAttention", "ComRoPEAPAttention"),
-    "For images, as LieRE, where shifting the whole image must change nothing.",
+    "For images, like LieRE, if shifting the whole image must change nothing.",
 )

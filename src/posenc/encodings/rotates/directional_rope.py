@@ -24,7 +24,8 @@ class DirectionalRoPE(Rotates):
     group g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two
     parts of an angle are added in fixed point, so far places are as exact as near ones.
 
-    direction: of each pair, in half turns from the first coordinate, from -1 to 1.   rung: its frequency's place in the ladder.
+    direction: of each pair, in half turns from the first coordinate, from -1 to 1.
+    rung: its frequency's place in the ladder.
     ladder: the width that the exponents are taken of.   base: of the ladder.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
 

@@ -26,8 +26,8 @@ class DualBaseRoPE(Rotates):
     pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
     numerics: "exact", or "float32" for what released models compute.
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in radians.
-    Raises ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in
+    radians. Raises ValueError or TypeError naming the field or `positions`.
 
     >>> import numpy as np
     >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).turn([1])(np.array([[1.0, 0, 1, 0]])).round(4)

@@ -20,18 +20,22 @@ from posenc.turn import Pairing, Turn
 
 @dataclass(frozen=True)
 class FoPE(Rotates):
-    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i] for pair i.
+    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i]
+    for pair i.
 
-    Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that turn less than
-    once within `length` positions are dropped, and so are their pairs: C is 1 there, and S is what `padding` says. Of as
-    many pairs as frequencies are kept; the authors' code keeps a quarter of the channels at most.
+    Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that make less
+    than one full turn within `length` positions are dropped, and so are their pairs: their C is 1, and their S is given
+    by `padding`. The authors' code keeps at most a quarter of the channels.
 
-    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).     length: trained length.
-    padding: S of a dropped pair, "zero" (it stands still; vLLM) or "one" (it is mixed and stretched; the authors' code).
-    gain: of the noise around one with which the coefficients begin, 0.3 to 0.6 by the size of the model.
+    dim: channels of a head.
+    heads: heads as they are turned (repeat grouped ones first).
+    length: trained length.
+    padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
+    gain: of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
 
     Pairs are (i, i + dim/2). Positions (*batch, n), integers or float32/float64; params["cosines"] and params["sines"]
-    (heads, kept, kept). Gives a `Turn` with a table a head. Raises ValueError or TypeError naming the field or argument.
+    (heads, kept, kept). Gives a `Turn` with a table a head. Raises ValueError or TypeError naming the field or
+    argument.
 
     >>> record = FoPE(dim=4, heads=1, length=100)
     >>> record.kept
@@ -110,5 +114,5 @@ ROW = Row(
     (FoPE(dim=4, heads=2, length=100), FoPE(dim=8, heads=3, length=64, base=100.0, padding="one", gain=0.6)),
     "Hua et al. 2024, arXiv:2412.17739",
     ("FourierRotaryEmbedding (vLLM)", "FourierEmbedding (OLMo fork)"),
-    "For decoders that run longer than they were trained: no wave that was never seen whole, and each pair a mixture.",
+    "For decoders that run longer than they were trained: every frequency completed a full turn in training.",
 )

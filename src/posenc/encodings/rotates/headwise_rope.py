@@ -23,18 +23,19 @@ MOST_AXES = 16
 
 @dataclass(frozen=True)
 class HeadwiseRoPE(Rotates):
-    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim); heads beyond the shares do not turn.
+    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim); heads beyond the shares do not
+    turn.
 
-    Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the heads, not the
-    channels, so that each coordinate is told by the whole ladder of frequencies. The rotation is that of Su et al. 2021,
-    arXiv:2104.09864, eq. 15.
+    Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the
+    heads, not the channels, so that each coordinate is told by the whole ladder of frequencies. The rotation is that of
+    Su et al. 2021, arXiv:2104.09864, eq. 15.
 
     dim: channels of a head.   heads: as they are turned (repeat grouped ones first).
     shares: how many heads each axis has, the first ones the first axis; together at most `heads`.
     base: of the ladder.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Turn holds cos and sin of shape
-    (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Turn holds cos and sin of
+    shape (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.
 
     >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).turn([[1, 2]]).cos.round(4).tolist()
     [[[0.5403]], [[-0.4161]], [[1.0]]]

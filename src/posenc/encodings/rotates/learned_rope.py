@@ -27,9 +27,9 @@ class LearnedRoPE(Rotates):
     dim: channels of a head.     base: where the frequencies begin.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Turn holds cos
-    and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position. Frequencies of
-    2^27 or more give NaN. Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Turn holds
+    cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position. Frequencies
+    of 2^27 or more give NaN. Raises ValueError or TypeError naming the field or argument.
 
     >>> turn = LearnedRoPE(dim=2).turn([0, 1], {"frequencies": np.array([np.pi / 2])})
     >>> turn(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()

@@ -21,16 +21,17 @@ from posenc.row import Row
 class LieRE(Rotates):
     """x → exp(Σ_a p_a·A_a)·x, block by block of the head, with a learned skew-symmetric A_a for each axis.
 
-    Ostmeier et al. 2024, arXiv:2406.10322, in the authors' code: A_a = U_a - U_aᵀ for the part U_a of generators above the
-    diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do not
-    commute, so that with several axes q·k depends on more than differences.
+    Ostmeier et al. 2024, arXiv:2406.10322, in the authors' code: A_a = U_a - U_aᵀ for the part U_a of generators above
+    the diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do
+    not commute, so that with several axes q·k depends on more than differences.
 
     dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
     block: channels that turn together, which divide dim.     axes: coordinates of a position.
 
-    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, within 65536 radians of turn
-    (ValueError, or NaN where they cannot be seen); params["generators"] (axes, heads, dim/block, block, block). Gives
-    `Matrices`, good to some units of the last place a radian. Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
+    below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (axes, heads, dim/block,
+    block, block). Gives `Matrices`, with an error of some units in the last place for each radian. Raises ValueError or
+    TypeError naming the field or argument.
 
     >>> record, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
     >>> record.turn([1], params).matrix.round(4).reshape(2, 2).tolist()
@@ -95,5 +96,5 @@ ROW = Row(
     (LieRE(dim=4, heads=2, block=2), LieRE(dim=3, heads=2, block=3, axes=2)),
     "Ostmeier et al. 2024, arXiv:2406.10322",
     ("LierePositionEncoder",),
-    "For images and volumes of one size, where training may find rotations that no grid of frequencies has.",
+    "For images and volumes of one size, with learned rotations.",
 )

@@ -21,15 +21,14 @@ class MultiplicativeGRAPE(Rotates):
     """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ: a turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
 
     Zhang et al. 2025, arXiv:2512.07805 (multiplicative GRAPE, a generator of rank 2, exponentiated in closed form by
-    Rodrigues' formula). What is orthogonal to the plane stays. Several planes that commute are `CayleySTRING`; those along
-    the channels, as in the released code, are `LearnedRoPE`.
+    Rodrigues' formula). Vectors orthogonal to the plane do not change. For several commuting planes use `CayleySTRING`;
+    for planes along the channels, as in the released code, `LearnedRoPE`.
 
     dim: channels of a head.     rate: ω, radians a step where the parallelogram of a and b has the area 1.
 
-    Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since
-    that is no plane (NaN).
-    s is formed in the widest float, so that an angle far out is good to p·rate·s·2^-50. Gives a `Rebased` turn.
-    Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since that is
+    no plane (NaN). s is computed in the widest float, so the error of an angle is at most p·rate·s·2^-50. Gives a
+    `Rebased` turn. Raises ValueError or TypeError naming the field or argument.
 
     >>> record = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
     >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
@@ -92,5 +91,5 @@ ROW = Row(
     (MultiplicativeGRAPE(dim=5), MultiplicativeGRAPE(dim=4, rate=0.25)),
     "Zhang et al. 2025, arXiv:2512.07805",
     ("GRAPE-M",),
-    "To spend one learned plane of a head on position and leave the rest of it to content.",
+    "To use one learned plane of a head for position and the rest for content.",
 )

@@ -20,11 +20,12 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class PoPE(Rotates):
-    """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c): content in the lengths, position in the angles.
+    """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c): content in the lengths, position in the
+    angles.
 
     Gopalakrishnan et al. 2025, arXiv:2509.10534. Channel c at position p becomes softplus(x_c) at the angle
-    p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. Vectors come out twice
-    as wide, all cosines and then all sines; 1/√d stays that of the width that went in.
+    p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. The result is twice
+    as wide, all cosines and then all sines; the attention scale 1/√d stays that of the original width.
 
     dim: channels of a head.     heads: heads of the keys as they are turned (repeat grouped ones first).
     phase: where δ begins, "zero" or "uniform" in [-2π, 0].
@@ -94,5 +95,5 @@ ROW = Row(
     (PoPE(dim=3, heads=2), PoPE(dim=4, heads=3, base=100.0, phase="uniform")),
     "Gopalakrishnan et al. 2025, arXiv:2509.10534",
     ("PolarEmbedding (x-transformers)", "PoPE-pytorch"),
-    "For decoders that should look something up by what it is or by where it is, not by a mixture of both.",
+    "For decoders that should separate matching by content from matching by position.",
 )

@@ -19,17 +19,17 @@ from posenc.turn import Pairing, Turn
 class RoPE(Rotates):
     """Turn pair i of a query or key at position p by the angle p·base^(-2i/dim).
 
-    Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends on content and
-    on the difference of positions alone, and lengths are kept.
+    Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends only on
+    content and on the difference of positions, and vectors keep their length.
 
-    dim: channels of a head, all of which turn (wrap in `Partial` to turn some).
+    dim: channels of a head, all of which rotate (wrap in `Partial` to rotate some).
     pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
     numerics: "exact", or "float32" for what released models compute.
-    scaling: how the frequencies are changed for a longer context, `YaRN(factor=4.0, original=4096)`, say; None for not at
-    all. Its attention factor multiplies cos and sin; lengths are kept where that factor is 1.
+    scaling: how to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or None.
+    Its attention factor multiplies cos and sin, so vectors keep their length only if it is 1.
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in radians.
-    Raises ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in
+    radians. Raises ValueError or TypeError naming the field or `positions`.
 
     >>> import numpy as np
     >>> RoPE(dim=4).turn([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)

@@ -27,7 +27,7 @@ ROWS: tuple[Row, ...] = (
         ),
         "Chen et al. 2023, arXiv:2306.15595",
         ("linear", "position interpolation", "interpolation_factor", "rope_scale"),
-        "For a little more context after a little training; without training prefer YaRN.",
+        "For a slightly longer context after some training; without training, prefer YaRN.",
         title="Linear",
     ),
     Row(
@@ -35,7 +35,7 @@ ROWS: tuple[Row, ...] = (
         (RoPE(dim=8, scaling=NTKAware(factor=4.0)), RoPE(dim=8, numerics="float32", scaling=NTKAware(factor=3.0))),
         "bloc97 2023, in Peng et al. 2023, arXiv:2309.00071, §3.1",
         ("base_rescale_factor (x-transformers)", "theta_rescale_factor", "alpha (vLLM, HunYuan)"),
-        "For more context without training, when one number should do.",
+        "For a longer context without training, with one number to choose.",
         title="NTKAware",
     ),
     Row(
@@ -62,7 +62,7 @@ ROWS: tuple[Row, ...] = (
         (RoPE(dim=8, scaling=NTKMixed(factor=4.0, b=0.75)),),
         "Su 2023, kexue.fm/archives/9706",
         ("ntk with mixed_b (vLLM)",),
-        "To choose how the stretch is spread over the pairs.",
+        "To choose how much each pair is slowed.",
         title="NTKMixed",
     ),
     Row(
@@ -73,7 +73,7 @@ ROWS: tuple[Row, ...] = (
         ),
         "Peng et al. 2023, arXiv:2309.00071, §3.2",
         ("YaRN in the ramp of its paper",),
-        "To have what the paper of YaRN describes, which its released code is not.",
+        "To get what the paper of YaRN describes; its released code differs.",
         title="NTKByParts",
     ),
     Row(
@@ -87,7 +87,7 @@ ROWS: tuple[Row, ...] = (
         ),
         "Peng et al. 2023, arXiv:2309.00071, §3.4",
         ("yarn", "deepseek_yarn (vLLM)", "YarnRotaryEmbedding (Megatron)"),
-        "For long context with short training, and for most open models that are stretched today.",
+        "For a long context with little training, and for most open models with an extended context.",
         title="YaRN",
     ),
     Row(
@@ -119,7 +119,7 @@ ROWS: tuple[Row, ...] = (
         ),
         "Ding et al. 2024, arXiv:2402.13753",
         ("longrope", "su", "rope_factors_long.weight (GGUF)"),
-        "For models that come with searched lists, such as Phi.",
+        "For models that come with such lists, for example Phi.",
         title="LongRoPE",
     ),
     Row(
@@ -130,7 +130,7 @@ ROWS: tuple[Row, ...] = (
         ),
         "Barbero et al. 2024, arXiv:2410.06205",
         ("proportional", "p-RoPE"),
-        "To leave the slow pairs to content.",
+        "To keep the slow pairs free for content.",
         title="Proportional",
     ),
     Row(
@@ -141,7 +141,8 @@ ROWS: tuple[Row, ...] = (
         ),
         "Wang et al. 2024, arXiv:2403.00071",
         ("Resonance RoPE", "Resonance YaRN"),
-        "To have every angle past the trained length be one that was seen in training, for the pairs that have turned once.",
+        "To have every angle past the trained length be one that was seen in training, for the pairs that have turned "
+        "once.",
         title="Resonance",
     ),
 )

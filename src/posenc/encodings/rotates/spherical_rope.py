@@ -21,13 +21,13 @@ class SphericalRoPE(Rotates):
     """x → roll(p[0]·ω_i)·yaw(p[1]·ω_i)·x for triple i of the channels, (3i, 3i+1, 3i+2), with ω_i = base^(-2i/dim).
 
     Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw turns the first channel of a triple to the
-    third, roll the second to the third. The two do not commute, so that scores depend on more than differences of places;
-    the paper asks with it whether that matters.
+    third, roll the second to the third. The two do not commute, so scores depend on more than differences of positions.
+    The paper tests whether that matters.
 
     dim: channels of a head, a multiple of 3.     base: of the frequencies.
 
-    Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3). Raises ValueError or
-    TypeError naming the field or `positions`.
+    Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3). Raises ValueError
+    or TypeError naming the field or `positions`.
 
     >>> SphericalRoPE(dim=3).turn([[1, 1]]).matrix[0, 0].round(4).tolist()
     [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
@@ -79,5 +79,5 @@ ROW = Row(
     (SphericalRoPE(dim=9), SphericalRoPE(dim=6, base=10_000.0)),
     "van de Geijn et al. 2025, arXiv:2511.08368",
     ("Spherical_RoPE (CARE)",),
-    "For images, to see whether slanting directions matter more than that scores depend on differences alone.",
+    "For images, to test whether diagonal directions matter more than relative scores.",
 )

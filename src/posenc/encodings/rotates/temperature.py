@@ -1,4 +1,6 @@
-"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left alone."""
+"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left
+alone.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,8 @@ class LogNTemperature(Temperature):
 
     dim: channels of a head.     length: the trained length, from 2.     start: the first place is position 0 plus this.
 
-    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos and
-    zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
+    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
 
     >>> LogNTemperature(dim=2, length=100).factor([0, 99, 9999]).tolist()
     [1.0, 1.0, 2.0]
@@ -97,8 +99,8 @@ class StepTemperature(Temperature):
     dim: channels of a head.     scale: how much a step counts.     floor: places between steps.
     start: the first place is position 0 plus this.
 
-    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos and
-    zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
+    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
 
     >>> StepTemperature(dim=2, scale=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
     [1.0, 1.0693, 1.0693, 1.2398]

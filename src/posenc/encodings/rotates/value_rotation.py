@@ -24,8 +24,8 @@ class ValueRotation(OfOne, Rotates):
 
     encoding: a record that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
 
-    role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters and
-    the Turn are those of the encoding. Raises ValueError or TypeError naming the argument.
+    role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters
+    and the Turn are those of the encoding. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> from posenc import RoPE
@@ -42,7 +42,8 @@ class ValueRotation(OfOne, Rotates):
         encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
         if "isometry" not in encoding.claims or "query" not in encoding.roles:
             raise ValueError(
-                f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), say."
+                f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), "
+                "say."
             )
 
     @property
@@ -52,7 +53,8 @@ class ValueRotation(OfOne, Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         if role not in self.roles:
             raise ValueError(
-                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the encoding itself."
+                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the "
+                "encoding itself."
             )
         turn = of_pairs("encoding", self.encoding.turn(positions, params, role="both", dtype=dtype))
         return turn if role == "value" else turn.inverse()

@@ -22,17 +22,17 @@ from posenc.row import Row
 class XDRoPE(Rotates):
     """(a, b) → (a·cos α - b·sin α, b·cos β + a·sin β) for channels i and i + dim/2, α = p[u]·ω_i and β = p[v]·ω_i.
 
-    HunYuan-VL in transformers 5.23, ω_i = base^(-2i/dim). The sections are dealt out over the channels: the first 2·sections[0]
-    of them read coordinate 0, the next 2·sections[1] coordinate 1, and so on, so that channel i reads coordinate u and its
-    partner coordinate v. In text all coordinates are alike and this is `RoPE` on halves. In images it is no rotation: lengths
-    change, and scores depend on more than differences. HunYuan's own first code and vLLM deal the sections out over pairs,
-    a rotation: `axial("qwen2-vl", sections)`.
+    HunYuan-VL in transformers 5.23, ω_i = base^(-2i/dim). The sections are dealt out over the channels: the first
+    2·sections[0] of them read coordinate 0, the next 2·sections[1] coordinate 1, and so on, so that channel i reads
+    coordinate u and its partner coordinate v. For text all coordinates are equal, and this is `RoPE` on halves. For
+    images it is not a rotation: lengths change, and scores depend on more than differences. HunYuan's own first code
+    and vLLM assign the sections to whole pairs, which is a rotation: `axial("qwen2-vl", sections)`.
 
     sections: pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their sum.
     numerics, scaling: as in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
 
-    Positions (*batch, n, axes), integers or float32/float64. Gives a `ByChannel` with cos and sin (*batch, n, dim). Raises
-    ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n, axes), integers or float32/float64. Gives a `ByChannel` with cos and sin (*batch, n, dim).
+    Raises ValueError or TypeError naming the field or `positions`.
 
     >>> XDRoPE(sections=(1, 1)).turn([[0, 1]]).cos.round(4).tolist()
     [[1.0, 1.0, 0.5403, 1.0]]
@@ -89,5 +89,5 @@ ROW = Row(
     ),
     "no paper: released code of HunYuan-VL; sections are those of Wang et al. 2024, arXiv:2409.12191",
     ("HunYuanVLRotaryEmbedding (transformers)", "mrope_section (HunYuan-VL)"),
-    "To compute what transformers computes of HunYuan-VL; for a new model, take a rotation.",
+    "To reproduce HunYuan-VL in transformers; for a new model, use a rotation.",
 )

@@ -43,20 +43,21 @@ class Decays(Frequencies):
 
 @dataclass(frozen=True)
 class XPos(Rotates):
-    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
+    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the
+    inverse.
 
-    Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k
-    is multiplied by ζ_i^((m-n)/scale_base), which is relative: the centre cancels. Elsewhere the centre is half the
-    length of the moment, and keys cached at one length do not fit queries of another; here it is a field, so they do.
+    Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k is multiplied by
+    ζ_i^((m-n)/scale_base), which is relative: the centre cancels. In other libraries the centre is half the current
+    length, so keys cached at one length do not fit queries at another. Here the centre is a field, so they do.
 
     dim: channels of a head.     scale_base: steps over which a pair decays by ζ_i.     gamma: keeps ζ_0 above 0.
     centre: the position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100
     (28,000 steps by default: raise scale_base for more); float16 holds 2^±14 alone.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin times the stretch, (*batch, n, dim/2).
-    role must be "query" or "key", which differ. Raises ValueError or TypeError naming the argument; a position too far
-    away that cannot be seen gives NaN.
+    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin times the stretch, (*batch, n,
+    dim/2). role must be "query" or "key", which differ. Raises ValueError or TypeError naming the argument; a position
+    too far away that cannot be seen gives NaN.
 
     >>> import numpy as np
     >>> record, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
@@ -117,13 +118,14 @@ class XPos(Rotates):
         return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
 
     def _steps(self, positions: Positions, away: Array, role: Role) -> tuple[Array, Array]:
-        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys; and a guard:
-        0.0, or NaN for a position that is too far away and could not be read."""
+        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys; and a
+        guard: 0.0, or NaN for a position that is too far away and could not be read."""
         lib, xp = positions.lib, positions.lib.xp
         ends = lib.extremes(away)
         if ends is not None and max(-ends[0], ends[1]) > self.farthest:
             raise ValueError(
-                f"positions must be within {self.farthest} steps of centre={self.centre}; got {ends[0]:g} to {ends[1]:g} steps. "
+                f"positions must be within {self.farthest} steps of centre={self.centre}; got {ends[0]:g} to "
+                f"{ends[1]:g} steps. "
                 "Raise scale_base, or move the centre."
             )
         steps, far = lib.signed(positions.array) - self.centre, xp.abs(away) > self.farthest

@@ -26,16 +26,17 @@ LEAST = 1e-6
 class AdditiveGRAPE(Scores):
     """score(h, m, n) = -max(m - n, 0) · s_h · softplus(ω_h) · (softplus(v_h·q_m / √dim) + softplus(u_h·k_n / √dim)).
 
-    Zhang et al. 2025, arXiv:2512.07805, the gated additive GRAPE, as in the authors' code: s_h are the slopes of ALiBi (Press
-    et al. 2022, arXiv:2108.12409), and v_h and u_h count by their direction alone. A key ahead of the query scores 0.
+    Zhang et al. 2025, arXiv:2512.07805, the gated additive GRAPE, as in the authors' code: s_h are the slopes of ALiBi
+    (Press et al. 2022, arXiv:2108.12409), and v_h and u_h count by their direction alone. A key ahead of the query
+    scores 0.
 
     dim: channels of a head.     heads: how many heads the layer has.
     gates: "both" terms, or the "query"'s or the "key"'s alone.
     normalised: whether v_h and u_h are divided by their lengths (`u_l2_norm`, `v_l2_norm`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), any, also fractions;
-    params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least. Raises ValueError or TypeError naming the
-    argument.
+    params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least. Raises ValueError or TypeError naming
+    the argument.
 
     >>> record = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
     >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # softplus(omega) = 1, slope 1/256
@@ -106,5 +107,5 @@ ROW = Row(
     ),
     "Zhang et al. 2025, arXiv:2512.07805",
     ("QueryKeyGatedAdditiveBias (GRAPE)", "QueryGatedAdditiveBias", "KeyGatedAdditiveBias"),
-    "For ALiBi whose slopes the tokens themselves should set.",
+    "For ALiBi with slopes that depend on the tokens.",
 )

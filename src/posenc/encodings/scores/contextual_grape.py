@@ -20,12 +20,14 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class ContextualGRAPE(Scores):
-    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ softplus(W·x_l + c) over the keys l before p.
+    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ softplus(W·x_l + c) over the keys l before
+    p.
 
-    Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). R turns channel
-    i + dim/2 towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer,
-    given as `hidden` with one vector a key. Attention adds q·k itself. Only the order of positions matters: keys are taken by position, so all keys of the sequence
-    must be given, padding masked by a position behind every query. Packed documents need a call each.
+    Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). R turns
+    channel i + dim/2 towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of
+    the layer, given as `hidden` with one vector a key. Attention adds q·k itself. Only the order of positions matters:
+    keys are taken by position, so all keys of the sequence must be given, padding masked by a position behind every
+    query. Packed documents need a call each.
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
     base: of RoPE's frequencies, with which training begins.   initial: the step of a token then, where W·x is 0.
@@ -107,5 +109,5 @@ ROW = Row(
     ),
     "Zhang et al. 2025, arXiv:2512.07805",
     ("GRAPE-M contextual", "MSGRAPEContextType1 (GRAPE)"),
-    "For decoders whose tokens should decide how far apart they are by one clock for all planes, not an angle for each.",
+    "For decoders whose tokens decide how far apart they are, by one clock for all planes.",
 )

@@ -18,7 +18,8 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class CoPE(Scores):
-    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from n to m.
+    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from
+    n to m.
 
     Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
     Causal by its definition: a key behind the query has the empty sum, row 0. Only the order of positions matters: keys

@@ -25,16 +25,16 @@ LEAK = 0.01
 class DAPE(Scores):
     """score(m, n) = B(m, n) + f([A(m, n), B(m, n)]), with A = q_m·k_n / √dim of all heads and B a bias of all heads.
 
-    Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a pair
-    of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has LeakyReLU
-    where FIRE itself has ReLU; here it is FIRE itself.)
+    Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a
+    pair of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has
+    LeakyReLU where FIRE itself has ReLU; here it is FIRE itself.)
 
     encoding: a record that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
     dim: channels of a head.     width: of the hidden layer.
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes them;
-    params "weight_in" (width, 2·heads), "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,), and those of
-    the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
+    them; params "weight_in" (width, 2·heads), "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,), and
+    those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import ALiBi
     >>> record = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
@@ -123,5 +123,5 @@ ROW = Row(
     ),
     "Zheng et al. 2024, arXiv:2405.14722",
     ("AliBi_DAPE", "ParallelKerpleLog_DAPE", "FIRE_DAPE (whose FIRE leaks)"),
-    "For decoders that must run longer than they were trained, where content should correct a fixed bias.",
+    "For decoders that must run longer than they were trained and should correct a fixed bias by content.",
 )

@@ -22,17 +22,19 @@ from posenc.row import Row
 class DAPEv2(Scores):
     """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
 
-    Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys ahead of
-    the query and before the first; the hidden layer counts at those ahead, not at those before. Keys are taken in the order
-    of their positions, those of one position as their mean, so all keys up to the query must be given, padding masked by a
-    position behind every query; a key ahead scores 0. Where a query is the last of all keys the released code reads no
+    Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
+    ahead of the query and before the first; the hidden layer counts at those ahead, not at those before. Keys are taken
+    in the order of their positions, those of one position as their mean, so all keys up to the query must be given,
+    padding masked by a position behind every query; a key ahead scores 0. Where a query is the last of all keys the
+    released code reads no
     hidden layer ahead of it: its result then depends on how many keys are given, and this one's does not.
 
     encoding, dim, width: as in DAPE.     kernel: how many keys a step of a convolution reads, odd.
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes them;
-    params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel), "bias_out" (heads,),
-    and those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
+    them; params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel),
+    "bias_out" (heads,), and those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or
+    TypeError naming the argument.
 
     >>> from posenc import ALiBi
     >>> record = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
@@ -110,5 +112,5 @@ ROW = Row(
     ),
     "Zheng et al. 2024, arXiv:2410.04798",
     ("Alibi_DAPEV2", "Kerple_DAPEV2", "FIRE_DAPEV2"),
-    "For DAPE where a pattern of neighbouring keys matters, as in copying.",
+    "For DAPE, if patterns of neighbouring keys matter, as in copying.",
 )

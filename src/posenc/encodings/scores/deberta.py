@@ -24,18 +24,21 @@ class DeBERTa(Scores):
     """score(h, m, n) = (q_m · position_keys[h, r] + k_n · position_queries[h, r]) / √(dim·(1 + terms)), r = row(m - n).
 
     He et al. 2021, arXiv:2006.03654, eq. 4, m the query's position, n the key's. Content must be scaled alike: call
-    attention with `scale=record.scale`. Of the released code: the key's term reads the row of m - n too, where the paper
-    writes n - m; row(Δ) = clip(b(Δ) + buckets, 0, 2·buckets - 1). In v1 (`max_distance=None`) b(Δ) = Δ. In v2 and v3, with
-    mid = buckets/2, b(Δ) = Δ up to |Δ| = mid, then ±(mid + ⌈(mid-1)·ln(|Δ|/mid) / ln((max_distance-1)/mid)⌉); where the
-    logarithm meets a bucket's edge is decided in whole numbers.
+    attention with `scale=record.scale`. Of the released code: the key's term reads the row of m - n too, where the
+    paper writes n - m; row(Δ) = clip(b(Δ) + buckets, 0, 2·buckets - 1). In v1 (`max_distance=None`) b(Δ) = Δ. In v2 and
+    v3, with mid = buckets/2, b(Δ) = Δ up to |Δ| = mid, then ±(mid + ⌈(mid-1)·ln(|Δ|/mid) / ln((max_distance-1)/mid)⌉);
+    the edges of buckets are computed exactly, in integers.
 
-    dim: channels of a head.     heads: how many heads the layer has.     buckets: rows a direction (`position_buckets`; in
-    v1 `max_relative_positions`).     max_distance: where the last bucket begins, in steps; None gives each distance a row.
+    dim: channels of a head.
+    heads: how many heads the layer has.
+    buckets: rows a direction (`position_buckets`; in
+    v1 `max_relative_positions`).
+    max_distance: where the last bucket begins, in steps; None gives each distance a row.
     terms: "both", or "c2p" (the query's) or "p2c" (the key's) alone (`pos_att_type`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), whole numbers;
-    params["position_keys"] and params["position_queries"] (heads, 2·buckets, dim): the embeddings of distances times the
-    projections of the layer (`share_att_key`: those of content). Result in float32 at least. Raises ValueError or
+    params["position_keys"] and params["position_queries"] (heads, 2·buckets, dim): the embeddings of distances times
+    the projections of the layer (`share_att_key`: those of content). Result in float32 at least. Raises ValueError or
     TypeError naming the argument; a fraction that cannot be seen gives NaN.
 
     >>> record = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
@@ -141,5 +144,5 @@ ROW = Row(
     ),
     "He et al. 2021, arXiv:2006.03654",
     ("DisentangledSelfAttention", "position_buckets (DeBERTa v2, v3)", "pos_att_type"),
-    "For encoders that should weigh what a word means and how far away it stands apart from each other.",
+    "For encoders that should weigh the meaning of a word and its distance separately.",
 )

@@ -22,15 +22,15 @@ class Decomposed(Scores):
     """score(m, n) = Σ_a q_m · axis_a[Δ_a + size_a - 1], Δ = m - n along each axis of a grid.
 
     Li et al. 2022, arXiv:2112.01526 (MViTv2), as in ViTDet (Li et al. 2022, arXiv:2203.16527) and SAM: the query is not
-    scaled, and the vectors are shared by all heads. Beyond the grid each axis shares its outermost distance. Tables of another
-    size come from `resize_table(axis, (old,), (new,), prefix=0, method="bilinear", antialias=False)`, rows counted 2·size - 1.
-    Keys pooled by r, as in MViTv2, stand at r·j + r - 1 on the grid of the queries.
+    scaled, and the vectors are shared by all heads. Beyond the grid each axis shares its outermost distance. Tables of
+    another size come from `resize_table(axis, (old,), (new,), prefix=0, method="bilinear", antialias=False)`, rows
+    counted 2·size - 1. Keys pooled by r, as in MViTv2, stand at r·j + r - 1 on the grid of the queries.
 
     dim: channels of a head.     size: places along each axis.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n, axes) and (*batch, m, axes), whole
     numbers; params "axis_0", "axis_1", … (2·size_a - 1, dim), `rel_pos_h` and `rel_pos_w`. Result in float32 at least.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> params = {"axis_0": np.array([[1.0], [2.0], [3.0]]), "axis_1": np.array([[10.0], [20.0], [30.0]])}
@@ -81,5 +81,5 @@ ROW = Row(
     (Decomposed(dim=4, size=(3, 4)), Decomposed(dim=3, size=(2, 3, 2))),
     "Li et al. 2022, arXiv:2112.01526",
     ("rel_pos_h, rel_pos_w (ViTDet, SAM)", "cal_rel_pos_spatial (MViTv2)"),
-    "For large grids, where a table of all distances would be too large and the query should choose.",
+    "For large grids, for which a table of all distances would be too large.",
 )

@@ -28,8 +28,8 @@ class DistanceBank(Scores):
     basis: how many profiles are mixed (`d_rel`).     extent: distances that a profile covers, in steps (`rel_extent`).
 
     q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n, model_dim); positions (*batch, n) and
-    (*batch, m), whole numbers; params["weights"] (heads, model_dim, basis) and params["bank"] (basis, extent). Result in
-    float32 at least. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    (*batch, m), whole numbers; params["weights"] (heads, model_dim, basis) and params["bank"] (basis, extent). Result
+    in float32 at least. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
 
     >>> record = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
     >>> params = {"weights": np.ones((1, 1, 1)), "bank": np.array([[2.0, 3.0]])}

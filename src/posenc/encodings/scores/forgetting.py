@@ -21,9 +21,9 @@ class ForgettingGate(Scores):
 
     Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
     arXiv:2503.08067) is the same with the other signs of W and c: ln σ(x) = -softplus(-x). It reads neither queries
-    nor keys but x, the input of the layer, given as `hidden` with one vector a key. Only the order of positions matters:
-    keys are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding
-    masked by a position behind every query. Packed documents need a call each.
+    nor keys but x, the input of the layer, given as `hidden` with one vector a key. Only the order of positions
+    matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must be given,
+    padding masked by a position behind every query. Packed documents need a call each.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
 

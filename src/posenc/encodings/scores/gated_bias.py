@@ -23,11 +23,12 @@ CHANNELS = 4
 
 @dataclass(frozen=True)
 class GatedBias(Scores):
-    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} + bias.
+    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} +
+    bias.
 
-    The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is the
-    share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of another record,
-    in WavLM T5's with 320 buckets up to 800 steps.
+    The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is
+    the share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of
+    another record, in WavLM T5's with 320 buckets up to 800 steps.
 
     encoding: a record that biases, with the heads of the layer.     dim: channels of a head, of its share of x too.
 
@@ -97,5 +98,5 @@ ROW = Row(
     ),
     "Chen et al. 2021, arXiv:2110.13900",
     ("gru_rel_pos_linear (WavLM)", "gru_rel_pos_const (WavLM)", "grep_linear (unilm)"),
-    "For speech encoders in which a frame should say how much its surroundings matter.",
+    "For speech encoders in which each frame scales its own position bias.",
 )

@@ -22,20 +22,22 @@ from posenc.row import Row
 class PaTH(Scores):
     """score(m, n) = (q_m·H_m … H_{n+1} k_n - q_m·k_n) / √dim, H_s = I - β_s w_s w_sᵀ for every key s with n < s ≤ m.
 
-    Yang et al. 2025, arXiv:2505.16381, as in the authors' flash-linear-attention. Both are read from x, the input of the
-    layer, given as `hidden` with one vector a key: β_s = 2σ(beta_weight·x_s + beta_bias), and w_s is silu of a filter of
-    `taps` steps over w_out·w_in·x, divided by its length. Attention adds q·k itself. A key that is not behind the query
-    scores 0. Only the order of positions matters: keys are taken by position, those of one position at once (the filter
-    reads their mean), so all keys of the sequence must be given, padding masked by a position behind every query. Packed
-    documents need a call each.
+    Yang et al. 2025, arXiv:2505.16381, as in the authors' flash-linear-attention. Both are read from x, the input of
+    the layer, given as `hidden` with one vector a key: β_s = 2σ(beta_weight·x_s + beta_bias), and w_s is silu of a
+    filter of `taps` steps over w_out·w_in·x, divided by its length. Attention adds q·k itself. A key that is not behind
+    the query scores 0. Only the order of positions matters: keys are taken by position, those of one position at once
+    (the filter reads their mean), so all keys of the sequence must be given, padding masked by a position behind every
+    query. Packed documents need a call each.
 
     dim: channels of a head.   heads: how many heads the layer has.   model_dim: channels of the layer's input.
-    rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`conv_size`).
+    rank: width between w_in and w_out.
+    taps: how many keys the filter reads, the last of which is its own (`conv_size`).
     epsilon: added to the squared length by which w is divided.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
     (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim, rank), "filter" (heads, dim, taps), "beta_weight"
-    (heads, model_dim), "beta_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError naming the argument.
+    (heads, model_dim), "beta_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError naming the
+    argument.
 
     >>> record = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
     >>> params = {"w_in": np.ones((1, 1)), "w_out": np.array([[[1.0], [0.0]]]), "filter": np.ones((1, 2, 1))}
@@ -86,8 +88,9 @@ class PaTH(Scores):
         x = inputs(hidden, k, self.model_dim)
         lib = query.lib
         w, beta = self._directions(x, key, learned), self._strengths(x, learned)
-        # What the reflections take from a key is u = A⁻¹ β w·k, A = I + β (w·w) below the diagonal of the keys' order: the
-        # reflection at s acts on what those before it have left. Before its own key nothing is taken, so one A serves all.
+        # What the reflections take from a key is u = A⁻¹ β w·k, A = I + β (w·w) below the diagonal of the keys' order:
+        # the reflection at s acts on what those before it have left. Before its own key nothing is taken, so one A
+        # serves all.
         columns, index = w.swapaxes(-1, -2), lib.arange(k.shape[-2])
         unit = lib.astype(index[:, None] == index, k.dtype)
         later = lib.astype(reached(key, key) == 0, k.dtype)[..., None, :, :].swapaxes(-1, -2)
@@ -118,5 +121,5 @@ ROW = Row(
     ),
     "Yang et al. 2025, arXiv:2505.16381",
     ("PaTHAttention (flash-linear-attention)",),
-    "For decoders that must follow state along a text, such as who holds what, in place of a rotation.",
+    "For decoders that must track state along a text, instead of a rotation.",
 )

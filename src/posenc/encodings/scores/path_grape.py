@@ -23,20 +23,21 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class PathGRAPE(Scores):
-    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l / rms.
+    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l
+    / rms.
 
-    GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns channel
-    i + width/2 towards channel i by l radians, every pair alike; the query is not turned, so that places count and not
-    differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a query, and
-    behind these a vector a key. Keys are taken by position, so all keys of the sequence must be given, padding masked by a
-    position behind every query. Packed documents need a call each.
+    GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns
+    channel i + width/2 towards channel i by l radians, every pair alike; the query is not turned, so that places count
+    and not differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a
+    query, and behind these a vector a key. Keys are taken by position, so all keys of the sequence must be given,
+    padding masked by a position behind every query. Packed documents need a call each.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
     width: channels of a head's p (`p_head_dim`), even.     epsilon: added to the mean square that p̂ is divided by.
 
     q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n + m, model_dim); positions (*batch, n) and
-    (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or TypeError naming
-    the argument.
+    (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or TypeError
+    naming the argument.
 
     >>> record = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
     >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
@@ -109,5 +110,5 @@ ROW = Row(
     ),
     "Zhang et al. 2025, arXiv:2512.07805",
     ("GRAPE-AP", "GRAPE additive, path integral"),
-    "For decoders whose queries should say what of the way to a key counts, as a gate for each row does.",
+    "For decoders in which each query decides which of the tokens up to a key count as distance.",
 )

@@ -20,10 +20,11 @@ from posenc.row import Row
 class RowGate(Scores):
     """score(h, m, n) = Σ ln σ(W_h x_m · U_h x_l / √width) over the keys l from n up to, but not at, m: n ≤ l < m.
 
-    `PerRowDataDependentAlibi` of x-transformers, after the forgetting gate of Lin et al. 2025, arXiv:2503.02130; no paper has
-    it. x is the input of the layer, given as `hidden`: a vector a query, and behind these a vector a key. Only the order of
-    positions matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must be
-    given, padding masked by a position behind every query. Packed documents need a call each.
+    `PerRowDataDependentAlibi` of x-transformers, after the forgetting gate of Lin et al. 2025, arXiv:2503.02130; no
+    paper has it. x is the input of the layer, given as `hidden`: a vector a query, and behind these a vector a key.
+    Only the order of
+    positions matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must
+    be given, padding masked by a position behind every query. Packed documents need a call each.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
     width: channels of what a gate compares (`dim_head`).
@@ -83,5 +84,5 @@ ROW = Row(
     (RowGate(heads=3, model_dim=6, width=2), RowGate(heads=2, model_dim=3, width=4)),
     "no paper: x-transformers, after Lin et al. 2025, arXiv:2503.02130",
     ("PerRowDataDependentAlibi (x-transformers)",),
-    "For a forgetting gate in which each query should decide what it forgets.",
+    "For a forgetting gate with which each query decides what it forgets.",
 )

@@ -22,13 +22,15 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class SelectiveRoPE(Scores):
-    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or before.
+    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or
+    before.
 
-    Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over w_out·w_in·x̂_l, and
-    x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it divided by its length. R turns
-    pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Only the order of positions matters:
-    keys are taken by position, those of one position at once (the filter reads their mean), so all keys of the sequence must
-    be given, padding masked by a position behind every query. Packed documents need a call each.
+    Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over
+    w_out·w_in·x̂_l, and x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it
+    divided by its length. R turns pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Only
+    the order of positions matters: keys are taken by position, those of one position at once (the filter reads their
+    mean), so all keys of the sequence must be given, padding masked by a position behind every query. Packed documents
+    need a call each.
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input, a multiple of heads.
     rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`d_conv`).
@@ -36,8 +38,9 @@ class SelectiveRoPE(Scores):
     epsilon: added to the squared length by which x̂ is divided.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
-    (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim/2, rank), "filter" (heads, dim/2, taps), with a gate
-    "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError.
+    (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim/2, rank), "filter" (heads, dim/2, taps), with a
+    gate "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least. Raises ValueError or
+    TypeError.
 
     >>> record = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
     >>> params = {"w_in": np.ones((1, 1)), "w_out": np.full((1, 1, 1), np.pi / 2), "filter": np.ones((1, 1, 1))}

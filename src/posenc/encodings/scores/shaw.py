@@ -19,16 +19,17 @@ from posenc.row import Row
 
 @dataclass(frozen=True)
 class Shaw(Scores):
-    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m, -clip, clip) + clip.
+    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m,
+    -clip, clip) + clip.
 
-    Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position and m
-    the query's. The vectors are shared by all heads, as in §3.3.
+    Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position
+    and m the query's. The vectors are shared by all heads, as in §3.3.
 
-    dim: channels of a head.     clip: the distance from which on all are alike, in steps.
+    dim: channels of a head.     clip: the distance, in steps, from which on all distances share a vector.
 
     q: (*batch, heads, n, dim); positions (*batch, n) and (*batch, m), whole numbers; params["relative_keys"] and
-    params["relative_values"] (2·clip+1, dim), row `clip` for distance 0. Results are float32 at least.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    params["relative_values"] (2·clip+1, dim), row `clip` for distance 0. Results are float32 at least. Raises
+    ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
     >>> params = {"relative_keys": np.eye(3, 4), "relative_values": np.eye(3, 4)}
@@ -87,5 +88,5 @@ ROW = Row(
     (Shaw(dim=4), Shaw(dim=6, clip=2)),
     "Shaw et al. 2018, arXiv:1803.02155",
     ("relative_key", "RelativeKeyPosition", "max_relative_position (tensor2tensor)"),
-    "For short sequences whose near neighbours differ in meaning, at the price of a score and a value for each.",
+    "For short sequences in which each near distance matters, at the cost of a score and a value for each.",
 )

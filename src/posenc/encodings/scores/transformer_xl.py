@@ -22,8 +22,9 @@ from posenc.row import Row
 class TransformerXL(Scores):
     """score(m, n) = (q_m · r_{m-n}W_R + u · k_n + v · r_{m-n}W_R) / √dim, the terms b, c and d of the source.
 
-    Dai et al. 2019, arXiv:1901.02860, §3.3. r_p is the sinusoid (sin ω_0p … sin ω_{w-1}p, cos ω_0p … cos ω_{w-1}p) of width
-    model_dim = 2w, ω_i = base^(-2i/model_dim); m is the query's position, n the key's; term a, q·k, is attention's own.
+    Dai et al. 2019, arXiv:1901.02860, §3.3. r_p is the sinusoid (sin ω_0p … sin ω_{w-1}p, cos ω_0p … cos ω_{w-1}p) of
+    width model_dim = 2w, ω_i = base^(-2i/model_dim); m is the query's position, n the key's; attention adds term a,
+    q·k, itself.
 
     dim: channels of a head.     heads: how many heads the layer has.     model_dim: width of the sinusoid, even.
 
@@ -81,7 +82,8 @@ class TransformerXL(Scores):
         asked = (q + learned["v"][:, None, :]) @ learned["W_R"].swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., :half], asked[..., half:]
         # r of a difference is a rotation of r of the key, so the query's position turns what is asked, and no vector
-        # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin n.
+        # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin
+        # n.
         cosine, sine = self._cos_sin(query, q.dtype)
         of_cosine = asked_sine * sine + asked_cosine * cosine
         of_sine = asked_cosine * sine - asked_sine * cosine

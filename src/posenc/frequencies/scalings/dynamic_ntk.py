@@ -18,10 +18,12 @@ class DynamicNTK(Scaling):
     """base' = base · (factor·N/L - (factor - 1))^(d/(d-2)) for N = max(length, original) and L = original.
 
     emozilla's formula, in Peng et al. 2023, arXiv:2309.00071, §3.3; rope_type "dynamic" of transformers. Released code
-    takes N from the longest row seen in a batch, so that one row changes another and cached keys go stale; here it is
-    stated. vLLM's "dynamic" is length = factor · original.
+    takes N from the longest row of the batch, so one row changes another, and cached keys become wrong. Here you state
+    it. vLLM's "dynamic" is length = factor · original.
 
-    factor: from 1.   original: the trained length.   length: the length to serve; up to `original` nothing changes.
+    factor: how many times longer than the trained length; ≥ 1.
+    original: the trained length.
+    length: the length to serve; up to `original` nothing changes.
     numerics="float32" follows transformers for a length that is a plain integer.
     Raises ValueError or TypeError naming the field.
 

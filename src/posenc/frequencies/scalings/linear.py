@@ -16,8 +16,8 @@ from posenc.phase.frequencies import EXACT
 class Linear(Scaling):
     """ω' = ω / factor: as if every position were divided by the factor.
 
-    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation). factor: new length / trained length, from 1.
-    Raises ValueError or TypeError naming the field.
+    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation). factor: how many times longer than the trained
+    length; ≥ 1. Raises ValueError or TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric, Rescaled
     >>> Rescaled(Geometric(dim=4), Linear(factor=2.0)).radians().tolist()

@@ -21,7 +21,7 @@ class LongRoPE(Scaling):
     """ω'_i = ω_i / f_i, with f = long for a length above `original`, else short; the lists are found by search.
 
     Ding et al. 2024, arXiv:2402.13753; rope_type "longrope" ("su" in old files) of transformers, which switches lists
-    in the middle of a conversation. Here the length is stated, and the record never switches.
+    in the middle of a conversation. Here you state the length, and the record never switches.
 
     short, long: a divisor for each pair.   original: the trained length, from 2.   length: the length to serve.
     factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a file
@@ -88,6 +88,7 @@ def _single(scaling: LongRoPE) -> np.ndarray:
 def _divisors(name: str, values: Any) -> tuple[float, ...]:
     if not isinstance(values, tuple | list) or not values:
         raise TypeError(
-            f"{name} must be a tuple of numbers, one for each pair; got {_check.shown(values)}. Give the list of the file."
+            f"{name} must be a tuple of numbers, one for each pair; got {_check.shown(values)}. Give the list of the "
+            "file."
         )
     return tuple(_check.real(name, value, 0.0, LARGEST_FACTOR, above=True) for value in values)

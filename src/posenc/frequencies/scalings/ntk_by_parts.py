@@ -15,10 +15,12 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 class NTKByParts(Scaling):
     """ω' = (1 - γ)·ω/factor + γ·ω, where γ rises from 0 at α to 1 at β rotations, r = original·ω/2π of them.
 
-    Peng et al. 2023, arXiv:2309.00071, §3.2: the ramp is linear in the rotations of a pair over the trained length. All
-    released code of YaRN has it linear in the index of the pair instead (`YaRN`), which is another function.
+    Peng et al. 2023, arXiv:2309.00071, §3.2: the ramp is linear in the rotations of a pair over the trained length. In
+    all released code of YaRN it is linear in the index of the pair instead (`YaRN`), which is another function.
 
-    factor: from 1.   original: the trained length.   alpha, beta: rotations, α < β; the paper's values for LLaMA.
+    factor: how many times longer than the trained length; ≥ 1.
+    original: the trained length.
+    alpha, beta: rotations, α < β; the paper's values for LLaMA.
     Raises ValueError or TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric, Rescaled
@@ -41,7 +43,8 @@ class NTKByParts(Scaling):
         )
         if self.alpha >= self.beta:
             raise ValueError(
-                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns are "
+                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns "
+                "are "
                 "slowed, those of more than beta are not."
             )
 

@@ -16,7 +16,8 @@ class NTKMixed(Scaling):
     """ω' = ω · exp(-a·(i+1)^b) with a = ln factor / (d/2)^b: the last pair is slowed by the factor, whatever b.
 
     Su 2023, kexue.fm/archives/9706 (NTK-RoPE-mixed); "ntk" of vLLM with `mixed_b`. b = 1 is NTKFixed, b = 0 slows every
-    pair alike; the author's published patch takes 0.75. factor: from 1.   b: from 0 to 10.
+    pair equally; the author's published patch uses 0.75. factor: how many times longer than the trained length; ≥ 1.
+    b: from 0 to 10.
     Raises ValueError or TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric, Rescaled

@@ -16,13 +16,14 @@ from posenc.phase.frequencies import EXACT
 
 @dataclass(frozen=True)
 class Proportional(Scaling):
-    """The first ⌊fraction·d/2⌋ pairs turn with the frequencies of the whole width, ω/factor; the others stand still.
+    """The first ⌊fraction·d/2⌋ pairs rotate with the frequencies of the whole width, ω/factor; the others do not
+    rotate.
 
     Barbero et al. 2024, arXiv:2410.06205 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
-    "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the exponents
-    are those of the rotated width.
+    "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the
+    exponents are those of the rotated width.
 
-    fraction: of the pairs that turn, above 0 and at most 1; at least one must.   factor: from 1, as in `Linear`.
+    fraction: of the pairs that rotate, above 0 and at most 1; at least one pair must.   factor: as in `Linear`.
     Raises ValueError or TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric, Rescaled
@@ -43,7 +44,8 @@ class Proportional(Scaling):
     def fits(self, ladder: Geometric) -> None:
         if not self.turning(ladder):
             raise ValueError(
-                f"fraction must leave at least one of {ladder.pairs} pairs that turns; got {self.fraction}. Raise it, or "
+                f"fraction must leave at least one of {ladder.pairs} pairs that turns; got {self.fraction}. Raise it, "
+                "or "
                 "use NoPE."
             )
 

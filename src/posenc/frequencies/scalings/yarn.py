@@ -25,11 +25,13 @@ DIALECTS = ("transformers", "megatron", "outside")
 class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
-    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that turns r times over the trained length; cos and sin are
+    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full turns over the trained length; cos and sin are
     multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors' code, which
     every release follows; the paper's own is `NTKByParts`.
 
-    factor: from 1.   original: the trained length.   beta_fast ≥ beta_slow: rotations.
+    factor: how many times longer than the trained length; ≥ 1.
+    original: the trained length.
+    beta_fast ≥ beta_slow: rotations.
     truncate: round the ends of the ramp outwards to whole pairs; gpt-oss does not.
     mscale, mscale_all_dim: together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's
     factor (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
@@ -70,11 +72,13 @@ class YaRN(Scaling):
     def _agree(self) -> None:
         if self.beta_slow > self.beta_fast:
             raise ValueError(
-                f"beta_slow must be at most beta_fast; got beta_slow={self.beta_slow}, beta_fast={self.beta_fast}. Swap them."
+                f"beta_slow must be at most beta_fast; got beta_slow={self.beta_slow}, beta_fast={self.beta_fast}. "
+                "Swap them."
             )
         if self.original < 2 * math.pi * self.beta_slow:
             raise ValueError(
-                f"original must be at least 2π·beta_slow, or the fastest pair is too slow for the ramp; got {self.original} "
+                "original must be at least 2π·beta_slow, or the fastest pair is too slow for the ramp; got "
+                f"{self.original} "
                 f"for beta_slow={self.beta_slow}. Give the trained length."
             )
         if (self.mscale is None) != (self.mscale_all_dim is None):
