@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from measure import Variant, compared, floor
 from peers import EAGER, wide_tables
-from problem import DIM, KEYS, Problem, name_of, problem
+from problem import DIM, KEYS, Problem, Shape, name_of, problem
 
 import posenc.torch
 
@@ -22,7 +22,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def case(batch: int, dtype: torch.dtype) -> dict[str, Any]:
-    given = problem("bhtd", dtype, batch=batch, time=1, each=True)
+    given = problem("bhtd", dtype, shape=Shape(batch, 1), each=True)
     v = torch.randn(given.k.shape, generator=torch.Generator().manual_seed(1)).to(dtype)
     keys, values = torch.zeros(2, batch, KEYS, LENGTH, DIM, dtype=dtype)
     slot = torch.tensor([SLOT])

@@ -8,7 +8,7 @@ import torch
 from measure import Variant, compared
 from ours import COPY, floors, in_place, kernels, references
 from peers import peers
-from problem import Pairs, Problem, name_of, problem
+from problem import Pairs, Problem, Shape, name_of, problem
 
 from posenc.kernels import native
 from posenc.kernels.packed_form import LAYOUTS, packed_form
@@ -22,7 +22,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
-    given, compiled = problem("bhtd", dtype, pairing, batch=batch, time=1, each=True), pairing == "halves"
+    given, compiled = problem("bhtd", dtype, pairing, shape=Shape(batch, 1), each=True), pairing == "halves"
     variants = (
         floors(given)
         | kernels(given)

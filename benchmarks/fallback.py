@@ -8,7 +8,7 @@ import torch
 from measure import Maker, compared, timed
 from ours import COPY, floors, in_place
 from peers import peers
-from problem import Pairs, Problem, name_of, problem
+from problem import Pairs, Problem, Shape, name_of, problem
 
 from posenc.torch import rotate, rotate_
 from posenc.turn import Layout
@@ -26,7 +26,7 @@ def run() -> list[dict[str, Any]]:
         for pairing, dtype in shapes
     ]
     short = [
-        case(f"batch {batch} {name_of(dtype)} halves", problem("bhtd", dtype, batch=batch, time=1, each=True))
+        case(f"batch {batch} {name_of(dtype)} halves", problem("bhtd", dtype, shape=Shape(batch, 1), each=True))
         for batch in (32, 1)
         for dtype in (torch.float32, torch.bfloat16)
     ]

@@ -6,15 +6,16 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from goals import GOALS, REASONS, Goal
+from goals import REASONS, REASONS_OF, Goal, goals_of
 from measure import over
 
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def judged(results: Results) -> list[dict[str, Any]]:
-    """A row a goal; results: what each benchmark wrote, by name."""
-    return [_row(goal, results) for goal in GOALS]
+def judged(results: Results, kind: str) -> list[dict[str, Any]]:
+    """A row a goal of this kind of processor; results: what each benchmark wrote on it, by name."""
+    reasons = REASONS_OF.get(kind, REASONS)
+    return [_row(goal, results, reasons) for goal in goals_of(kind)]
 
 
 def verdict(goal: Goal, figure: float | None) -> str:
@@ -23,10 +24,10 @@ def verdict(goal: Goal, figure: float | None) -> str:
     return "reached" if figure <= goal.most else "within the gate" if figure <= goal.gate else "not reached"
 
 
-def _row(goal: Goal, results: Results) -> dict[str, Any]:
+def _row(goal: Goal, results: Results, reasons: Mapping[str, str]) -> dict[str, Any]:
     figure, why = _found(goal, results)
     if verdict(goal, figure) == "not reached":
-        why = next((reason for name, reason in REASONS.items() if goal.what.startswith(name)), "")
+        why = next((reason for name, reason in reasons.items() if goal.what.startswith(name)), "")
     return {
         "what": goal.what,
         "figure": goal.figure,

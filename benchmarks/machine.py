@@ -41,12 +41,17 @@ def busy() -> dict[str, float]:
     return {"processes": round(os.getloadavg()[0], 2), "cores": float(os.cpu_count() or 1)}
 
 
+def kind() -> str:
+    """The kind of this processor: the instruction set that the kernel takes."""
+    return native.instruction_sets()[0] if native.MISSING is None else "no-kernel"
+
+
 def machine() -> dict[str, Any]:
-    """Processor, levels of vectors, versions."""
+    """Processor, instruction sets, versions."""
     return {
         "processor": _processor(),
         "vectors": {
-            "kernel": native.instruction_sets()[0] if native.MISSING is None else f"no kernel: {native.MISSING}",
+            "kernel": kind() if native.MISSING is None else f"no kernel: {native.MISSING}",
             "torch": torch.backends.cpu.get_cpu_capability(),
         },
         "python": platform.python_version(),

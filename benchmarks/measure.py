@@ -1,4 +1,5 @@
-"""Interleaved rounds of CPU time, as ratios to a floor; nothing is timed before it has been shown to be right."""
+"""Interleaved rounds of a thread's CPU time, as ratios to a floor; nothing is timed before it has been shown to be
+right."""
 
 from __future__ import annotations
 
@@ -103,8 +104,8 @@ def spread(found: list[float]) -> dict[str, float]:
 
 def cpu_seconds(run: Callable[[], Any], least: float = 0.02) -> float:
     """CPU seconds of one call; a short call is repeated until the clock can tell."""
-    calls, batch, start = 0, 1, time.process_time()
-    while (taken := time.process_time() - start) < least:
+    calls, batch, start = 0, 1, time.thread_time()
+    while (taken := time.thread_time() - start) < least:
         for _ in range(batch):
             run()
         calls, batch = calls + batch, min(2 * batch, 64)  # reading the clock must not count in calls of a microsecond

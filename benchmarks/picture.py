@@ -1,7 +1,7 @@
 """The picture of the figures: what each way of turning costs over a copy of the same numbers, on an axis of powers.
 
-`python benchmarks/picture.py` draws benchmarks/results/speed.svg from the JSON beside it; `make bench` does so at its
-end.
+`python benchmarks/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON beside it; `make
+bench` does so at its end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PICTURE = RESULTS / "speed.svg"
+PICTURE = "speed.svg"
 #: Title, benchmark, case, and the case with the other pairing, whose peers are shown in the same panel.
 PANELS = (
     ("4096 tokens, (B, T, H, D), float32", "rotate", "bthd float32 halves", "bthd float32 adjacent"),
@@ -26,10 +26,15 @@ PANELS = (
 OURS, PEER, FLOOR = "#0b6e99", "#b0b7bf", "#5f6b76"
 
 
-def read() -> dict[str, Any]:
+def kinds() -> list[str]:
+    """The kinds of processors of which there are results, a folder each."""
+    return sorted(path.name for path in RESULTS.iterdir() if path.is_dir())
+
+
+def read(kind: str) -> dict[str, Any]:
     """The results that the picture shows, by benchmark."""
     names = dict.fromkeys(panel[1] for panel in PANELS)
-    paths = {name: RESULTS / f"{name}.json" for name in names}
+    paths = {name: RESULTS / kind / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
 
 
@@ -84,10 +89,15 @@ def colour(name: str) -> str:
     return FLOOR if name.startswith(("copy_", "two copy_", "mul_", "clone")) else PEER
 
 
-def main() -> int:
-    results = read()
+def drawn_for(kind: str) -> None:
+    results = read(kind)
     metadata = {"Date": None, "Description": fingerprint(results)}
-    drawn(results).savefig(PICTURE, format="svg", metadata=metadata)
+    drawn(results).savefig(RESULTS / kind / PICTURE, format="svg", metadata=metadata)
+
+
+def main() -> int:
+    for kind in kinds():
+        drawn_for(kind)
     return 0
 
 

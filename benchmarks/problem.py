@@ -1,4 +1,4 @@
-"""Queries and keys of 32 and 8 heads of 128 with their positions, and what they are when turned."""
+"""Queries and keys with their positions, and what they are when rotated; 32 and 8 heads of 128 by default."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ Pairs = Literal["halves", "adjacent"]
 QUERIES, KEYS, DIM = 32, 8, 128
 
 
+@dataclass(frozen=True)
+class Shape:
+    """Rows of the batch, tokens, heads of queries and of keys, and their size."""
+
+    batch: int = 1
+    time: int = 4096
+    queries: int = QUERIES
+    keys: int = KEYS
+    dim: int = DIM
+
+    def __str__(self) -> str:
+        return f"{self.batch}×{self.time}×({self.queries}+{self.keys})×{self.dim}"
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """q, k: as they lie in memory, by `layout`; places: (time,), or (batch, time) where each row has its own."""
@@ -28,7 +42,7 @@ class Problem:
 
     @cached_property
     def record(self) -> posenc.RoPE:
-        return posenc.RoPE(dim=DIM, pairing=self.pairing)
+        return posenc.RoPE(dim=self.q.shape[-1], pairing=self.pairing)
 
     @cached_property
     def turn(self) -> Turn:
@@ -65,23 +79,17 @@ class Problem:
 
 
 def problem(
-    layout: Layout,
-    dtype: torch.dtype,
-    pairing: Pairs = "halves",
-    *,
-    batch: int = 1,
-    time: int = 4096,
-    each: bool = False,
+    layout: Layout, dtype: torch.dtype, pairing: Pairs = "halves", *, shape: Shape | None = None, each: bool = False
 ) -> Problem:
     """Random heads at positions 0, 1, …; `each`: one token a row of the batch, each somewhere else, as in decoding."""
-    drawn = torch.Generator().manual_seed(0)
+    shape, drawn = shape or Shape(), torch.Generator().manual_seed(0)
 
     def heads(count: int) -> torch.Tensor:
-        shape = (batch, count, time, DIM) if layout == "bhtd" else (batch, time, count, DIM)
-        return torch.randn(shape, generator=drawn).to(dtype)
+        axes = (count, shape.time) if layout == "bhtd" else (shape.time, count)
+        return torch.randn((shape.batch, *axes, shape.dim), generator=drawn).to(dtype)
 
-    places = 1000 + 37 * torch.arange(batch)[:, None] if each else torch.arange(time)
-    return Problem(heads(QUERIES), heads(KEYS), places, layout, pairing)
+    places = 1000 + 37 * torch.arange(shape.batch)[:, None] if each else torch.arange(shape.time)
+    return Problem(heads(shape.queries), heads(shape.keys), places, layout, pairing)
 
 
 def name_of(dtype: torch.dtype) -> str:

@@ -1,8 +1,9 @@
 """Every benchmark: `make bench`, or `python benchmarks/run.py rotate decode` for some of them.
 
 Ratios of CPU time on one thread, rounds interleaved in one process a benchmark, against a floor and against peers;
-nothing is timed before it has been shown to be right. Results go to benchmarks/results as JSON with the machine
-described, with a table of the goals and a picture of both. A peer that is missing or fails is named with its reason.
+nothing is timed before it has been shown to be right. Results go to a folder of benchmarks/results for each kind of
+processor, as JSON with the machine described, with a table of the goals and a picture. A peer that is missing or fails
+is named with its reason.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from judge import judged
-from machine import Allocator, busy, machine, settle
-from picture import main as drawn
+from machine import Allocator, busy, kind, machine, settle
+from picture import RESULTS, drawn_for, kinds
 
-RESULTS = Path(__file__).parent / "results"
 #: Each in a process of its own, with its allocator: what fails or breaks one leaves the others as they are.
 BENCHMARKS: dict[str, Allocator] = {
     "accuracy": "hot",
     "imports": "hot",
     "rotate": "hot",
+    "head_sizes": "hot",
     "memory": "default",
     "angles": "hot",
     "fallback": "hot",
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "scale": "default",
     "table": "hot",
     "add": "hot",
+    "modules": "hot",
     "bias": "hot",
     "attention": "default",
     "catalog": "hot",
@@ -53,7 +55,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     names = [] if arguments.judge else arguments.names or list(BENCHMARKS)
-    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / kind()).mkdir(parents=True, exist_ok=True)
     failed = [name for name in names if not (inside(name) if arguments.here else apart(name))]
     if not arguments.here:
         summed_up()
@@ -106,27 +108,31 @@ def shown(name: str, case: dict[str, Any]) -> None:
 
 
 def written(name: str, result: Any) -> None:
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(RESULTS / kind() / f"{name}.json", result)
 
 
-def results() -> dict[str, Any]:
-    """What each benchmark wrote when it was last run."""
-    return {
-        name: json.loads(path.read_text(encoding="utf-8"))
-        for name in BENCHMARKS
-        if (path := RESULTS / f"{name}.json").exists()
-    }
+def write(path: Path, result: Any) -> None:
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def results(of: str) -> dict[str, Any]:
+    """What each benchmark wrote when it was last run on this kind of processor."""
+    paths = {name: RESULTS / of / f"{name}.json" for name in BENCHMARKS}
+    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
 
 
 def summed_up() -> None:
-    """The goals beside all the figures that there are, in print and as JSON, and the picture."""
-    rows = judged(results())
-    print(f"\n{'goal':<52} {'at most':>8} {'measured':>9}")
-    for row in rows:
-        figure = "-" if row["measured"] is None else f"{row['measured']:.3g}"
-        print(f"{row['what']:<52} {row['goal']:>8.3g} {figure:>9}  {row['verdict']}{row['why'] and ': ' + row['why']}")
-    written("goals", {"goals": rows})
-    drawn()
+    """The goals beside all the figures that there are, in print and as JSON, and the picture; for each kind of
+    processor."""
+    for of in kinds():
+        rows = judged(results(of), of)
+        print(f"\n{f'goal ({of})':<52} {'at most':>8} {'measured':>9}")
+        for row in rows:
+            figure = "-" if row["measured"] is None else f"{row['measured']:.3g}"
+            why = row["why"] and f": {row['why']}"
+            print(f"{row['what']:<52} {row['goal']:>8.3g} {figure:>9}  {row['verdict']}{why}")
+        write(RESULTS / of / "goals.json", {"goals": rows})
+        drawn_for(of)
 
 
 if __name__ == "__main__":

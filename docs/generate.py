@@ -101,7 +101,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "conventions.md": conventions.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
         ROOT / "docs" / "speed.md": speed.page(),
-        ROOT / "docs" / "images" / "speed.svg": speed.PICTURE.read_text(encoding="utf-8"),
+        **{ROOT / "docs" / "images" / name: picture for name, picture in speed.pictures().items()},
         **pages,
     }
 

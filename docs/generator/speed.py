@@ -9,10 +9,14 @@ from typing import Any
 from generator.text import WIDE, escaped, table
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-PICTURE = RESULTS / "speed.svg"
+PICTURE = "speed.svg"
+#: The kinds of processors, each with a folder of results: what the page calls it.
+KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
 #: In the order of the page: what is shown of each benchmark.
 PARTS = {
+    "models": "Whole models",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
+    "head_sizes": "Prefill: other shapes",
     "memory": "The same, with the default allocator",
     "decode": "Decoding: one token for each of 32 sequences, or of one",
     "train": "Forward and backward, 4096 tokens",
@@ -20,6 +24,7 @@ PARTS = {
     "angles": "Cosines and sines computed in the kernel, compared with a table",
     "cache": "Rotated and written into a cache of keys and values",
     "embedding": "Embedding × scale + positions",
+    "modules": "Modules, which make their turn or table in each call",
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
@@ -27,6 +32,10 @@ PARTS = {
     "scale": "To a million tokens",
     "imports": "Importing",
 }
+#: Cases that a table has in columns, at most.
+MANY = 12
+#: What a part says before its figures.
+INTRODUCTIONS: dict[str, str] = {}
 METHOD = """\
 - **Ratios, not times.** Each figure is the CPU time of an implementation divided by that of a
   [floor](glossary.md#tests-and-measurements), which is named. All implementations run in one process, in interleaved
@@ -44,31 +53,55 @@ METHOD = """\
   of Meta's Llama, in our own code. The reference of posenc through `torch.compile` is listed as well."""
 
 
-def read() -> dict[str, Any]:
-    """What the benchmarks wrote, by name; those that have not been run are not there."""
-    paths = {name: RESULTS / f"{name}.json" for name in (*PARTS, "goals")}
+def read(kind: str) -> dict[str, Any]:
+    """What the benchmarks wrote on this kind of processor, by name; those that have not been run are not there."""
+    paths = {name: RESULTS / kind / f"{name}.json" for name in (*PARTS, "goals")}
     return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
+
+
+def pictures() -> dict[str, str]:
+    """The picture of each kind of processor, by the name that it has among the images."""
+    return {_image(kind): (RESULTS / kind / PICTURE).read_text(encoding="utf-8") for kind in KINDS}
 
 
 def page() -> str:
     """The whole page."""
-    results = read()
+    results = {kind: read(kind) for kind in KINDS}
     parts = [
         WIDE + "# Speed",
         "Applying positions is bound by memory: a rotation reads and writes its queries and keys once, and the "
         "arithmetic takes less time than that. So this page compares each implementation with a floor, a copy of the "
-        "same numbers, and with other libraries. Every figure comes from the committed JSON in `benchmarks/results`. "
+        "same numbers, and with other libraries. Every figure comes from the committed JSON in `benchmarks/results`, "
+        "which has a folder for each kind of processor. "
         "Run all benchmarks again with `make bench`, or some of them with `python benchmarks/run.py rotate decode`.",
         f"## How it is measured\n\n{METHOD}",
-        f"## Machines\n\n{_where(results)}",
-        "![Bars of CPU time relative to a copy, for each way of rotating](images/speed.svg)",
+        "## Machines",
+        *(f"### {name}\n\n{_where(results[kind])}" for kind, name in KINDS.items()),
+        *(_picture(kind, name) for kind, name in KINDS.items()),
         "1× is a copy of queries and keys from memory to memory. A rotation in place can be faster, because it writes "
         "where it read. The axis is logarithmic.",
-        f"## Goals\n\n{_goals(results)}",
-        *(f"## {title}\n\n{_benchmark(results[name])}" for name, title in PARTS.items() if name in results),
+        "## Goals",
+        *(f"### {name}\n\n{_goals(results[kind])}" for kind, name in KINDS.items()),
+        *(_part(part, title, results) for part, title in PARTS.items() if any(part in of for of in results.values())),
         f"## On a GPU\n\n{_gpu()}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _image(kind: str) -> str:
+    return f"speed-{kind}.svg"
+
+
+def _picture(kind: str, name: str) -> str:
+    return f"![{name}: bars of CPU time relative to a copy, for each way of rotating](images/{_image(kind)})"
+
+
+def _part(part: str, title: str, results: dict[str, dict[str, Any]]) -> str:
+    """A benchmark, on each kind of processor that it was run on."""
+    shown = [
+        f"### {name}\n\n{_benchmark(results[kind][part])}" for kind, name in KINDS.items() if part in results[kind]
+    ]
+    return "\n\n".join([f"## {title}", *([INTRODUCTIONS[part]] if part in INTRODUCTIONS else []), *shown])
 
 
 def _gpu() -> str:
@@ -121,9 +154,10 @@ def _goals(results: dict[str, Any]) -> str:
     rows = results["goals"]["goals"]
     count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("reached", "within the gate")}
     said = (
-        "The goals were set with a prototype on a machine with AVX-512; figures here may come from a machine without "
-        f"it. Of {len(rows)} goals, {count['reached']} are reached and {count['within the gate']} more are within the "
-        "gate, 1.25 times the goal."
+        "The goals were set with a prototype on a machine with AVX-512 and bfloat16 instructions. "
+        f"Of {len(rows)} goals, {count['reached']} are reached and {count['within the gate']} more are within the "
+        "gate, 1.25 times the goal. Where the column of the prototype has a figure, take it for the floor: nothing "
+        "faster is known."
     )
     cells = (
         (row["what"], f"`{row['figure']}`", _number(row["goal"]), row["prototype"], _measured(row), _verdict(row))
@@ -159,8 +193,11 @@ def _benchmark(result: dict[str, Any]) -> str:
 
 
 def _ratios(cases: list[dict[str, Any]], floor: str) -> str:
-    """A column a case, a row a variant; CPU time over the floor."""
+    """A column a case, a row a variant, or the other way round where cases are many; CPU time over the floor."""
     names = dict.fromkeys(name for case in cases for name in case["ratios"])
+    if len(cases) > MANY:
+        rows = ([case["case"], *(_ratio(case["ratios"].get(name)) for name in names)] for case in cases)
+        return table([f"× {floor}", *map(escaped, names)], rows)
     rows = ([escaped(name), *(_ratio(case["ratios"].get(name)) for case in cases)] for name in names)
     return table([f"× {floor}", *(case["case"] for case in cases)], rows)
 

@@ -49,21 +49,34 @@ def test_what_is_wrong_or_fails_is_not_timed(bench: Any) -> None:
 
 
 def test_goals_are_judged_by_ratios_of_the_same_round(bench: Any) -> None:
-    judge, goal = bench("judge"), bench("goals").GOALS[0]
+    judge, goal = bench("judge"), bench("goals").goals_of("avx2")[0]
     taken = {goal.variant: [1.0, 2.0, 30.0], goal.below: [1.0, 2.0, 10.0]}
     case = {"case": goal.case, "left out": {}, "microseconds": taken}
-    row = judge.judged({goal.benchmark: {"cases": [case]}})[0]
+    row = judge.judged({goal.benchmark: {"cases": [case]}}, "avx2")[0]
     assert (row["measured"], row["verdict"], row["gate"]) == (1.0, "reached", 1.25 * goal.most)
     assert [judge.verdict(goal, goal.most * part) for part in (1.2, 1.3)] == ["within the gate", "not reached"]
-    left_out = judge.judged({goal.benchmark: {"cases": [case | {"left out": {goal.variant: "no kernel"}}]}})[0]
+    left_out = judge.judged({goal.benchmark: {"cases": [case | {"left out": {goal.variant: "no kernel"}}]}}, "avx2")[0]
     assert (left_out["measured"], left_out["why"]) == (None, f"{goal.variant}: no kernel")
-    assert judge.judged({})[0]["why"] == f"{goal.benchmark} was not run"
+    assert judge.judged({}, "avx2")[0]["why"] == f"{goal.benchmark} was not run"
 
 
 def test_picture_and_judgement_are_of_the_committed_figures(bench: Any) -> None:
     picture, run = bench("picture"), bench("run")
-    assert picture.fingerprint(picture.read()) in picture.PICTURE.read_text(encoding="utf-8"), "benchmarks/picture.py"
-    assert picture.PICTURE.stat().st_size < 150_000
-    kept = json.loads((run.RESULTS / "goals.json").read_text(encoding="utf-8"))["goals"]
-    assert not [row for row in kept if row["why"].startswith("no case") or row["why"].endswith("was not measured")]
-    assert kept == json.loads(json.dumps(bench("judge").judged(run.results()))), "run benchmarks/run.py --judge"
+    assert picture.kinds() == ["avx2", "avx512bf16"]
+    for kind in picture.kinds():
+        drawn = picture.RESULTS / kind / picture.PICTURE
+        assert picture.fingerprint(picture.read(kind)) in drawn.read_text(encoding="utf-8"), "benchmarks/picture.py"
+        assert drawn.stat().st_size < 150_000
+        kept = json.loads((run.RESULTS / kind / "goals.json").read_text(encoding="utf-8"))["goals"]
+        assert not [row for row in kept if row["why"].startswith("no case") or row["why"].endswith("was not measured")]
+        judged = bench("judge").judged(run.results(kind), kind)
+        assert kept == json.loads(json.dumps(judged)), "run benchmarks/run.py --judge"
+
+
+def test_processors_with_bfloat16_have_goals_of_their_own(bench: Any) -> None:
+    goals_of = bench("goals").goals_of
+    names = {kind: {goal.what for goal in goals_of(kind)} for kind in ("avx2", "avx512", "avx512bf16")}
+    assert names["avx2"] == names["avx512"] != names["avx512bf16"]
+    assert {"in place, bthd, bfloat16, halves", "in place, 2×2048×(16+16)×64, bfloat16, adjacent"} <= names[
+        "avx512bf16"
+    ]
