@@ -29,6 +29,7 @@ COPIED = (
     "native",
     "quality",
     "README.md",
+    "Makefile",
     "mkdocs.yml",
     "pyproject.toml",
 )

@@ -97,8 +97,8 @@ def louder_in_training() -> Iterator[None]:
 
 BUGS = (
     Bug("the table is a buffer", WAVES, "module_cast_changes_no_angle", planted=table_in_a_buffer),
-    Bug("every module is drawn alike", TABLE, "module_draws_from_its_seed", planted=seed_ignored),
-    Bug("a copy is drawn afresh", TABLE, "module_copies_are_equal", planted=copy_draws_again),
+    Bug("every module draws the same parameters", TABLE, "module_draws_from_its_seed", planted=seed_ignored),
+    Bug("a copy draws new parameters", TABLE, "module_copies_are_equal", planted=copy_draws_again),
     Bug("a checkpoint is not read", TABLE, "module_state_round_trips", planted=loading_does_nothing),
     Bug("parameters are copies", TABLE, "module_trains", planted=parameters_detached),
     Bug("training and evaluation differ", WAVES, "module_modes_agree", planted=louder_in_training),

@@ -90,11 +90,11 @@ class OneNumberTransposed(Biases):
 GRID = {"axis": (0, 0, 1, 1), "rung": (0, 1, 0, 1), "ladder": 4}
 
 BUGS = (
-    Bug("only squares on the diagonal have numbers", NothingOffTheDiagonal(**GRID), "grid_shape"),
-    Bug("every image of a batch stands on the first one's grid", FirstGridForAll(**GRID), "grids_in_a_batch"),
+    Bug("cells off the diagonal are NaN", NothingOffTheDiagonal(**GRID), "grid_shape"),
+    Bug("every image of a batch gets the grid of the first", FirstGridForAll(**GRID), "grids_in_a_batch"),
     Bug("columns are taken for rows", RowsForColumns(**GRID), "every_axis_counts"),
     Bug("width comes first in another library", WidthFirstElsewhere(**GRID), "grid_in_every_library"),
-    Bug("a coordinate too many is cut off", MoreCoordinatesCut(**GRID), "wrong_number_of_coordinates_refused"),
-    Bug("keys of a batch have rows for columns", KeysOfABatchTransposed(**GRID), "attention_over_grids"),
-    Bug("one number asked for has rows for columns", OneNumberTransposed(heads=2), "grid_bias_is_pointwise"),
+    Bug("an extra coordinate is cut off", MoreCoordinatesCut(**GRID), "wrong_number_of_coordinates_refused"),
+    Bug("keys of a batch have rows and columns exchanged", KeysOfABatchTransposed(**GRID), "attention_over_grids"),
+    Bug("a single number has rows and columns exchanged", OneNumberTransposed(heads=2), "grid_bias_is_pointwise"),
 )

@@ -123,22 +123,22 @@ class FirstOfTheBatch(Shaw):
 
 
 BUGS = (
-    Bug("the head is not looked at", HeadIgnored(heads=4), "heads_differ"),
+    Bug("the head is ignored", HeadIgnored(heads=4), "heads_differ"),
     Bug(
-        "heads are numbered by where they stand",
+        "heads are numbered by their index in the array",
         HeadsInOrder(heads=4),
         "heads_can_be_chosen",
         ("score_mod_is_the_bias",),
     ),
-    Bug("slopes for powers of two alone", PowersOfTwo(heads=4), "twelve_heads"),
-    Bug("queries and keys change places", Transposed(heads=4), "queries_and_keys_of_unequal_number"),
-    Bug("one number comes as a matrix", AlwaysAMatrix(heads=4), "bias_broadcasts"),
-    Bug("query positions are not looked at", KeysAlone(heads=4), "query_and_key_positions_are_both_used"),
+    Bug("slopes only for powers of two", PowersOfTwo(heads=4), "twelve_heads"),
+    Bug("queries and keys are exchanged", Transposed(heads=4), "queries_and_keys_of_unequal_number"),
+    Bug("a single number is returned as a matrix", AlwaysAMatrix(heads=4), "bias_broadcasts"),
+    Bug("query positions are ignored", KeysAlone(heads=4), "query_and_key_positions_are_both_used"),
     Bug("one side has no bias", OneSided(heads=4), "claim_symmetric"),
-    Bug("symmetry is not claimed", QuietSymmetry(heads=4), "claim_symmetric"),
+    Bug("symmetry holds but is not claimed", QuietSymmetry(heads=4), "claim_symmetric"),
     Bug("an unsigned distance", UnsignedDistance(heads=4), "integer_types_agree"),
-    Bug("content is not looked at", NoContent(dim=4, clip=4), "score_reads_content"),
-    Bug("values of what is no weight", ValuesOfSoftmax(dim=4, clip=4), "values_are_linear"),
+    Bug("content is ignored", NoContent(dim=4, clip=4), "score_reads_content"),
+    Bug("values are not linear in the weights", ValuesOfSoftmax(dim=4, clip=4), "values_are_linear"),
     Bug("scores formed in bfloat16", ScoreInHalf(dim=4, clip=4), "score_of_half_content"),
-    Bug("all rows of a batch stand where the first does", FirstOfTheBatch(dim=4, clip=4), "one_query_a_row"),
+    Bug("all rows of a batch get the positions of the first", FirstOfTheBatch(dim=4, clip=4), "one_query_a_row"),
 )

@@ -62,8 +62,12 @@ class OnlyThePlane(MultiplicativeGRAPE):
 
 
 BUGS = (
-    Bug("rotations that do not commute, said to be relative", SaidToCommute(3, 2, 3, axes=2), "claim_relative"),
-    Bug("a map that rotates text alone, said to be an isometry", SaidToRotate(sections=(1, 2)), "claim_isometry"),
+    Bug("rotations that do not commute claim to be relative", SaidToCommute(3, 2, 3, axes=2), "claim_relative"),
+    Bug(
+        "a map that is a rotation only for text claims to be an isometry",
+        SaidToRotate(sections=(1, 2)),
+        "claim_isometry",
+    ),
     Bug("all heads get the matrices of the first in one layout", FirstHeadForAll(2, 2, 2), "layouts_agree"),
-    Bug("what is orthogonal to a plane of rotation is lost", OnlyThePlane(dim=4), "claim_isometry"),
+    Bug("the part orthogonal to the plane of rotation is dropped", OnlyThePlane(dim=4), "claim_isometry"),
 )

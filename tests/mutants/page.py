@@ -55,7 +55,7 @@ def written(tripped: Mapping[str, list[str]]) -> str:
 @lru_cache(maxsize=1)
 def recorded() -> dict[str, list[str]]:
     """Which bug trips which checks, as the page says."""
-    bugs = PAGE.read_text().split("planted bugs\n")[1]
+    bugs = PAGE.read_text(encoding="utf-8").rpartition("planted bugs\n")[2]
     cells = [line.split(" | ") for line in bugs.splitlines() if line.startswith("| `")]
     return {cell[0].strip("| `"): re.findall(r"`(\w+)`", cell[2]) for cell in cells}
 

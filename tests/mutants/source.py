@@ -73,7 +73,7 @@ BUCKETS, SHAW, XL = ("T5Bias(heads=3)",), ("Shaw(dim=4, clip=2)",), ("Transforme
 SUBSTITUTIONS = (
     Substitution(
         "exponent",
-        "the exponent i/d where 2i/d is meant",
+        "the exponent i/d instead of 2i/d",
         "frequencies/geometric.py",
         'step = 2 if self.exponent == "2i/d" else 1',
         "step = 1",
@@ -154,7 +154,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "pairs_swapped",
-        "adjacent pairs taken the other way round",
+        "the channels of adjacent pairs are exchanged",
         "turn.py",
         "return part[..., 0::2], part[..., 1::2]",
         "return part[..., 1::2], part[..., 0::2]",
@@ -172,7 +172,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "slopes_rise",
-        "a bias that favours what is far",
+        "a bias that favours distant keys",
         "encodings/biases/alibi.py",
         "0.0 - lib.xp.abs(distance)",
         "0.0 + lib.xp.abs(distance)",
@@ -190,7 +190,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "bucket_edge",
-        "the exact buckets end one late",
+        "the exact buckets end one too late",
         "encodings/biases/t5.py",
         "exact = buckets // 2\n",
         "exact = buckets // 2 + 1\n",
@@ -235,7 +235,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "xl_global_key",
-        "u reads positions twice as loud",
+        "u reads positions with twice the weight",
         "encodings/scores/transformer_xl.py",
         "(k @ u[:, :, None])",
         "(2 * k @ u[:, :, None])",
@@ -253,7 +253,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "count_from_two",
-        "the count starts one late",
+        "the count starts one too late",
         "encodings/adds/count.py",
         "count = steps + start",
         "count = steps + start + 1",
@@ -262,7 +262,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "shapes_unchecked",
-        "parameters of any shape are taken",
+        "parameters of any shape are accepted",
         "doors.py",
         "if tuple(params[key].shape) != shape:",
         "if False:",
@@ -271,7 +271,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "matrix_transposed",
-        "query and key axes of the matrix change places",
+        "query and key axes of the matrix are exchanged",
         "doors.py",
         "query[..., None, :, None], key[..., None, None, :]",
         "query[..., None, None, :], key[..., None, :, None]",
@@ -307,7 +307,7 @@ SUBSTITUTIONS = (
     ),
     Substitution(
         "partial_from_the_start",
-        "the first channels turn, whichever are named",
+        "the first channels rotate, whichever are named",
         "compose/partial.py",
         "self.start + own.start",
         "own.start",

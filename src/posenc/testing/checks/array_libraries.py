@@ -133,13 +133,18 @@ CHECKS = (
     Check(
         "torch_float64_is_numpy",
         _torch_double,
-        "One definition for every library is what the project is for.",
+        "All libraries must compute the same.",
         needs=("torch",),
     ),
     Check(
-        "torch_float32_is_numpy", _torch_single, "A model in float32 must sit on the exact values.", needs=("torch",)
+        "torch_float32_is_numpy", _torch_single, "float32 results must be the exact values, rounded.", needs=("torch",)
     ),
-    Check("torch_float32_bits", _torch_bits, "Bit-equal tables let two stacks be compared by hash.", needs=("torch",)),
+    Check(
+        "torch_float32_bits",
+        _torch_bits,
+        "Bit-equal tables let two implementations be compared by hash.",
+        needs=("torch",),
+    ),
     Check(
         "jax_float32_is_numpy", _jax_single, "JAX has no float64 by default and must still be right.", needs=("jax",)
     ),
@@ -147,10 +152,10 @@ CHECKS = (
     Check(
         "torch_stays_torch",
         _stays_torch,
-        "A result on another library's side cannot be trained through.",
+        "A result in another library breaks the gradient.",
         needs=("torch",),
     ),
-    Check("jax_stays_jax", _stays_jax, "A result on another library's side cannot be traced.", needs=("jax",)),
+    Check("jax_stays_jax", _stays_jax, "A result in another library cannot be traced.", needs=("jax",)),
     Check(
         "torch_global_default_ignored",
         _global_default,

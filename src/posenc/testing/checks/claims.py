@@ -220,16 +220,30 @@ def _no_matrix(encoding: Adds) -> Iterator[str]:
 
 
 CHECKS = (
-    Check("claim_relative", _relative, "A relative encoding sees distances alone, so a prompt may stand anywhere."),
     Check(
-        "claim_isometry", _isometry, "A rotation that changes lengths changes how loud a token is.", doors=("rotates",)
+        "claim_relative",
+        _relative,
+        "A relative encoding depends only on distances, so shifting a prompt changes nothing.",
+    ),
+    Check(
+        "claim_isometry",
+        _isometry,
+        "A rotation that changes lengths changes the weight of a token.",
+        doors=("rotates",),
     ),
     Check("claim_streaming", _streaming, "Decoding computes a row alone; training computed it among the others."),
     Check("claim_bounded", _bounded, "Values that grow with position drown the content."),
-    Check("claim_unlimited", _unlimited, "Whether there is a last position decides what may be served."),
-    Check("claim_fractional", _fractional, "Real coordinates must be kept or refused, never rounded."),
+    Check("claim_unlimited", _unlimited, "A last position limits the length that can be served."),
     Check(
-        "claim_symmetric", _symmetric, "A symmetric bias cannot tell a sentence from its mirror image.", doors=PAIRWISE
+        "claim_fractional",
+        _fractional,
+        "Fractional coordinates must be used as they are or raise an error, never be rounded.",
+    ),
+    Check(
+        "claim_symmetric",
+        _symmetric,
+        "A symmetric bias cannot distinguish a sentence from its mirror image.",
+        doors=PAIRWISE,
     ),
     Check(
         "claim_shift_linear",

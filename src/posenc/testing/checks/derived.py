@@ -249,20 +249,27 @@ CHECKS = (
     Check(
         "values_are_linear",
         _values_shape,
-        "What is added to the output is a mixture by the attention weights.",
+        "The term of the output must be linear in the attention weights.",
         doors=("scores",),
     ),
-    Check("attach_adds_the_embedding", _attach, "What is added must be what is shown.", doors=("adds",)),
-    Check("layouts_agree", _layouts, "Heads before time or after it is storage, not meaning.", doors=("rotates",)),
-    Check("turn_is_undone_by_its_inverse", _undone, "Caches are moved by turning keys back.", doors=("rotates",)),
+    Check("attach_adds_the_embedding", _attach, "attach must add exactly what embed returns.", doors=("adds",)),
+    Check("layouts_agree", _layouts, "The order of the axes must not change the result.", doors=("rotates",)),
     Check(
-        "roles_agree",
-        _roles,
-        "Where one turn serves queries and keys, each role must be that turn.",
+        "turn_is_undone_by_its_inverse",
+        _undone,
+        "To move a cache to other positions, its keys are turned back.",
         doors=("rotates",),
     ),
     Check(
-        "query_and_key_positions_are_both_used", _separate, "Cross-attention and caches place queries and keys apart."
+        "roles_agree",
+        _roles,
+        "If one turn serves queries and keys, each role must give the same turn.",
+        doors=("rotates",),
+    ),
+    Check(
+        "query_and_key_positions_are_both_used",
+        _separate,
+        "In cross-attention and with caches, queries and keys have different positions.",
     ),
     Check(
         "attention_with_grouped_heads",

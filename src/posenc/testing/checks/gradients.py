@@ -166,7 +166,7 @@ CHECKS = (
     Check(
         "gradient_of_parameters",
         _params,
-        "What is learned is learned by this gradient.",
+        "Training needs this gradient.",
         claims=LEARNED,
         needs=("torch",),
     ),
@@ -186,7 +186,7 @@ CHECKS = (
     Check(
         "gradient_of_positions",
         _positions,
-        "Real coordinates can be learned, and then need their slope.",
+        "Learned coordinates need this gradient.",
         claims=frozenset({"fractional"}),
         needs=("torch",),
     ),

@@ -174,22 +174,25 @@ def _attended(encoding: Encoding) -> None:
 
 
 CHECKS = (
+    Check("grid_shape", _shape, "Grids have several coordinates, and sides of different length.", several=True),
+    Check("grids_in_a_batch", _batches, "Each image of a batch has its own grid.", several=True),
     Check(
-        "grid_shape", _shape, "A grid has more than one coordinate a place, and sides of unlike length.", several=True
+        "every_axis_counts",
+        _every_axis,
+        "On a square grid, exchanged rows and columns would go unnoticed.",
+        several=True,
     ),
-    Check("grids_in_a_batch", _batches, "Images of one batch stand on grids of their own.", several=True),
-    Check("every_axis_counts", _every_axis, "Rows taken for columns cannot be seen on a square.", several=True),
     Check(
         "grid_in_every_library",
         _libraries,
-        "One definition for every library is what the project is for.",
+        "All libraries must compute the same.",
         several=True,
         needs=("torch", "jax"),
     ),
     Check(
         "wrong_number_of_coordinates_refused",
         _wrong_axes,
-        "A place of the wrong number of coordinates is another place.",
+        "A position with the wrong number of coordinates is a different position.",
         several=True,
     ),
     Check(

@@ -99,7 +99,7 @@ def _in_values(encoding: Encoding, params: dict[str, np.ndarray], moved: dict[st
 
 
 CHECKS = (
-    Check("claim_learned", _claim, "An optimiser must be told of every parameter, and of none that is not there."),
+    Check("claim_learned", _claim, "An optimiser needs every parameter, and only those that exist."),
     Check("init_matches_shapes", _shapes, "Adapters allocate by shapes and fill by init."),
     Check(
         "init_is_deterministic",
@@ -108,8 +108,13 @@ CHECKS = (
         claims=LEARNED,
     ),
     Check("params_missing_refused", _missing, "Forgotten parameters must not become zeros.", claims=LEARNED),
-    Check("params_unknown_refused", _unknown, "A name that nobody reads is a checkpoint of another model."),
+    Check("params_unknown_refused", _unknown, "An unknown name means that the checkpoint belongs to another model."),
     Check("params_wrong_shape_refused", _wrong_shape, "A table of another size must not broadcast.", claims=LEARNED),
     Check("every_parameter_is_used", _all_used, "A parameter that changes nothing is trained in vain.", claims=LEARNED),
-    Check("float32_parameters", _narrow, "Models hold float32 parameters; a result must be theirs.", claims=LEARNED),
+    Check(
+        "float32_parameters",
+        _narrow,
+        "Models keep float32 parameters, and results must be accurate for those.",
+        claims=LEARNED,
+    ),
 )

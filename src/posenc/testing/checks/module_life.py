@@ -151,18 +151,18 @@ CHECKS = (
     Check(
         "module_cast_changes_no_angle",
         _cast,
-        "model.to(bfloat16) is how long contexts are lost without a message.",
+        "model.to(bfloat16) breaks long contexts silently.",
         needs=("torch",),
     ),
     Check(
         "module_survives_the_meta_device",
         _meta,
-        "Large models are made on the meta device, where buffers hold garbage.",
+        "Large models are created on the meta device, where buffers have no values.",
         needs=("torch",),
     ),
     Check("module_copies_are_equal", _copied, "Workers and averages copy modules.", needs=("torch",)),
     Check(
-        "module_state_round_trips", _loaded, "A checkpoint must bring the model back.", claims=LEARNED, needs=("torch",)
+        "module_state_round_trips", _loaded, "A checkpoint must restore the model.", claims=LEARNED, needs=("torch",)
     ),
     Check(
         "module_trains",

@@ -166,7 +166,7 @@ CHECKS = (
         _any_order,
         "Packed and padded batches hold positions in any order, in views of other arrays.",
     ),
-    Check("integer_types_agree", _integer_types, "The type of a position is storage, not meaning."),
+    Check("integer_types_agree", _integer_types, "The integer type of a position must not change the result."),
     Check(
         "integers_do_not_wrap",
         _small_types_far,
@@ -176,13 +176,17 @@ CHECKS = (
     Check("whole_floats_are_integers", _whole_floats, "3.0 is position 3, or an error; never something else."),
     Check("negative_positions", _negative, "A negative position must not count from the end of a table."),
     Check(
-        "far_neighbours_differ", _far_neighbours, "Positions rounded to float32 or bfloat16 fall on each other far out."
+        "far_neighbours_differ",
+        _far_neighbours,
+        "Rounded to float32 or bfloat16, large positions collide with their neighbours.",
     ),
-    Check("finite_up_to_the_limit", _near_limit, "Every position that is accepted has numbers."),
+    Check("finite_up_to_the_limit", _near_limit, "Every accepted position must give finite numbers."),
     Check(
-        "sixteen_bit_positions_refused", _sixteen_bit, "16-bit floats do not hold every whole number above 256 or 2048."
+        "sixteen_bit_positions_refused",
+        _sixteen_bit,
+        "16-bit floats cannot represent every integer above 256 (bfloat16) or 2048 (float16).",
     ),
-    Check("nan_positions_refused", _not_finite, "A NaN that enters at the bottom comes out at the loss."),
+    Check("nan_positions_refused", _not_finite, "A NaN position would be noticed only later, as a NaN loss."),
     Check("what_is_no_number_refused", _not_numbers, "The error belongs at the argument, not ten frames below."),
-    Check("positions_beyond_range_refused", _too_far, "Beyond 2^53 neighbouring positions are one float64."),
+    Check("positions_beyond_range_refused", _too_far, "Beyond 2^53, neighbouring positions are the same float64."),
 )

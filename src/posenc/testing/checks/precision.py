@@ -199,17 +199,23 @@ def _applied(encoding: Encoding, x: Any, positions: Any, params: Any) -> Any:
 
 
 CHECKS = (
-    Check("numpy_dtype_is_given", _numpy_dtypes, "The dtype asked for is the dtype given."),
-    Check("torch_dtype_is_given", _torch_dtypes, "The dtype asked for is the dtype given.", TABLES, needs=("torch",)),
+    Check("numpy_dtype_is_given", _numpy_dtypes, "The result must have the dtype that was asked for."),
+    Check(
+        "torch_dtype_is_given",
+        _torch_dtypes,
+        "The result must have the dtype that was asked for.",
+        TABLES,
+        needs=("torch",),
+    ),
     Check(
         "float32_is_float64_rounded",
         _single_is_rounded,
-        "float32 is a storage of the exact value, not another arithmetic.",
+        "A float32 result must be the float64 result, rounded.",
     ),
     Check(
         "half_is_rounded_once",
         _half_rounded_once,
-        "Two roundings, or an angle in 16 bits, are what loses long contexts.",
+        "Two roundings, or 16-bit angles, break long contexts.",
         TABLES,
         needs=("torch",),
     ),

@@ -211,6 +211,8 @@ def _published(encoding: Encoding) -> None:
 
 CHECKS = (
     Check(
-        "published_numbers", _published, "A consistent mistake is still a mistake: the paper's numbers must come out."
+        "published_numbers",
+        _published,
+        "A consistent mistake is still a mistake: the result must be the paper's numbers.",
     ),
 )

@@ -155,13 +155,11 @@ CHECKS = (
     Check("different_records_differ", _different, "A field left out of comparison lets one record stand for another."),
     Check("repr_rebuilds_the_record", _repr, "The printed record is how people pass encodings around."),
     Check("every_field_matters", _fields_matter, "A field that changes nothing is a setting that is silently ignored."),
-    Check(
-        "record_is_plain", _plain, "Arrays and hidden state in a record are what casts, copies and meta devices lose."
-    ),
+    Check("record_is_plain", _plain, "Casts, copies and meta devices lose arrays and hidden state."),
     Check("copies_are_equal", _copies, "Workers and checkpoints copy records; a copy must be the record."),
-    Check("one_door", _door, "Everything derived for an encoding is derived from its door."),
+    Check("one_door", _door, "Matrices, decode rows and plots are derived from the one door of a record."),
     Check("claims_are_known", _claims_known, "A misspelt claim is a claim without a check."),
-    Check("nothing_remembered", _nothing_remembered, "What was asked before must not change what is answered now."),
+    Check("nothing_remembered", _nothing_remembered, "Earlier calls must not change later results."),
     Check("result_is_the_callers", _own_result, "A cached array that is handed out can be overwritten by any caller."),
     Check("inputs_are_left_alone", _inputs_untouched, "A call that writes into its arguments breaks the next layer."),
 )

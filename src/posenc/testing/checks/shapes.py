@@ -148,9 +148,9 @@ def _broadcasts(encoding: Encoding) -> None:
 CHECKS = (
     Check("shape_of_a_sequence", _sequence, "(n,) positions give n rows, also when n is odd or one."),
     Check("shape_of_a_batch", _batch, "(batch, n) positions give a row for each, whatever the sizes."),
-    Check("empty_sequence", _empty_sequence, "A prompt can be empty; nothing must give nothing."),
+    Check("empty_sequence", _empty_sequence, "A prompt can be empty; its result must be empty."),
     Check("empty_batch", _empty_batch, "The last shard of a data set can be empty."),
-    Check("one_query_a_row", _one_query, "Decoding asks for one query a batch row, each at its own place."),
+    Check("one_query_a_row", _one_query, "Decoding has one query for each batch row, at its own position."),
     Check("batch_mates_do_not_leak", _mates, "A sequence must not see who shares its batch."),
     Check(
         "queries_and_keys_of_unequal_number",

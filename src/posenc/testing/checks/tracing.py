@@ -182,7 +182,7 @@ CHECKS = (
     Check(
         "exports_with_any_length",
         _exported,
-        "An exported program that has one length baked in repeats or fails.",
+        "An exported program with a fixed length fails at other lengths.",
         needs=("torch",),
     ),
     Check("jits", _jitted, "JAX programs are traced as a whole.", needs=("jax",)),
@@ -198,7 +198,7 @@ CHECKS = (
     Check(
         "traced_nan_stays_nan",
         _nan_floats,
-        "A position that is NaN must not become a place.",
+        "A NaN position must not become a valid one.",
         claims=frozenset({"fractional"}),
         needs=("torch",),
     ),
