@@ -6,6 +6,7 @@ and when to use it. Tests, docs, the command line and the lab walk this list and
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import fields, is_dataclass
 
 from posenc.compose import backward, concatenated, partial, scaled, summed
@@ -156,7 +157,10 @@ def row(name: str) -> Row:
     for candidate in CATALOG:
         if candidate.name == name:
             return candidate
-    raise ValueError(f"name must be one of {', '.join(r.name for r in CATALOG)}; got {name!r}. Choose one of these.")
+    folded = {candidate.name.lower(): candidate.name for candidate in CATALOG}
+    near = difflib.get_close_matches(str(name).lower(), list(folded), n=1)
+    advice = f"Did you mean {folded[near[0]]}?" if near else "`posenc list` shows them all."
+    raise ValueError(f"name must be that of an encoding; got {str(name)[:80]!r}. {advice}")
 
 
 def row_of(record: Encoding) -> Row | None:

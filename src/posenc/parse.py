@@ -19,6 +19,16 @@ LONGEST = 10_000
 DEEPEST = 12
 LONGEST_NUMBER = 40
 
+#: What other libraries call a field.
+OTHER_NAMES = {
+    "dim": ("d_model", "head_dim", "hidden_size", "embed_dim", "embedding_dim", "model_dim", "d_head", "d", "features"),
+    "heads": ("num_heads", "n_heads", "n_head", "nhead", "num_attention_heads"),
+    "base": ("theta", "rope_theta", "max_wavelength", "temperature", "n"),
+    "length": ("max_len", "max_length", "max_position_embeddings", "num_embeddings", "max_seq_len", "rows"),
+    "buckets": ("num_buckets", "relative_attention_num_buckets"),
+    "pairing": ("interleaved", "layout", "style", "is_neox_style"),
+}
+
 _CALL = re.compile(r"\s*[A-Za-z_]\w*\(")
 
 
@@ -89,7 +99,7 @@ def _call(node: ast.Call) -> Any:
     name = node.func.id
     if name not in known:
         raise ValueError(
-            f"record must be one of {', '.join(known)}; got {name!r}{_at(node)}. {_near(name, list(known))}"
+            f"record must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
         )
     kind: Any = known[name]
     fields = [field.name for field in dataclasses.fields(kind) if field.init]
@@ -103,7 +113,7 @@ def _call(node: ast.Call) -> Any:
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg not in fields:
             raise ValueError(
-                f"{name} must have fields among {', '.join(fields)}; got {keyword.arg or '**'!r}{_at(keyword.value)}. {_near(keyword.arg or '', fields)}"
+                f"{name} must have fields among {', '.join(fields)}; got {_cut(keyword.arg or '**')}{_at(keyword.value)}. {_near_field(keyword.arg or '', fields)}"
             )
         if keyword.arg in given:
             raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
@@ -180,6 +190,14 @@ def _near(word: str, options: list[str]) -> str:
     folded = {option.lower(): option for option in options}
     near = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
     return f"Did you mean {folded[near[0]]}?" if near else "`posenc list` shows them all."
+
+
+def _near_field(word: str, fields: list[str]) -> str:
+    """The field that is meant: by the name that other libraries give it, or by its letters."""
+    meant = next((field for field, names in OTHER_NAMES.items() if word.lower() in names and field in fields), None)
+    near = difflib.get_close_matches(word.lower(), fields, n=1, cutoff=0.5)
+    meant = meant or (near[0] if near else None)
+    return f"Did you mean {meant}=?" if meant else f"Choose one of these: {', '.join(fields)}."
 
 
 def _hint(text: str) -> str:

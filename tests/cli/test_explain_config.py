@@ -98,4 +98,4 @@ def test_what_is_no_config_is_refused(posenc, tmp_path, name):
 def test_options_of_a_config_belong_to_a_config(posenc):
     ran = posenc("explain", "RoPE(dim=8)", "--length", "100")
     assert ran.code == 2
-    assert "length and waive must come with a config" in ran.err
+    assert "length must be left out for a record" in ran.err

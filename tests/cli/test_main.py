@@ -55,7 +55,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
         (["recover", "--dim"], "posenc recover: Missing value for argument '--dim'"),
         (["explain", "RoPE(dim=8)", "--position", "1e300"], "position must be a finite number"),
         (["explain", "RoPE(dim=8)", "--dims", "99"], "dims must be an integer from 0 to 7; got 99"),
-        (["explain", "RoPE(dim=8)", "--versus", "x y"], "versus must come with a sentence"),
+        (["explain", "RoPE(dim=8)", "--versus", "x y"], "versus must be left out for a record"),
         (["explain", "PerLayer((RoPE(dim=8), None))"], "record must be an encoding"),
         (["explain", "Dog bites man"], "versus must be given with a sentence; got 'Dog bites man' alone. Add --versus"),
         (["explain", "RoPE"], "got 'RoPE' alone. Write it with its fields, RoPE(...)."),
@@ -71,7 +71,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
         (["recover", "--dim", "8", "--at", "1=0.1", "--exponent", "3i"], "exponent must be one of"),
         (["recover", "--dim", "8", "--at", "1=0.1", "--base", "0"], "base must be a finite number above 0"),
         (["recover", "--dim", "8", "--at", "1=0.1", "--largest", "9999999999"], "largest must be an integer"),
-        (["list", "RoP"], "name must be one of"),
+        (["list", "RoP"], "name must be that of an encoding"),
         (["list", "--door", "windows"], "door must be one of adds, biases, rotates, scores; got 'windows'"),
         (["plot", "RoPE(dim=8)", "--picture", "mona", "--output", "x.png"], "picture must be one of heatmap"),
         (

@@ -48,7 +48,7 @@ def test_what_may_be_written(text, record):
         (
             "RoPE(dmi=8)",
             "RoPE must have fields among dim, base, pairing, numerics, scaling; got 'dmi' at character 10. Did you "
-            "mean dim?",
+            "mean dim=?",
         ),
         ("RoPE(dim=8, dim=8)", "dim must be given once; got it twice at character 17."),
         ("RoPE(8, dim=8)", "dim must be given once"),

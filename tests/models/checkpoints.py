@@ -73,6 +73,9 @@ def for_examples(folder):
     bands["original_max_position_embeddings"] = 8192
     config |= {"num_hidden_layers": 32, "max_position_embeddings": 131_072, "rope_scaling": bands}
     (folder / "config.json").write_text(json.dumps(config))
+    dynamic = config | {"max_position_embeddings": 4096, "rope_style": "adjacent"}
+    dynamic["rope_scaling"] = {"rope_type": "dynamic", "factor": 4.0}
+    (folder / "dynamic.json").write_text(json.dumps(dynamic))
     (folder / "served.json").write_text(json.dumps(config | {"rope_theta": 10_000.0}))
     angles = np.arange(64)[:, None] * 5e5 ** (-np.arange(0, 128, 2) / 128)
     np.savez(folder / "dumped.npz", cos=np.cos(angles), sin=np.sin(angles))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress
     from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
     from posenc.models.checkpoints.head_shape import HeadShape
+
+    Heads = HeadShape | tuple[HeadShape | None, ...]
 
 Word = Literal["adjacent", "halves"]
 
@@ -92,24 +95,31 @@ class ConvertVerb(Verb):
 
         if (self.output is None) != self.dry_run:
             raise ValueError("output must be given without --dry-run, and only then. Add one of the two.")
+        heads = self._heads()
         plan = plan_conversion(
             self.checkpoint,
             source=self.source,
             target=self.target,
-            heads=self._heads(),
+            heads=heads,
             under=self.under,
             leave=self.leave,
         )
+        self._leaves_something(plan)
         if self.output is None:
             receipt_of(plan)
-            return Answer(lambda: _facts(plan), lambda: _lines(plan))
+            return Answer(lambda: _facts(plan, heads), lambda: _lines(plan, heads))
         with _stopped_like_ctrl_c(), _bar() as progress:
             receipt = convert_checkpoint(plan, self.output, progress=progress)
         moved = f"{len(plan.moves)} of {len(plan.steps)} tensors moved, {self.source} to {self.target}"
         proof = "Converted back, every file has the hash it had before. The receipt lists every tensor."
         return Answer(lambda: receipt, lambda: [f"wrote {self.output}: {moved}", proof])
 
-    def _heads(self) -> HeadShape | tuple[HeadShape | None, ...]:
+    def _leaves_something(self, plan: ConversionPlan) -> None:
+        for pattern in self.leave:
+            if not any(fnmatch.fnmatchcase(step.name, pattern) for step in plan.steps):
+                raise ValueError(f"leave must name tensors of the checkpoint; got {pattern!r:.100}. Leave it out.")
+
+    def _heads(self) -> Heads:
         from posenc.models.checkpoints.head_shape import HeadShape
         from posenc.models.checkpoints.head_shapes_from_config import head_shapes
 
@@ -129,18 +139,25 @@ class ConvertVerb(Verb):
         return HeadShape(*own, self.width, self.start, self.latent, grouped)  # type: ignore[arg-type]
 
 
-def _facts(plan: ConversionPlan) -> dict[str, Any]:
+def _facts(plan: ConversionPlan, heads: Heads) -> dict[str, Any]:
     def tensors(steps: Sequence[Step]) -> list[dict[str, Any]]:
         return [{"tensor": one.name, "file": one.file, "shape": one.shape, "why": one.reason} for one in steps]
 
-    facts = {"source": plan.source, "target": plan.target, "files": plan.files}
+    facts = {"source": plan.source, "target": plan.target, "files": plan.files, "heads": _head_lines(heads)}
     return {**facts, "moves": tensors(plan.moves), "stays": tensors(plan.stays)}
 
 
-def _lines(plan: ConversionPlan) -> list[str]:
+def _head_lines(heads: Heads) -> list[str]:
+    """Each way in which a layer's heads are cut, once."""
+    shapes = heads if isinstance(heads, tuple) else (heads,)
+    return [repr(shape) for shape in dict.fromkeys(shapes) if shape is not None]
+
+
+def _lines(plan: ConversionPlan, heads: Heads) -> list[str]:
     rows = [("moves" if one.move else "stays", one.name, str(list(one.shape)), one.reason) for one in plan.steps]
     count = f"{len(plan.moves)} of {len(plan.steps)} tensors in {len(plan.files)} files"
-    return [*columns(("", "tensor", "shape", "why"), sorted(rows)), "", f"{count} would move. Nothing was written."]
+    table = columns(("", "tensor", "shape", "why"), sorted(rows))
+    return [*table, "", *_head_lines(heads), f"{count} would move. Nothing was written."]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,8 @@ from posenc.cli.answer import Answer, Verb, of_report
 from posenc.cli.inputs import implementation
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
-from posenc.diagnosis.named_arrays import ARRAY_FILES
+from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
+from posenc.doors import Encoding
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,21 @@ class DoctorVerb(Verb):
 
     def run(self) -> Answer:
         expected, actual = implementation("expected", self.expected), _actual(self.actual)
+        self._only_for_arrays(expected)
         diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part, length=self.length)
         return of_report(diagnosis, code=0 if diagnosis.agree else 1)
+
+    def _only_for_arrays(self, expected: Any) -> None:
+        """Refuse the options that say nothing about what is compared."""
+        is_file = Path(self.actual).suffix in ARRAY_FILES
+        names = from_file(Path(self.actual)) if is_file and self.layout is not None else {}
+        if self.layout is not None and not {"q", "k"} & set(names):
+            raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
+        for name in ("layer", "part"):
+            if getattr(self, name) is not None and isinstance(expected, Encoding):
+                raise ValueError(f"{name} must come with the config of a model; got a record. Leave it out.")
+            if getattr(self, name) is not None and not (is_file or ".py:" in self.actual):
+                raise ValueError(f"{name} must come with arrays or a module; got two configs. Leave it out.")
 
 
 def _actual(text: str) -> Any:

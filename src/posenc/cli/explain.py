@@ -12,7 +12,7 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
 from posenc.cli.explain_record import explain_record
 from posenc.cli.explain_sentences import explain_sentences
-from posenc.cli.inputs import encoding, is_config
+from posenc.cli.inputs import draws, encoding, is_config
 from posenc.doors import Biases, Encoding, Scores
 
 
@@ -38,7 +38,8 @@ class ExplainVerb(Verb):
       posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
       posenc explain "Dog bites man" --versus "Man bites dog" --all
       posenc explain config.json
-      posenc explain model/config.json --length 131072 --waive rope_style --json
+      posenc explain model/config.json --json
+      posenc explain dynamic.json --length 131072 --waive rope_style
     """
 
     what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE|CONFIG")]
@@ -84,10 +85,8 @@ class ExplainVerb(Verb):
         return explain_sentences(self.what, self._versus(), self.encoding, self.all, self.seed or 0)
 
     def _of_record(self, record: Encoding) -> Answer:
-        if self.seed is not None and not record.shapes and not isinstance(record, Scores):
-            raise ValueError(
-                f"seed must be left out for {self.what:.100}, which learns nothing; got one. Leave it out."
-            )
+        if self.seed is not None and not draws(record) and not isinstance(record, Scores):
+            raise ValueError(f"seed must be left out for {self.what:.100}, which draws nothing; got one. Leave it out.")
         if self.key and not isinstance(record, Biases | Scores):
             raise ValueError(f"key must come with an encoding that acts on logits; got {self.what:.100}. Leave it out.")
         if self.all and self.dims:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from posenc import parse
 from posenc.doors import Encoding
 
@@ -24,6 +26,14 @@ def encoding(name: str, text: str, advice: str) -> Encoding:
     return record
 
 
+def draws(record: Encoding) -> bool:
+    """Whether what a record learns begins as random numbers, which a seed decides."""
+    if not record.shapes:
+        return False
+    one, other = (record.init(np.random.default_rng(seed)) for seed in (0, 1))
+    return any(not np.array_equal(one[name], other[name]) for name in one)
+
+
 def is_config(text: str) -> bool:
     """Whether an argument is a file or folder rather than a record or a sentence."""
     return text.endswith(CONFIGS + WEIGHTS) or ("/" in text and " " not in text) or Path(text).is_dir()
@@ -36,10 +46,31 @@ def model(path: str, length: int | None = None, waive: tuple[str, ...] = ()) -> 
     if path.endswith(WEIGHTS):
         raise ValueError(f"config must be a config.json, its folder or a .gguf file; got {path!r}. Name the config.")
     if not path.endswith(".gguf"):
-        return from_config(path, length=length, waive=waive)
+        found = from_config(path, length=length, waive=waive)
+        _each_has_an_effect(path, length, waive, found)
+        return found
     if length is not None or waive:
         raise ValueError("length and waive must be left out for a .gguf file; got one. They are for configs.")
     return from_gguf(path)
+
+
+def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> None:
+    """Refuse a length that no frequency depends on, and a key that would have been read or is not there."""
+    fewer: list[tuple[str, int | None, tuple[str, ...]]] = [("length", None, waive)] if length is not None else []
+    fewer += [("waive", length, tuple(key for key in waive if key != own)) for own in dict.fromkeys(waive)]
+    for name, other_length, others in fewer:
+        if _read_alike(path, other_length, others, found):
+            reason = "a length that frequencies depend on" if name == "length" else "keys that would go unread"
+            raise ValueError(f"{name} must be {reason}; got one that changes nothing for {path!r:.100}. Leave it out.")
+
+
+def _read_alike(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:
+    from posenc.models import from_config
+
+    try:
+        return from_config(path, length=length, waive=waive) == found
+    except ValueError:
+        return False
 
 
 def implementation(name: str, text: str) -> Encoding | ModelPositions:

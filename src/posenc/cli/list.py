@@ -39,6 +39,11 @@ class ListVerb(Verb):
             doors = sorted({candidate.encoding.door for candidate in CATALOG})
             if self.door not in doors:
                 raise ValueError(f"door must be one of {', '.join(doors)}; got {self.door!r}. Choose one of these.")
+            if self.name and rows[0].encoding.door != self.door:
+                raise ValueError(
+                    f"door must be that of {rows[0].name}, {rows[0].encoding.door}, or be left out; got {self.door!r}. "
+                    "Leave it out."
+                )
             rows = [candidate for candidate in rows if candidate.encoding.door == self.door]
         return Answer(
             lambda: [_facts(candidate) for candidate in rows], lambda: _one(rows) if self.name else _table(rows)

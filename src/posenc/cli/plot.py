@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import encoding
+from posenc.cli.inputs import draws, encoding
 from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")
 
 
-#: The functions of posenc.plot, and the options that each takes as arguments.
-PICTURES: Mapping[str, tuple[str, ...]] = {
-    "heatmap": ("positions", "params"),
-    "dimensions": ("dims", "positions", "params"),
-    "waves": ("length",),
-    "wavelengths": (),
-    "similarity": ("positions", "params"),
-    "differences": ("params",),
-    "binary": ("record",),
-    "dials": ("position",),
-    "rotation": ("params",),
-    "rotated": ("params",),
-    "pairing": ("params",),
-    "score_by_distance": ("distances", "params"),
-    "bias": ("length", "params"),
-    "bias_by_distance": ("params",),
+class Picture(NamedTuple):
+    """A function of posenc.plot. options: of the command line, by the argument that each is given as.
+
+    learns: whether it draws what an encoding learns, which --seed decides.
+    """
+
+    options: Mapping[str, str]
+    learns: bool = True
+
+
+POSITIONS = {"positions": "positions"}
+PICTURES: Mapping[str, Picture] = {
+    "heatmap": Picture(POSITIONS),
+    "dimensions": Picture({"dims": "dims", **POSITIONS}),
+    "waves": Picture({"positions": "length"}, learns=False),
+    "wavelengths": Picture({}, learns=False),
+    "similarity": Picture(POSITIONS),
+    "differences": Picture({}),
+    "binary": Picture({"positions": "count"}, learns=False),
+    "dials": Picture({"position": "position"}, learns=False),
+    "rotation": Picture({}),
+    "rotated": Picture({}),
+    "pairing": Picture({}),
+    "score_by_distance": Picture({"positions": "distances"}),
+    "bias": Picture({"positions": "length"}),
+    "bias_by_distance": Picture({}),
 }
+#: How many positions are drawn where none are asked for; a picture that is left out has its own number.
+USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100)
 
 
 @dataclass(frozen=True)
@@ -65,20 +78,20 @@ class PlotVerb(Verb):
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """The file to write; its ending decides the format."""
 
-    positions: int = 100
-    """How many positions (or distances) to draw."""
+    positions: int | None = None
+    """How many positions, numbers or distances to draw; 100, or 16 of binary, if left out."""
 
-    position: int = 150
-    """The position of the dials."""
+    position: int | None = None
+    """The position of the dials; 150 if left out."""
 
     dims: tuple[int, ...] = ()
-    """Which dimensions to draw; 0 and 21, or the first and the last."""
+    """Which curves of dimensions to draw; 0 and 21, or the first and the last, if left out."""
 
-    dpi: int = 160
-    """Dots an inch of a PNG."""
+    dpi: int | None = None
+    """Dots an inch of a PNG; 160 if left out."""
 
-    seed: int = 0
-    """Draws what an encoding learns."""
+    seed: int | None = None
+    """Draws what an encoding learns; 0 if left out."""
 
     def run(self) -> Answer:
         record = encoding("record", self.record, "Draw one of its layers.")
@@ -95,43 +108,62 @@ class PlotVerb(Verb):
             raise ValueError(
                 f"output must lie in a folder that exists; got {str(self.output)!r}. Make the folder first."
             )
-        every = self.picture == "all"
-        written = self._all(record, ending) if every else [self._one(record, self.picture, self.output, ending)]
+        written = self._all(record, ending) if self.picture == "all" else [self._one(record, self.picture, ending)]
         return Answer(lambda: {"record": record, "written": written}, lambda: [f"wrote {path}" for path in written])
 
     def _all(self, record: Encoding, ending: str) -> list[str]:
-        written = []
+        """Each picture that fits the record, with the options that it takes; each option must be taken by one."""
+        pictures: dict[str, bytes] = {}
         for name in PICTURES:
-            try:
-                written.append(self._one(record, name, self.output.with_stem(f"{self.output.stem}-{name}"), ending))
-            except (TypeError, ValueError):  # a picture of another kind of encoding
-                continue
-        if not written:
+            with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
+                pictures[name] = _data(self._drawn(record, name), ending, self._dpi)
+        if not pictures:
             raise ValueError(
                 f"picture must fit the record; got none that fits {self.record}. `posenc plot --help` lists them."
             )
-        return written
+        self._takes(record, ending, tuple(pictures))
+        paths = {name: self.output.with_stem(f"{self.output.stem}-{name}") for name in pictures}
+        for name, data in pictures.items():
+            write_whole(paths[name], data)
+        return [str(path) for path in paths.values()]
 
-    def _one(self, record: Encoding, name: str, output: Path, ending: str) -> str:
-        write_whole(output, _data(self._drawn(record, name), ending, self.dpi))
-        return str(output)
+    def _one(self, record: Encoding, name: str, ending: str) -> str:
+        self._takes(record, ending, (name,))
+        write_whole(self.output, _data(self._drawn(record, name), ending, self._dpi))
+        return str(self.output)
+
+    @property
+    def _dpi(self) -> int:
+        return 160 if self.dpi is None else self.dpi
+
+    def _takes(self, record: Encoding, ending: str, names: tuple[str, ...]) -> None:
+        """Refuse an option that none of these pictures takes."""
+        taken = {option for name in names for option in PICTURES[name].options}
+        taken |= {"dpi"} if ending == ".png" else set()
+        taken |= {"seed"} if draws(record) and any(PICTURES[name].learns for name in names) else set()
+        for option in ("positions", "position", "dims", "dpi", "seed"):
+            if option not in taken and getattr(self, option) not in (None, ()):
+                listed = ", ".join(f"--{one}" for one in sorted(taken)) or "no such option"
+                raise ValueError(
+                    f"{option} must be left out for {self.picture} of {self.record:.60} in {ending}, which takes {listed}; "
+                    "got one. Leave it out."
+                )
 
     def _drawn(self, record: Encoding, name: str) -> Any:
         drawing: Callable[..., Any] = getattr(_plot(), name)
-        params = record.init(np.random.default_rng(self.seed)) if record.shapes else None
+        picture = PICTURES[name]
         width = int(getattr(record, "width", 0))
-        dims = self.dims or ((0, 21) if width > 21 else (0, max(width - 1, 0)))
-        values = {
-            "positions": self.positions,
-            "distances": self.positions,
-            "length": self.positions,
-            "position": self.position,
-            "dims": dims,
-            "params": params,
-            "record": record,
+        usual = {
+            "positions": USUAL_POSITIONS.get(name),
+            "dims": (0, 21) if width > 21 else (0, max(width - 1, 0)),
         }
-        given = {option: values[option] for option in PICTURES[name]}
-        return drawing(**given) if "record" in given else drawing(record, **given)
+        options = {option: getattr(self, option) or usual.get(option) for option in picture.options}
+        given = {picture.options[option]: value for option, value in options.items() if value is not None}
+        if picture.learns:
+            given["params"] = record.init(np.random.default_rng(self.seed or 0)) if record.shapes else None
+        if name == "binary" and self.positions:
+            given["bits"] = max(4, (self.positions - 1).bit_length())
+        return drawing(record=record, **given) if name == "binary" else drawing(record, **given)
 
 
 def write_whole(output: Path, data: bytes) -> None:

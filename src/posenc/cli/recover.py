@@ -70,10 +70,21 @@ class RecoverVerb(Verb):
                 raise ValueError(f"at must be DIMENSION=VALUE; got {text!r}. Write --at 1088=0.488814.")
             if int(dimension) in values:
                 raise ValueError(f"at must name a dimension once; got {int(dimension)} twice. Leave one out.")
-            values[int(dimension)] = value.strip()
+            values[int(dimension)] = _sine_or_cosine(value.strip())
         return values
 
     def _conventions(self) -> list[Sinusoidal]:
         """Every published convention that is not ruled out."""
         stated = {"exponent": self.exponent, "layout": self.layout, "first": self.first, "start": self.start}
         return conventions_of(self.dim, self.base, stated)
+
+
+def _sine_or_cosine(text: str) -> str:
+    """The text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
+    try:
+        size = abs(float(text))
+    except ValueError:
+        return text
+    if size > 1.0:
+        raise ValueError(f"at must give a value from -1 to 1, as sines and cosines are; got {text}. Look at it again.")
+    return text
