@@ -13,6 +13,7 @@ from posenc.cli.inputs import implementation
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
+from posenc.diagnosis.rotation.usage import rope_in_head
 from posenc.doors import Encoding
 
 
@@ -64,11 +65,22 @@ class DoctorVerb(Verb):
         names = from_file(Path(self.actual)) if is_file and self.layout is not None else {}
         if self.layout is not None and not {"q", "k"} & set(names):
             raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
-        for name in ("layer", "part"):
-            if getattr(self, name) is not None and isinstance(expected, Encoding):
+        if self.length is not None and not _depends_on_length(expected):
+            raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
+        for name in ("layer", "part", "length"):
+            if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":
                 raise ValueError(f"{name} must come with the config of a model; got a record. Leave it out.")
             if getattr(self, name) is not None and not (is_file or ".py:" in self.actual):
                 raise ValueError(f"{name} must come with arrays or a module; got two configs. Leave it out.")
+
+
+def _depends_on_length(expected: Any) -> bool:
+    """Whether a scaling of the record, or of one in the model, states a length."""
+    records = (
+        [expected] if isinstance(expected, Encoding) else [r for group in expected.groups for r in group.encodings]
+    )
+    ropes = [head.rope for record in records if (head := rope_in_head(record))]
+    return any(hasattr(rope.scaling, "length") for rope in ropes)
 
 
 def _actual(text: str) -> Any:
