@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from posenc import _array
+from typing import Any
+
+from posenc import _array, _check
 from posenc._array import Array, Library, library
 from posenc.checked_positions import Positions, along_axes, checked
 
@@ -41,6 +43,36 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
             f"{(*batch, x.shape[axis])}; got {shape}. Give the positions of these tokens."
         )
     return positions
+
+
+def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Positions, Positions]:
+    """Positions of queries and keys with the documents they belong to: a pair of whole numbers in the shapes of the
+    positions, or in one row for all; None where each row is one document.
+
+    >>> query, key = of_documents(([0, 1], [0, 0, 1]), checked([1, 0]), checked([0, 1, 0]))
+    >>> key.documents.tolist()
+    [0, 0, 1]
+    """
+    if documents is None:
+        return query, key
+    if not isinstance(documents, tuple | list) or len(documents) != 2:
+        raise TypeError(
+            f"documents must be a pair, of the queries and of the keys; got {_check.shown(documents)}. Give (numbers, numbers)."
+        )
+    found = []
+    for side, positions, given in zip(("queries", "keys"), (query, key), documents, strict=True):
+        numbers = _array.as_array("documents", given, like=positions.array)
+        if _array.kind(numbers) != "integer":
+            raise TypeError(
+                f"documents must hold whole numbers; got {_array.dtype_name(numbers.dtype)} for the {side}. Number them from 0."
+            )
+        if numbers.ndim == 0 or numbers.shape[-1] != positions.array.shape[-1]:
+            raise ValueError(
+                f"documents must hold a number for each of {positions.array.shape[-1]} {side}; got shape "
+                f"{tuple(numbers.shape)}. Give the document of each token."
+            )
+        found.append(positions._replace(documents=numbers))
+    return found[0], found[1]
 
 
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:

@@ -18,6 +18,7 @@ class Positions(NamedTuple):
 
     integers: whether they are integers.   readable: whether their values can be read now: not while tracing, not on an
     accelerator.   bounds: numbers between which all of them lie; None where they cannot be read, or where there are none.
+    documents: which document each belongs to, a number in the same shape; None where a row holds one.
     """
 
     array: Array
@@ -25,6 +26,7 @@ class Positions(NamedTuple):
     integers: bool
     readable: bool
     bounds: tuple[Any, Any] | None
+    documents: Array | None = None
 
     def with_array(self, array: Array) -> Positions:
         """The same positions in another shape, or some of them."""
@@ -32,7 +34,9 @@ class Positions(NamedTuple):
 
     def part(self, index: Any) -> Positions:
         """Some of the positions, or all of them with other axes: those that the index picks."""
-        return self.with_array(self.array[index])
+        if self.documents is None:
+            return self.with_array(self.array[index])
+        return self._replace(array=self.array[index], documents=self.documents[index])
 
     def guard(self, dtype: Any = None) -> Array:
         """0.0, or NaN for a position out of range that could not be read; in the widest float if no dtype is given."""

@@ -16,11 +16,13 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
-from posenc.checked_content import content, placed
+from posenc.checked_content import content, of_documents, placed
 from posenc.checked_positions import Positions, checked, checked_pair
 from posenc.turn import Operator
 
 Params = Mapping[str, Array]
+#: Of the queries and of the keys: which document of a row each token belongs to; None where a row holds one.
+Documents = tuple[Array, Array] | None
 Role = Literal["both", "query", "key", "value", "output"]
 ROLES = ("both", "query", "key", "value", "output")
 
@@ -222,7 +224,8 @@ class Scores(Encoding):
     #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not read.
     #: "both" is those of the queries and, behind them, those of the keys.
     reads: ClassVar[Literal["query", "key", "both"] | None] = None
-    #: Whether a score reads the keys between two places, so that all keys must be given together.
+    #: Whether a score reads the keys between two places, so that all keys must be given together. Such a score takes
+    #: `documents`: the document of each query and of each key, where several are packed into a row.
     gathers: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -233,7 +236,7 @@ class Scores(Encoding):
 
     @final
     def checked_call(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None, documents: Any = None
     ) -> tuple[Array, Array, Positions, Positions, Params]:
         """What `score` is called with, checked once: content, positions of its places, and parameters as wide as content.
 
@@ -246,6 +249,7 @@ class Scores(Encoding):
         q = content("q", q, dim, heads, lib)
         k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
         query, key = placed("query", query, q, -2, self.axes), placed("key", key, k, -2, self.axes)
+        query, key = of_documents(documents, query, key)
         own = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
         return q, k, query, key, own
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.doors import Adds, Biases, Documents, Encoding, Params, Rotates, Scores
 from posenc.operators import ByChannel, Matrices, Polar, Rebased
 from posenc.turn import Layout, Turn
 
@@ -86,9 +86,21 @@ class Bound:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
         return self._through(Biases, "bias").matrix(jnp.asarray(query), jnp.asarray(key), self.params, dtype=dtype)
 
-    def score(self, q: Array, k: Array, query: Array, key: Array, *, hidden: Array | None = None) -> Array:
+    def score(
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
+    ) -> Array:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d)."""
-        return self._through(Scores, "score").score(q, k, query, key, self.params, hidden=hidden)
+        record: Any = self._through(Scores, "score")
+        # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
+        packed = {"documents": documents} if record.gathers else {}
+        return record.score(q, k, query, key, self.params, hidden=hidden, **packed)
 
     def values(self, weights: Array, query: Array, key: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posenc.positions import decoding, difference, from_mask, packed, span
+from posenc.positions import decoding, difference, documents, from_mask, packed, span
 
 
 def test_a_span_starts_where_it_is_told():
@@ -12,7 +12,7 @@ def test_a_span_starts_where_it_is_told():
 
 
 def test_padding_on_either_side_does_not_move_a_token():
-    assert from_mask([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]]).tolist() == [[0, 0, 0, 1, 2], [0, 1, 2, 0, 0]]
+    assert from_mask([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]]).tolist() == [[3, 4, 0, 1, 2], [0, 1, 2, 3, 4]]
     assert from_mask(np.zeros((2, 0), bool)).shape == (2, 0)
 
 
@@ -20,7 +20,7 @@ def test_a_mask_of_each_library_gives_the_same():
     torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
     mask = np.array([[False, True, True], [True, False, True]])
     want = from_mask(mask).tolist()
-    assert want == [[0, 0, 1], [0, 0, 1]]
+    assert want == [[2, 0, 1], [0, 2, 1]]
     assert from_mask(torch.as_tensor(mask)).tolist() == want
     assert from_mask(jnp.asarray(mask)).tolist() == want
 
@@ -63,3 +63,10 @@ REFUSED = [
 def test_refusals_name_the_argument(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_documents_of_a_packed_row():
+    assert documents([3, 0, 2]).tolist() == [0, 0, 0, 2, 2]
+    assert documents([]).shape == (0,)
+    with pytest.raises(TypeError, match=r"^lengths must be a list of whole numbers; got 3"):
+        documents(3)

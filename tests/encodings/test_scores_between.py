@@ -211,3 +211,42 @@ def test_grape_as_its_authors_write_it() -> None:
 def test_refusals(make: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", GATHER)
+def test_a_position_that_occurs_twice_is_refused(name: str) -> None:
+    """Padding that stands at 0, or documents that are packed, would count as keys in between."""
+    key = np.array([0, 1, 2, 0, 3, 4, 5])
+    with pytest.raises(
+        ValueError, match=r"^key must hold each position once, .*; got 0 twice\. .*from_mask.* documents="
+    ):
+        score(name, key=key)
+    numbers = (np.zeros(3, np.int64), np.array([0, 0, 0, 1, 1, 1, 1]))
+    assert np.isfinite(score(name, key=key, documents=numbers)).all()
+    with pytest.raises(ValueError, match=r"^key must hold each position once, .*; got 0 twice"):
+        score(name, key=key, documents=(np.zeros(3, np.int64), np.zeros(7, np.int64)))
+
+
+def test_a_position_that_cannot_be_read_and_occurs_twice_is_no_number() -> None:
+    record, key = RECORDS["row"], torch.tensor([[0, 1, 2, 0, 3, 4, 5], [0, 1, 2, 6, 3, 4, 5]])
+    params, query = {name: torch.tensor(value) for name, value in PARAMS["row"].items()}, torch.tensor([9, 8, 7])
+    q, k, x = (torch.tensor(part) for part in (Q, K, HIDDEN["row"]))
+    compiled = torch.compile(lambda key: record.score(q, k, query, key, params, hidden=x), backend="eager")
+    assert compiled(key).isnan().any(-1).any(-1).any(-1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        (np.zeros(7, np.int64), TypeError, r"^documents must be a pair, of the queries and of the keys; got array"),
+        (
+            (np.zeros(3), np.zeros(7, np.int64)),
+            TypeError,
+            r"^documents must hold whole numbers; got float64 for the queries",
+        ),
+        (([0, 0, 0], [0] * 6), ValueError, r"^documents must hold a number for each of 7 keys; got shape \(6,\)"),
+    ],
+)
+def test_documents_that_do_not_fit(documents: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        score("path", documents=documents)

@@ -11,6 +11,8 @@ from mutants.bug import Bug
 from posenc import _array
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.scores.cope import CoPE
+from posenc.encodings.scores.path import PaTH
 from posenc.encodings.scores.shaw import Shaw
 
 
@@ -122,6 +124,30 @@ class FirstOfTheBatch(Shaw):
         return super().score(q, k, query, key, params)
 
 
+@dataclass(frozen=True)
+class DocumentsRunOn(PaTH):
+    """Packed documents are taken for one long one."""
+
+    def score(
+        self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None, documents: Any = None
+    ) -> Any:
+        if documents is not None:
+            query = key = np.arange(k.shape[-2])
+        return super().score(q, k, query, key, params, hidden=hidden)
+
+
+@dataclass(frozen=True)
+class PaddingCounted(CoPE):
+    """Padding stands where the first token does."""
+
+    def score(
+        self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None, documents: Any = None
+    ) -> Any:
+        if isinstance(key, np.ndarray) and key.ndim == 2 and key.shape == query.shape and (np.diff(key) < 0).any():
+            key = key - key[:, :1] if documents is None else key
+        return super().score(q, k, query, key, params, documents=documents)
+
+
 BUGS = (
     Bug("the head is ignored", HeadIgnored(heads=4), "heads_differ"),
     Bug(
@@ -140,5 +166,11 @@ BUGS = (
     Bug("content is ignored", NoContent(dim=4, clip=4), "score_reads_content"),
     Bug("values are not linear in the weights", ValuesOfSoftmax(dim=4, clip=4), "values_are_linear"),
     Bug("scores formed in bfloat16", ScoreInHalf(dim=4, clip=4), "score_of_half_content"),
+    Bug(
+        "packed documents are taken for one",
+        DocumentsRunOn(dim=3, heads=2, model_dim=5, rank=4),
+        "padded_and_packed_rows",
+    ),
+    Bug("padding comes before the tokens", PaddingCounted(dim=3), "padded_and_packed_rows"),
     Bug("all rows of a batch get the positions of the first", FirstOfTheBatch(dim=4, clip=4), "one_query_a_row"),
 )

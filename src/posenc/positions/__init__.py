@@ -10,7 +10,7 @@ from posenc.positions.distance import difference, steps
 from posenc.positions.grid import centres, grid, grid_from_mask, prefixed
 from posenc.positions.random_floats import random_floats
 from posenc.positions.randomised import randomised
-from posenc.positions.sequences import decoding, from_mask, packed, span
+from posenc.positions.sequences import decoding, documents, from_mask, packed, span
 from posenc.positions.shifted import shifted
 from posenc.positions.skip_wise import skip_wise
 
@@ -30,6 +30,7 @@ __all__ = [
     "coupled",
     "decoding",
     "difference",
+    "documents",
     "from_mask",
     "grid",
     "grid_from_mask",

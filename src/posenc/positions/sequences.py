@@ -25,21 +25,20 @@ def span(length: int, *, start: int = 0) -> np.ndarray:
 
 
 def from_mask(mask: Array) -> Array:
-    """Positions of a padded batch: real tokens count from 0 in each row, wherever the padding stands; padding gets 0.
+    """Positions of a padded batch: tokens count from 0 in each row, wherever the padding stands, and padding goes on behind
+    them, so that no token comes after it.
 
-    mask: (*batch, n), true or 1 for real tokens; result the same shape, integers.
+    mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask still has
+    to hide padding from attention; what its positions settle is that scores that count the keys in between leave it out.
 
     >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
-    [[0, 0, 0, 1], [0, 1, 2, 0]]
+    [[2, 3, 0, 1], [0, 1, 2, 3]]
     """
-    return _counted(_array.as_mask("mask", mask))
-
-
-def _counted(real: Array) -> Array:
+    real = _array.as_mask("mask", mask)
     lib = _array.library(real)
-    xp = lib.xp
-    counted = xp.cumsum(lib.astype(real, lib.integer), -1) - 1
-    return xp.where(real, counted, xp.zeros_like(counted))
+    tokens = lib.astype(real, lib.integer)
+    before, padding = lib.xp.cumsum(tokens, -1), lib.xp.cumsum(1 - tokens, -1)
+    return lib.xp.where(real, before - 1, before[..., -1:] + padding - 1)
 
 
 def packed(lengths: Sequence[int]) -> np.ndarray:
@@ -48,12 +47,30 @@ def packed(lengths: Sequence[int]) -> np.ndarray:
     >>> packed([3, 2]).tolist()
     [0, 1, 2, 0, 1]
     """
+    counts = _lengths(lengths)
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    positions: np.ndarray = np.arange(counts.sum(), dtype=np.int64) - starts
+    return positions
+
+
+def _lengths(lengths: Sequence[int]) -> np.ndarray:
+    """Lengths of documents that can be packed into one row."""
     if not isinstance(lengths, list | tuple | np.ndarray):
         raise TypeError(f"lengths must be a list of whole numbers; got {_check.shown(lengths)}. Give [3, 2], say.")
     counts = np.array([_check.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
     _check.size("lengths", int(counts.sum()))
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.arange(counts.sum(), dtype=np.int64) - starts
+    return counts
+
+
+def documents(lengths: Sequence[int]) -> np.ndarray:
+    """Which document each token of a packed row belongs to, counted from 0; shape (sum of lengths,), int64.
+
+    >>> documents([3, 2]).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    counts = _lengths(lengths)
+    numbers: np.ndarray = np.repeat(np.arange(len(counts)), counts)
+    return numbers
 
 
 def decoding(cached: Array, steps: int = 1) -> Any:

@@ -20,6 +20,7 @@ from posenc.testing.checks import (
     precision,
     published,
     record_fields,
+    rows_of_a_batch,
     shapes,
     tracing,
 )
@@ -32,6 +33,7 @@ THEMES = (
     learning,
     shapes,
     position_inputs,
+    rows_of_a_batch,
     claims,
     derived,
     published,

@@ -8,7 +8,7 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.doors import Adds, Biases, Documents, Encoding, Rotates, Scores
 from posenc.torch.module_positions import both_counted, counted
 from posenc.torch.one_call import add_at, rotate_at, rotate_pair_at
 from posenc.torch.record_module import Held, beside
@@ -174,8 +174,9 @@ class Score(Held):
     """What a record that scores adds to the scaled logits, and to the output (`values`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m); both left
-    out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it. Result
-    (*batch, heads, n, m). Autocast does not reach inside.
+    out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a record
+    that reads the keys in between leaves the others out. Result (*batch, heads, n, m). Autocast does not reach inside.
     """
 
     record: Scores
@@ -191,10 +192,13 @@ class Score(Held):
         key_positions: Array | None = None,
         *,
         hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
         query, key = both_counted(query_positions, key_positions, _tensor("q", q), _tensor("k", k), -2, self.record)
+        # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
+        packed = {"documents": documents} if self.record.gathers else {}
         with _array.library(q).full_precision():
-            return self.record.score(q, k, query, key, self.params, hidden=hidden)
+            return self.record.score(q, k, query, key, self.params, hidden=hidden, **packed)
 
     def values(
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None

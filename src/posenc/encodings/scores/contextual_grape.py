@@ -11,10 +11,10 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
-from posenc.positions.sums_between import reached, spoiled
+from posenc.positions.sums_between import ahead, each_once
 from posenc.row import Row
 
 
@@ -25,9 +25,9 @@ class ContextualGRAPE(Scores):
 
     Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). R turns
     channel i + dim/2 towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of
-    the layer, given as `hidden` with one vector a key. Attention adds q·k itself. Only the order of positions matters:
-    keys are taken by position, so all keys of the sequence must be given, padding masked by a position behind every
-    query. Packed documents need a call each.
+    the layer, given as `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all
+    of the sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents:
+    of the queries and of the keys, numbers in the shape of their positions, where a row holds several.
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
     base: of RoPE's frequencies, with which training begins.   initial: the step of a token then, where W·x is 0.
@@ -87,17 +87,25 @@ class ContextualGRAPE(Scores):
         }
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, xp = query.lib, query.lib.xp
         logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
         steps = xp.logaddexp(logits, xp.zeros_like(logits))
         # 1.0 for each key whose position lies before a place, (*batch, places, keys).
-        before = (lib.astype(reached(key, at).swapaxes(-1, -2) == 0, k.dtype) for at in (query, key))
+        before = (lib.astype(ahead(key, at).swapaxes(-1, -2), k.dtype) for at in (query, key))
         frequencies = xp.exp(learned["log_frequencies"])[:, None, :]
         there, here = ((counted @ steps).swapaxes(-1, -2)[..., None] * frequencies for counted in before)
-        guard = lib.astype(query.guard() + spoiled(key), q.dtype)
+        guard = each_once(query, key, q.dtype)
         return guard[..., None, :, None] + added(q, k, -there, -here, lib)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
-from posenc.doors import Claim, Params, Scores
-from posenc.positions.sums_between import from_last, reached, sigmoid, spoiled
+from posenc.doors import Claim, Documents, Params, Scores
+from posenc.positions.sums_between import each_once, from_last, reached, sigmoid
 from posenc.row import Row
 
 
@@ -22,9 +22,10 @@ class CoPE(Scores):
     n to m.
 
     Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
-    Causal by its definition: a key behind the query has the empty sum, row 0. Only the order of positions matters: keys
-    are counted by position, wherever they stand in the array, so all keys of the sequence must be given, padding masked
-    by a position behind every query. Packed documents need a call each.
+    Causal by its definition: a key behind the query has the empty sum, row 0.
+    Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
+    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their positions,
+    where a row holds several.
 
     dim: channels of a head.     rows: length of the table; no position is counted beyond rows - 1 (`npos_max`).
 
@@ -58,9 +59,17 @@ class CoPE(Scores):
         return {"table": np.zeros((self.rows, self.dim))}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, xp = query.lib, query.lib.xp
         counted = self._counted(q, k, query, key)
         values = lib.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows
@@ -68,7 +77,7 @@ class CoPE(Scores):
         row = lib.astype(floor, lib.integer)
         products, step = q @ learned["table"].swapaxes(0, 1), counted - floor
         after = lib.take_along(products, xp.clip(row + 1, 0, self.rows - 1))
-        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        guard = each_once(query, key, q.dtype)[..., None, :, None]
         return lib.take_along(products, row) * (1 - step) + after * step + guard
 
     def _counted(self, q: Array, k: Array, query: Positions, key: Positions) -> Array:

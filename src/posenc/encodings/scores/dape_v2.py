@@ -9,12 +9,12 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
-from posenc.doors import Biases, Claim, Params, Scores
+from posenc.doors import Biases, Claim, Documents, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.dape import drawn, leaky, logits_and_bias, mixed, settle
-from posenc.positions.sums_between import ranks, reached, shared, spoiled
+from posenc.positions.sums_between import each_once, ranks, reached
 from posenc.row import Row
 
 
@@ -23,11 +23,11 @@ class DAPEv2(Scores):
     """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
 
     Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
-    ahead of the query and before the first; the hidden layer counts at those ahead, not at those before. Keys are taken
-    in the order of their positions, those of one position as their mean, so all keys up to the query must be given,
-    padding masked by a position behind every query; a key ahead scores 0. Where a query is the last of all keys the
-    released code reads no
-    hidden layer ahead of it: its result then depends on how many keys are given, and this one's does not.
+    ahead of the query and before the first; the hidden layer counts at those ahead, not at those before. A key ahead
+    scores 0. Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens,
+    as `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
+    positions, where a row holds several. Where a query is the last of all keys the released code reads no hidden layer
+    ahead of it: its result then depends on how many keys are given, and this one's does not.
 
     encoding, dim, width: as in DAPE.     kernel: how many keys a step of a convolution reads, odd.
 
@@ -78,20 +78,28 @@ class DAPEv2(Scores):
         return drawn(self, rng, self.kernel)
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         bias, x = logits_and_bias(self, q, k, query, key, learned)
         lib, xp, real = query.lib, query.lib.xp, x.dtype
         visible = lib.astype(reached(query, key), real)[..., None, :, :]
-        rank, share = (part[..., None, None, :] for part in (ranks(key), lib.astype(shared(key), real)))
+        rank = ranks(key)[..., None, None, :]
         # As many places behind the last key as the second convolution can reach.
         places = k.shape[-2] + self.kernel // 2
-        x = lib.sum_along(x * visible * share, xp.broadcast_to(rank, x.shape), places)
+        x = lib.sum_along(x * visible, xp.broadcast_to(rank, x.shape), places)
         x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"], lib), lib)
         x = _convolved(x, learned["weight_out"], learned["bias_out"], lib)
         correction = lib.take_along(x, xp.broadcast_to(rank, bias.shape))
-        guard = lib.astype(query.guard() + spoiled(key), real)[..., None, :, None]
+        guard = each_once(query, key, real)[..., None, :, None]
         return (bias + correction) * visible + guard
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
-from posenc.doors import Claim, Params, Scores
-from posenc.positions.sums_between import log_sigmoid, reached, spoiled
+from posenc.doors import Claim, Documents, Params, Scores
+from posenc.positions.sums_between import each_once, log_sigmoid, reached
 from posenc.row import Row
 
 
@@ -21,9 +21,9 @@ class ForgettingGate(Scores):
 
     Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
     arXiv:2503.08067) is the same with the other signs of W and c: ln σ(x) = -softplus(-x). It reads neither queries
-    nor keys but x, the input of the layer, given as `hidden` with one vector a key. Only the order of positions
-    matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must be given,
-    padding masked by a position behind every query. Packed documents need a call each.
+    nor keys but x, the input of the layer, given as `hidden` with one vector a key. Keys may stand in any order: give
+    all of the sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
 
@@ -62,16 +62,23 @@ class ForgettingGate(Scores):
         return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.full(self.heads, 5.0)}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, x = query.lib, inputs(hidden, k, self.model_dim)
         gates = log_sigmoid(x @ learned["W"].swapaxes(0, 1) + learned["c"]).swapaxes(-1, -2)
-        gates = gates + lib.astype(spoiled(key), k.dtype)[..., None, :]
         visible = lib.astype(reached(query, key), k.dtype)
         upto_query = gates @ visible.swapaxes(-1, -2)
         upto_key = gates @ lib.astype(reached(key, key), k.dtype).swapaxes(-1, -2)
-        guard = query.guard(k.dtype)[..., None, :, None]
+        guard = each_once(query, key, k.dtype)[..., None, :, None]
         return (upto_query[..., :, None] - upto_key[..., None, :]) * visible[..., None, :, :] + guard
 
 

@@ -12,9 +12,9 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings._layers import drawn
-from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
+from posenc.positions.sums_between import ahead, each_once, over_keys, reached, sigmoid
 from posenc.row import Row
 
 
@@ -25,9 +25,9 @@ class PaTH(Scores):
     Yang et al. 2025, arXiv:2505.16381, as in the authors' flash-linear-attention. Both are read from x, the input of
     the layer, given as `hidden` with one vector a key: β_s = 2σ(beta_weight·x_s + beta_bias), and w_s is silu of a
     filter of `taps` steps over w_out·w_in·x, divided by its length. Attention adds q·k itself. A key that is not behind
-    the query scores 0. Only the order of positions matters: keys are taken by position, those of one position at once
-    (the filter reads their mean), so all keys of the sequence must be given, padding masked by a position behind every
-    query. Packed documents need a call each.
+    the query scores 0. Keys may stand in any order: give all of the sequence, each position once, and padding behind
+    the tokens, as `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of
+    their positions, where a row holds several.
 
     dim: channels of a head.   heads: how many heads the layer has.   model_dim: channels of the layer's input.
     rank: width between w_in and w_out.
@@ -82,9 +82,17 @@ class PaTH(Scores):
         return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         x = inputs(hidden, k, self.model_dim)
         lib = query.lib
         w, beta = self._directions(x, key, learned), self._strengths(x, learned)
@@ -93,11 +101,11 @@ class PaTH(Scores):
         # serves all.
         columns, index = w.swapaxes(-1, -2), lib.arange(k.shape[-2])
         unit = lib.astype(index[:, None] == index, k.dtype)
-        later = lib.astype(reached(key, key) == 0, k.dtype)[..., None, :, :].swapaxes(-1, -2)
+        later = lib.astype(ahead(key, key), k.dtype)[..., None, :, :].swapaxes(-1, -2)
         chain = unit + beta * (w @ columns) * later
         taken = lib.xp.linalg.solve(chain, beta * (w @ k.swapaxes(-1, -2)) * later)
         visible = (q @ columns) * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
-        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        guard = each_once(query, key, q.dtype)[..., None, :, None]
         return guard - (visible @ taken) / math.sqrt(self.dim)
 
     def _directions(self, x: Array, key: Positions, learned: Params) -> Array:

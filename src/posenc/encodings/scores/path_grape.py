@@ -13,11 +13,11 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs_of_both
 from posenc.checked_positions import Positions
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.positions.sums_between import log_sigmoid, reached, spoiled
+from posenc.positions.sums_between import ahead, each_once, log_sigmoid, reached
 from posenc.row import Row
 
 
@@ -29,8 +29,9 @@ class PathGRAPE(Scores):
     GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns
     channel i + width/2 towards channel i by l radians, every pair alike; the query is not turned, so that places count
     and not differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a
-    query, and behind these a vector a key. Keys are taken by position, so all keys of the sequence must be given,
-    padding masked by a position behind every query. Packed documents need a call each.
+    query, and behind these a vector a key. Keys may stand in any order: give all of the sequence, each position once,
+    and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the queries and of the keys,
+    numbers in the shape of their positions, where a row holds several.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
     width: channels of a head's p (`p_head_dim`), even.     epsilon: added to the mean square that p̂ is divided by.
@@ -80,19 +81,25 @@ class PathGRAPE(Scores):
         return {"W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(self.shapes["W"])}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, weight = query.lib, learned["W"].swapaxes(-1, -2)
         of_queries, of_keys = (x[..., None, :, :] @ weight for x in inputs_of_both(hidden, q, k, self.model_dim))
         of_keys = of_keys / lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
         gates = log_sigmoid(of_queries @ self._rotated(of_keys, key).swapaxes(-1, -2) / self.width)
         gates = gates * lib.constant(slopes_of(self.heads), q.dtype)[:, None, None]
         passed = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
-        after = lib.astype(reached(key, key) == 0, q.dtype)[..., None, :, :].swapaxes(
-            -1, -2
-        )  # [l, n]: key l after key n
-        return passed @ after + lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        after = lib.astype(ahead(key, key), q.dtype)[..., None, :, :].swapaxes(-1, -2)  # [l, n]: key l after key n
+        return passed @ after + each_once(query, key, q.dtype)[..., None, :, None]
 
     def _rotated(self, x: Array, key: Positions) -> Array:
         """x: (*batch, heads, m, width), each key by its position in radians, backwards."""

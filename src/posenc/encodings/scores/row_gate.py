@@ -11,8 +11,8 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs_of_both
-from posenc.doors import Claim, Params, Scores
-from posenc.positions.sums_between import from_last, log_sigmoid, reached, spoiled
+from posenc.doors import Claim, Documents, Params, Scores
+from posenc.positions.sums_between import ahead, each_once, from_last, log_sigmoid
 from posenc.row import Row
 
 
@@ -22,9 +22,9 @@ class RowGate(Scores):
 
     `PerRowDataDependentAlibi` of x-transformers, after the forgetting gate of Lin et al. 2025, arXiv:2503.02130; no
     paper has it. x is the input of the layer, given as `hidden`: a vector a query, and behind these a vector a key.
-    Only the order of
-    positions matters: keys are counted by position, wherever they stand in the array, so all keys of the sequence must
-    be given, padding masked by a position behind every query. Packed documents need a call each.
+    Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
+    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
+    positions, where a row holds several.
 
     heads: how many heads the layer has.     model_dim: channels of the layer's input.
     width: channels of what a gate compares (`dim_head`).
@@ -67,16 +67,24 @@ class RowGate(Scores):
         return {name: rng.uniform(-end, end, shape) for name, shape in self.shapes.items()}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, (of_queries, of_keys) = query.lib, inputs_of_both(hidden, q, k, self.model_dim)
         w, u = (learned[name].swapaxes(-1, -2) for name in ("W", "U"))
         logits = (of_queries[..., None, :, :] @ w) @ (of_keys[..., None, :, :] @ u).swapaxes(-1, -2)
         gates = log_sigmoid(logits / math.sqrt(self.width))
-        ahead = reached(key, query).swapaxes(-1, -2)  # keys at the query's own position too
-        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
-        return from_last(gates * lib.astype(ahead == 0, q.dtype)[..., None, :, :], key) + guard
+        before = ahead(key, query).swapaxes(-1, -2)  # the keys before each query, not at its own position
+        guard = each_once(query, key, q.dtype)[..., None, :, None]
+        return from_last(gates * lib.astype(before, q.dtype)[..., None, :, :], key) + guard
 
 
 ROW = Row(

@@ -12,11 +12,11 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings._layers import drawn
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
-from posenc.positions.sums_between import over_keys, reached, sigmoid, spoiled
+from posenc.positions.sums_between import each_once, over_keys, reached, sigmoid
 from posenc.row import Row
 
 
@@ -27,10 +27,10 @@ class SelectiveRoPE(Scores):
 
     Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over
     w_out·w_in·x̂_l, and x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it
-    divided by its length. R turns pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Only
-    the order of positions matters: keys are taken by position, those of one position at once (the filter reads their
-    mean), so all keys of the sequence must be given, padding masked by a position behind every query. Packed documents
-    need a call each.
+    divided by its length. R turns pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Keys
+    may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
+    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
+    positions, where a row holds several.
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input, a multiple of heads.
     rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`d_conv`).
@@ -99,13 +99,21 @@ class SelectiveRoPE(Scores):
         return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         x = inputs(hidden, k, self.model_dim)
         lib, angles = query.lib, self._angles(x, key, learned)
         there, here = (lib.astype(reached(at, key), q.dtype)[..., None, :, :] @ angles for at in (query, key))
-        guard = lib.astype(query.guard() + spoiled(key), q.dtype)[..., None, :, None]
+        guard = each_once(query, key, q.dtype)[..., None, :, None]
         return guard + added(q, k, there, here, lib)
 
     def _angles(self, x: Array, key: Positions, learned: Params) -> Array:

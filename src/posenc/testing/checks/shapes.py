@@ -46,9 +46,9 @@ def _empty_batch(encoding: Encoding) -> None:
 
 
 def _one_query(encoding: Encoding) -> None:
-    """Decoding: one query a batch row, each at its own place, and nine keys."""
+    """Decoding: one query a batch row, each at its own place, and five keys."""
     query = np.array([[4], [2], [0]])
-    key = np.broadcast_to(np.arange(9) % 5, (3, 9))
+    key = np.broadcast_to(np.arange(5), (3, 5))
     found = _in_batch(encoding, query, key)
     alone = np.stack([_in_batch(encoding, query[i : i + 1], key[i : i + 1])[0] for i in range(3)])
     close("one query a row, rows together against rows alone", found, alone, budgets.value("float64", _largest(alone)))

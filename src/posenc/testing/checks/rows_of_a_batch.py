@@ -1,0 +1,120 @@
+"""Checks of padded and packed rows: a sequence gets the numbers that it gets alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.positions import documents, from_mask, packed
+from posenc.testing import budgets
+from posenc.testing.door_probe import head_width, heads, parameters, reach, sides
+from posenc.testing.named_check import PAIRWISE, Check, close
+from posenc.testing.one_coordinate import one_coordinate
+
+#: What stands in place of a token: large, so that whoever reads it shows.
+JUNK = 4.0
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Content and positions of rows: q and k (rows, heads, n, d), x (rows, n, width) or None, positions and documents (rows, n)."""
+
+    q: np.ndarray
+    k: np.ndarray
+    x: np.ndarray | None
+    positions: np.ndarray
+    documents: np.ndarray | None = None
+
+
+def _alike(encoding: Encoding) -> None:
+    record = one_coordinate(encoding)
+    longest = min(5, reach(record) + 1)
+    lengths = (longest, max(1, longest - 2))
+    sequences = [_sequence(record, length, seed) for seed, length in enumerate(lengths)]
+    alone = [_effects(record, tokens) for tokens in sequences]
+    for what, rows, indices in _layouts(sequences, lengths):
+        for side, found in _effects(record, rows).items():
+            for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
+                wanted, own = effects[side][0], found[row][:, index]
+                own = own[:, :, index] if record.door in PAIRWISE else own
+                budget = budgets.product("float64", 256, 16 * (1.0 + float(np.abs(wanted).max(initial=0.0))))
+                close(f"sequence {number} in {what} ({side})", own, wanted, budget)
+
+
+def _sequence(record: Encoding, length: int, seed: int) -> Tokens:
+    """One sequence in a row of its own."""
+    rng = np.random.default_rng(seed)
+    q, k = rng.standard_normal((2, 1, heads(record), length, head_width(record)))
+    reads = isinstance(record, Scores) and record.reads is not None
+    x = rng.standard_normal((1, length, cast(Any, record).model_dim)) if reads else None
+    return Tokens(q, k, x, np.arange(length)[None])
+
+
+def _layouts(
+    sequences: list[Tokens], lengths: tuple[int, ...]
+) -> Iterator[tuple[str, Tokens, list[tuple[int, np.ndarray]]]]:
+    """How the sequences may stand in rows, and the row and indices of each."""
+    longest = max(lengths)
+    for what, first in (
+        ("a batch padded on the left", lambda n: longest - n),
+        ("a batch padded on the right", lambda n: 0),
+    ):
+        indices = [(row, first(length) + np.arange(length)) for row, length in enumerate(lengths)]
+        mask = np.zeros((len(lengths), longest), bool)
+        for row, index in indices:
+            mask[row, index] = True
+        yield what, _placed(sequences, indices, from_mask(mask)), indices
+    starts = np.cumsum(lengths) - lengths
+    indices = [(0, start + np.arange(length)) for start, length in zip(starts, lengths, strict=True)]
+    rows = _placed(sequences, indices, packed(lengths)[None], documents(lengths)[None])
+    yield "a row of packed documents", rows, indices
+
+
+def _placed(
+    sequences: list[Tokens],
+    indices: list[tuple[int, np.ndarray]],
+    positions: np.ndarray,
+    numbers: np.ndarray | None = None,
+) -> Tokens:
+    """Rows that hold each sequence at its indices, and junk elsewhere."""
+    count, length = positions.shape
+    first = sequences[0]
+    q, k = (np.full((count, x.shape[1], length, x.shape[3]), JUNK) for x in (first.q, first.k))
+    x = None if first.x is None else np.full((count, length, first.x.shape[-1]), JUNK)
+    for tokens, (row, index) in zip(sequences, indices, strict=True):
+        q[row][:, index], k[row][:, index] = tokens.q[0], tokens.k[0]
+        if x is not None and tokens.x is not None:
+            x[row, index] = tokens.x[0]
+    return Tokens(q, k, x, positions, numbers)
+
+
+def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
+    """What the record does to the tokens, (rows, heads, n, …), on each side that differs."""
+    params, positions = parameters(record) or None, tokens.positions
+    if isinstance(record, Adds):
+        return {"input": np.asarray(record.embed(positions, params))[:, None]}
+    if isinstance(record, Rotates):
+        turns = {side: record.turn(positions, params, role=cast(Any, side)) for side in sides(record)}
+        return {side: np.asarray(turn(tokens.q, layout="bhtd")) for side, turn in turns.items()}
+    if isinstance(record, Biases):
+        return {"logits": np.asarray(record.matrix(positions, positions, params))}
+    scores, x = cast(Scores, record), tokens.x
+    hidden = np.concatenate([x, x], 1) if x is not None and scores.reads == "both" else x
+    packed_rows = (
+        {"documents": (tokens.documents, tokens.documents)} if scores.gathers and tokens.documents is not None else {}
+    )
+    score = scores.score(tokens.q, tokens.k, positions, positions, params, hidden=hidden, **packed_rows)
+    return {"logits": np.asarray(score)}
+
+
+CHECKS = (
+    Check(
+        "padded_and_packed_rows",
+        _alike,
+        "A sequence must get the numbers that it gets alone, wherever padding or other documents stand in its row.",
+    ),
+)
