@@ -86,6 +86,9 @@ class ConvertVerb(Verb):
     leave: tuple[str, ...] = ()
     """Names, with * for any text, of tensors that stay although they are not known."""
 
+    waive: tuple[str, ...] = ()
+    """pairing: convert from --source although the checkpoint's own config says that pairs lie otherwise."""
+
     dry_run: bool = False
     """Say what would be done, and do nothing."""
 
@@ -103,6 +106,8 @@ class ConvertVerb(Verb):
             heads=heads,
             under=self.under,
             leave=self.leave,
+            config=self.config,
+            waive=self.waive,
         )
         self._leaves_something(plan)
         if self.output is None:

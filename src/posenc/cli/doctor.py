@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.cli.inputs import implementation
+from posenc.cli.inputs import record_or_path
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
 from posenc.diagnosis.rotation.usage import rope_in_head
+from posenc.diagnosis.sides import side_of
 from posenc.doors import Encoding
 
 
@@ -53,10 +54,21 @@ class DoctorVerb(Verb):
     length: int | None = None
     """The length that is served, for scalings that depend on it; that of the evidence if left out."""
 
+    waive: tuple[str, ...] = ()
+    """Keys of configs that concern positions and may go unread."""
+
     def run(self) -> Answer:
-        expected, actual = implementation("expected", self.expected), _actual(self.actual)
+        expected, actual = record_or_path("expected", self.expected), _actual(self.actual)
         self._only_for_arrays(expected)
-        diagnosis = diagnose(expected, actual, layer=self.layer, layout=self.layout, part=self.part, length=self.length)
+        diagnosis = diagnose(
+            expected,
+            actual,
+            layer=self.layer,
+            layout=self.layout,
+            part=self.part,
+            length=self.length,
+            waive=self.waive,
+        )
         return of_report(diagnosis, code=0 if diagnosis.agree else 1)
 
     def _only_for_arrays(self, expected: Any) -> None:
@@ -65,7 +77,7 @@ class DoctorVerb(Verb):
         names = from_file(Path(self.actual)) if is_file and self.layout is not None else {}
         if self.layout is not None and not {"q", "k"} & set(names):
             raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
-        if self.length is not None and not _depends_on_length(expected):
+        if self.length is not None and not _depends_on_length(side_of("expected", expected, self.waive).positions):
             raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
         for name in ("layer", "part", "length"):
             if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":
@@ -89,4 +101,4 @@ def _actual(text: str) -> Any:
     file, colon, _ = text.rpartition(":")
     if colon and file.endswith(".py"):
         return load_target(text)
-    return implementation("actual", text)
+    return record_or_path("actual", text)

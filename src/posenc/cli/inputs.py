@@ -74,7 +74,13 @@ def _read_alike(path: str, length: int | None, waive: tuple[str, ...], found: Mo
 
 
 def implementation(name: str, text: str) -> Encoding | ModelPositions:
-    """What `diff` and `doctor` compare: a record, or the config of a model."""
+    """What `diff` compares: a record, or the config of a model."""
+    found = record_or_path(name, text)
+    return found if isinstance(found, Encoding) else model(found)
+
+
+def record_or_path(name: str, text: str) -> Encoding | str:
+    """A record, or the path of a config, its folder or a .gguf file."""
     if parse.is_record(text):
         return encoding(name, text, "Compare the records of its layers.")
     if not is_config(text):
@@ -82,4 +88,6 @@ def implementation(name: str, text: str) -> Encoding | ModelPositions:
             f"{name} must be a record, RoPE(dim=64), or a config ({', '.join(CONFIGS)} or its folder); "
             f"got {text!r:.100}. Write one of these."
         )
-    return model(text)
+    if text.endswith(WEIGHTS):
+        raise ValueError(f"{name} must be a config.json, its folder or a .gguf file; got {text!r}. Name the config.")
+    return text

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from posenc.diagnosis.added_tables import judge_table, table_record
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
-from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.live_module import is_module, module_evidence
-from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
+from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.usage import rope_in_head
+from posenc.diagnosis.sides import side_of
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.doors import Biases, Encoding
-from posenc.models.config.reader import from_config
-from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 
@@ -30,6 +29,7 @@ def diagnose(
     layout: str | None = None,
     part: str | None = None,
     length: int | None = None,
+    waive: Iterable[str] = (),
 ) -> Diagnosis:
     """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
 
@@ -37,10 +37,11 @@ def diagnose(
     actual: any of these; a live torch module; or arrays, as a dict or in an .npz or .safetensors file (never a pickle):
     `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with `positions`
     where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and
-    the learned `table`. Of a checkpoint: its inv_freq, or the shapes of its learned tables.
+    the learned `table`. Of sinusoids that are added: `table`. Of a checkpoint: its inv_freq, or the shapes of its learned tables.
     layer, part: which layer and part the arrays belong to, where these differ.   layout: "bhtd" or "bthd", for q and k
     with heads.   length: the length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config
-    allows one length and serves many; where this is left out, it is that of the positions in the evidence.
+    allows one length and serves many; where this is left out, it is that of the positions in the evidence.   waive: keys
+    of configs that concern positions and may go unread, as in `from_config`.
 
     Known mistakes are tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
     positions under a rotation, float32 rounding. Raises ValueError or TypeError naming the argument.
@@ -50,35 +51,35 @@ def diagnose(
     >>> print(diagnosis.findings[0].sentence)
     The base is 10000 where 500000 is meant.
     """
-    meant = _positions_of("expected", expected)
-    if (
-        isinstance(actual, str | Path)
-        and Path(actual).suffix == ".safetensors"
-        and (shapes := table_shapes(Path(actual)))
-    ):
-        findings = compare_tables(_groups(meant, layer, part), shapes)
-        if findings is not None:
-            return Diagnosis(not findings, findings, (f"compared by shape: {', '.join(shapes)}"[:300],))
+    one = side_of("expected", expected, waive)
+    groups = _groups(one.positions, layer, part)
+    tables = _tables_of_checkpoint(actual, groups)
+    if tables is not None:
+        return tables
     arrays = _arrays(actual)
     if arrays is None and not is_module(actual):
-        return _judge_configs(meant, _positions_of("actual", actual))
-    groups = _groups(meant, layer, part)
-    if arrays is not None and any(isinstance(record, Biases) for group in groups for record in group.encodings):
-        return judge_biases(groups, arrays, isinstance(meant, ModelPositions))
+        return judge_models(one, side_of("actual", actual, waive))
     if arrays is None:
-        return judge_rotations(groups, meant, module_evidence(actual, length or _length(meant)), length)
+        evidence = module_evidence(actual, length or _length(one.positions))
+        return judge_rotations(groups, one.positions, evidence, length)
+    added = table_record([record for group in groups for record in group.encodings])
+    if added is not None and "table" in arrays:
+        return judge_table(added, named_arrays(arrays))
+    if any(isinstance(record, Biases) for group in groups for record in group.encodings):
+        return judge_biases(groups, arrays, isinstance(one.positions, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
-    return judge_rotations(groups, meant, [("", rotation_evidence(arrays, layout, logit_factor))], length)
+    return judge_rotations(groups, one.positions, [("", rotation_evidence(arrays, layout, logit_factor))], length)
 
 
-def _positions_of(name: str, given: Any) -> Encoding | ModelPositions:
-    if isinstance(given, Encoding | ModelPositions):
-        return given
-    if isinstance(given, Mapping | str | Path):
-        return from_config(given)
-    raise TypeError(
-        f"{name} must be a record, a config or what from_config returns; got {type(given).__name__}. Give one of these."
-    )
+def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:
+    """What the learned tables of a checkpoint show by their shapes; None where it has none that the config knows."""
+    if not isinstance(actual, str | Path) or Path(actual).suffix != ".safetensors":
+        return None
+    shapes = table_shapes(Path(actual))
+    findings = compare_tables(groups, shapes) if shapes else None
+    if findings is None:
+        return None
+    return Diagnosis(not findings, findings, compared=f"shapes of {', '.join(shapes)}"[:300])
 
 
 def _arrays(actual: Any) -> Mapping[str, Any] | None:
@@ -103,27 +104,3 @@ def _length(meant: Encoding | ModelPositions) -> int | None:
     records = [meant] if isinstance(meant, Encoding) else [one for group in meant.groups for one in group.encodings]
     ropes = [head.rope for record in records if (head := rope_in_head(record))]
     return min((length for rope in ropes if (length := getattr(rope.scaling, "length", None))), default=None)
-
-
-def _judge_configs(first: Encoding | ModelPositions, second: Encoding | ModelPositions) -> Diagnosis:
-    if isinstance(first, Encoding) and isinstance(second, Encoding):
-        one, other = (ModelPositions("record", (LayerGroup("text", "", (0,), (own,)),)) for own in (first, second))
-        difference = diff(first, second)
-    else:
-        one, other = _as_model(first, second), _as_model(second, first)
-        difference = diff(one, other)
-    findings = compare_models(one, other)
-    return Diagnosis(findings == (), findings or (), (), difference)
-
-
-def _as_model(own: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
-    """A lone record as the other model, in which it stands for every record of its door."""
-    if isinstance(own, ModelPositions):
-        return own
-    if not isinstance(other, ModelPositions):
-        raise TypeError("other must be what from_config returns; got a record. Compare records with records.")
-    groups = []
-    for group in other.groups:
-        encodings = tuple(own if record.door == own.door else record for record in group.encodings)
-        groups.append(replace(group, encodings=encodings))
-    return ModelPositions(other.model_type, tuple(groups))

@@ -31,7 +31,7 @@ ARRAY_NAMES = {
     "logits": "(n, m), before the softmax",
     "scale": "what q·k is multiplied by; 1/√dim, or what the model multiplies by, where left out",
     "bias": "of ALiBi or T5, (heads, n, m)",
-    "table": "of T5, (buckets, heads)",
+    "table": "of T5, (buckets, heads); of sinusoids that are added, (n, dim)",
 }
 #: Arrays whose numbers show the type that they were rounded to, whatever type the file has.
 COMPUTED = frozenset({"cos", "sin", "q", "k", "q_rotated", "k_rotated", "logits"})

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults
 from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.ramps import Reversal, in_middle_band
-from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
+from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Llama3, LongRoPE, NTKAware, NTKByParts, Scaling, YaRN, attention_of
@@ -154,13 +154,16 @@ def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if band is None or shown.shape != band.shape or not np.all(shown[band] > 0.0):
         return
     scaled = rotated_pairs(usage, "query").frequencies[0]
-    divisors = tuple((unscaled / np.where(band, shown, scaled)).tolist())
-    other = _as_list(divisors)
-    pairs = np.flatnonzero(band & (np.abs(shown - scaled) > 1e-5 * scaled))
-    if other is not None and pairs.size:
+    off = np.abs(shown - scaled) > 1e-5 * scaled
+    pairs, outside = np.flatnonzero(band & off), off & ~band
+    lists = [_as_list(tuple((unscaled / np.where(band, shown, scaled)).tolist()))]
+    if isinstance(evidence, OtherRotation):
+        lists = [] if outside.any() else [one for one in evidence.scalings(usage) if isinstance(one, LongRoPE)]
+    if pairs.size:
         words = {"pairs": f"{pairs[0]} to {pairs[-1]}", "pair": int(pairs[0])}
         words |= {"got": float(shown[pairs[0]]), "meant": float(scaled[pairs[0]])}
-        yield usage.with_rope(scaling=other), words
+        for other in lists:
+            yield None if other is None else usage.with_rope(scaling=other), words
 
 
 def _as_list(divisors: tuple[float, ...]) -> LongRoPE | None:

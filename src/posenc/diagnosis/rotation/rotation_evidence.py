@@ -217,6 +217,9 @@ class OtherRotation(RotationEvidence):
             and bool(np.all(np.abs(one.frequencies - other.frequencies) <= ROUGH * np.abs(other.frequencies)))
         )
 
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        return None if self.in_head is None else rotated_pairs(RotationUsage(self.record), "query").frequencies[0]
+
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
         return tuple(rope.base for rope in self.ropes)
 

@@ -12,12 +12,18 @@ from typing import Any, BinaryIO
 import posenc
 from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
+from posenc.models.checkpoints.converted_config import as_converted_from, converted_config
 from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permuted_chunks
+from posenc.models.config.json_file import load_config
 from posenc.models.formats.safetensors_header import Header, read_header
 
 #: Called with the bytes done and the bytes in all.
 Progress = Callable[[int, int], None]
 RECEIPT = "posenc-receipt.json"
+CONFIG = "config.json"
+#: Files that a folder of weights needs beside them, to be copied: configs, tokenizers, templates, licences.
+COMPANIONS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".md")
+LARGEST_COMPANION = 1 << 28
 #: A receipt lists every tensor; a larger file is none.
 LARGEST_RECEIPT = 1 << 26
 
@@ -28,7 +34,8 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
     No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. What was written is
     then read again, moved back, and must have the hash of the original. Only then does it get its name; killed at any
     moment, the conversion leaves the original untouched and nothing under the new name. Returns the receipt, which is
-    also written as a JSON file and says what was done.
+    also written as a JSON file and says what was done. A folder also gets the tokenizer and other small files, and a
+    config.json for the new layout: with the key of its type that says it, or under a model type that nobody loads.
     Raises ValueError where the output exists, the original changed since it was planned, or the proof fails.
     """
     output = require_unused("output", Path(output))
@@ -50,12 +57,28 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
         if is_folder:
             for index in plan.path.glob("*.safetensors.index.json"):
                 write_synced(target / index.name, index.read_bytes())
+            for name, content in _companions(plan).items():
+                write_synced(target / name, content)
             write_synced(target / RECEIPT, text)
         else:
             # The receipt appears first: a converted file without one could be converted twice.
             with atomic_path(receipt_path(output), folder=False) as beside:
                 write_synced(beside, text)
     return receipt
+
+
+def _companions(plan: ConversionPlan) -> dict[str, bytes]:
+    """The other small files of a folder as they are, tokenizers for example, and its config for the new layout."""
+    files = {
+        file.name: file.read_bytes()
+        for file in sorted(plan.path.iterdir())
+        if file.suffix in COMPANIONS and file.is_file() and file.stat().st_size <= LARGEST_COMPANION
+        and not file.name.endswith((".safetensors.index.json", RECEIPT)) and file.name != CONFIG
+    }  # fmt: skip
+    if plan.config is not None:
+        config = converted_config(as_converted_from(load_config(plan.config))[0], plan.target)
+        files[CONFIG] = (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode()
+    return files
 
 
 def receipt_path(path: Path) -> Path:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from posenc import _check
 from posenc.models.checkpoints import tensor_names
+from posenc.models.checkpoints.converted_config import as_converted_from, layout_of
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
 from posenc.models.pair_rotation import PairLayout
 
@@ -34,6 +37,7 @@ class ConversionPlan:
     """What a conversion would do to every tensor of every file.
 
     path: the file or folder.   files: the safetensors files in it, in order.   steps: one for each tensor.
+    config: the config.json that belongs to it, where there is one.
     """
 
     path: Path
@@ -41,6 +45,7 @@ class ConversionPlan:
     target: PairLayout
     files: tuple[str, ...]
     steps: tuple[Step, ...]
+    config: Path | None = None
 
     @property
     def moves(self) -> tuple[Step, ...]:
@@ -69,6 +74,8 @@ def plan_conversion(
     heads: HeadShape | Sequence[HeadShape | None],
     under: str | None = None,
     leave: Sequence[str] = (),
+    config: str | Path | None = None,
+    waive: Sequence[str] = (),
 ) -> ConversionPlan:
     """Plan the conversion of a safetensors file, or of a folder of shards with their index.
 
@@ -77,6 +84,8 @@ def plan_conversion(
     under: the beginning of the names to convert ("model.language_model."), required where several stacks of layers have
     queries and keys: a vision tower that does not rotate must stay as it is.
     leave: names, with * for any text, of tensors that stay although posenc does not know them.
+    config: the config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs must
+    be `source`, unless waive has "pairing".
     Raises ValueError or TypeError in one line, also for an unknown tensor that may have to move with queries and keys.
     """
     path = Path(path)
@@ -84,12 +93,30 @@ def plan_conversion(
         _check.choice(name, layout, ("adjacent", "halves"))
     if source == target:
         raise ValueError(f"target must differ from source; got {source!r} for both. Nothing is to be done.")
-    files, entries = _contents(path)
+    own = path / "config.json" if config is None else Path(config)
+    own = own / "config.json" if own.is_dir() else own
+    if "pairing" not in waive and own.is_file():
+        _require_said(own, source)
+    files, entries = contents_of(path)
     steps = _Planner(source, target, heads, under, tuple(leave)).steps(entries)
-    return ConversionPlan(path, source, target, files, tuple(steps))
+    return ConversionPlan(path, source, target, files, tuple(steps), own if own.is_file() else None)
 
 
-def _contents(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
+def _require_said(config: Path, source: PairLayout) -> None:
+    """Refuse a source that the checkpoint's own config contradicts; a config that cannot be read says nothing."""
+    data, converted = as_converted_from(load_config(config))
+    try:
+        said = converted or layout_of(from_config(data))
+    except (ValueError, TypeError):
+        return
+    if said is not None and said != source:
+        raise ValueError(
+            f"source must be {said!r}, which is what {config.name} says of this checkpoint; got {source!r}. Rows that are "
+            "moved from a layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
+        )
+
+
+def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
     """The files, and for every tensor its file and entry."""
     if not path.is_dir():
         _require_safetensors(path)

@@ -1,0 +1,104 @@
+"""Tables that are added to embeddings, sinusoids along a line or a grid, beside the record that is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+
+from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.judge_values import judge_values
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import Arrays
+from posenc.diagnosis.not_finite import not_finite
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.doors import Encoding
+from posenc.encodings.adds.grid_sinusoidal import GridSinusoidal
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+
+#: Records whose tables are compared.
+TABLES = (Sinusoidal, GridSinusoidal)
+
+
+def judge_table(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
+    """Compare `table` (n, dim) with a record of sinusoids, row for row at `positions`, or 0, 1, 2, ...
+
+    A grid is taken row by row, and its size read off the table. Raises ValueError for a table of another shape.
+    """
+    table = arrays["table"]
+    values = table.values[0] if table.values.ndim == 3 and len(table.values) == 1 else table.values
+    if values.ndim != 2 or values.shape[1] != record.width:
+        raise ValueError(
+            f"table must have shape (n, {record.width}), a row for each position; got {values.shape}. Give that table."
+        )
+    compared = f"a table of {values.shape[0]} rows and {values.shape[1]} channels, {table.dtype}"
+    wrong = not_finite({"table": values})
+    if wrong is not None:
+        return Diagnosis(False, (wrong,), compared=compared)
+    positions = arrays["positions"].values.reshape(-1) if "positions" in arrays else np.arange(len(values))
+    if len(positions) != len(values):
+        raise ValueError(
+            f"positions must have a number for each of {len(values)} rows; got {len(positions)}. Give the positions of these rows."
+        )
+    observed = ObservedValues("adds", positions.astype(np.float64), values.astype(np.float64), table.dtype, len(values))
+    reports = [judge_values(part, base=own.base, against=own) for own, part in _parts(record, observed)]
+    findings = tuple(dict.fromkeys(finding for report in reports for finding in report.findings))
+    agree = all(report.right for report in reports)
+    if agree and isinstance(record, GridSinusoidal):
+        findings = _of_grid(record, observed, [report.farthest_position for report in reports])
+    notes = tuple(dict.fromkeys(note for report in reports for note in report.notes))
+    worst = () if agree or findings else tuple(line for report in reports for line in _worst(report))
+    return Diagnosis(agree and not findings, findings, notes, compared=compared, worst=worst)
+
+
+def _parts(
+    record: Sinusoidal | GridSinusoidal, observed: ObservedValues
+) -> Iterator[tuple[Sinusoidal, ObservedValues]]:
+    """The table, or the part of each axis of a grid, whose rows are those of a line."""
+    if isinstance(record, Sinusoidal):
+        yield record, observed
+        return
+    if replace(record, dims=(2, 2), order=None, base=10_000.0) != GridSinusoidal(dims=(2, 2)):
+        raise ValueError(
+            f"expected must be a plain grid of sinusoids, dims, order and base alone, to be compared with a table; "
+            f"got {record!r}. Compare record.embed(positions) with it."
+        )
+    for end, width in zip(np.cumsum(record.dims), record.dims, strict=True):
+        part = observed.values[:, end - width : end]
+        _, first = np.unique(part, axis=0, return_index=True)
+        rows = part[np.sort(first)]
+        positions = np.arange(len(rows), dtype=np.float64)
+        yield Sinusoidal(width, record.base), replace(observed, values=rows, positions=positions, length=len(rows))
+
+
+def _of_grid(record: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:
+    """What is wrong in a grid whose axes are right one by one: which axis runs within which."""
+    order = record.order or tuple(range(len(record.dims)))
+    sizes = [int(farthest[order.index(axis)]) + 1 for axis in range(len(record.dims))]
+    for axes in permutations(range(len(sizes))):
+        shape = [sizes[axis] for axis in axes]
+        grid = np.indices(shape).reshape(len(shape), -1).T
+        grid = grid[:, [axes.index(axis) for axis in range(len(sizes))]]
+        expected = np.asarray(record.embed(grid, dtype=np.float64))
+        if expected.shape == observed.values.shape and np.allclose(expected, observed.values, atol=1e-3):
+            if axes == tuple(range(len(sizes))):
+                return ()
+            sentence = f"Rows run over the coordinates in the order {axes}: height and width are exchanged, say."
+            return (Finding("axes exchanged", sentence, "Lay rows out row by row: the last coordinate runs fastest."),)
+    sentence = f"The rows are no grid of {' by '.join(map(str, sizes))} positions, though each axis is right by itself."
+    return (Finding("no grid", sentence, "Look at the order in which rows of the grid are laid out."),)
+
+
+def _worst(report: CodeReport) -> list[str]:
+    """Where a table first differs, and by how much at most."""
+    if report.first_difference is None:
+        return []
+    return [f"{report.first_difference.line()}; off by up to {report.largest_difference:.6g}"]
+
+
+def table_record(encodings: list[Encoding]) -> Sinusoidal | GridSinusoidal | None:
+    """The one record of sinusoids among these; None where there is none."""
+    return next((record for record in encodings if isinstance(record, TABLES)), None)

@@ -1,0 +1,69 @@
+"""The two sides of a comparison, as records or as what configs say; an error says which side it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from posenc.diagnosis.same_terms import in_layout
+from posenc.doors import Encoding
+from posenc.models.checkpoints.conversion import LARGEST_RECEIPT, RECEIPT
+from posenc.models.checkpoints.converted_config import as_converted_from
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.models.formats.gguf_read import from_gguf
+from posenc.models.model_positions import ModelPositions
+from posenc.models.pair_rotation import PairLayout
+
+NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
+
+
+class Side(NamedTuple):
+    """What one side does with positions, and where it was read: its config as plain data, and the path of its file.
+
+    converted: how pairs lie in its rows since posenc converted them, as its config or its receipt says.
+    """
+
+    positions: Encoding | ModelPositions
+    config: Mapping[str, Any] | None = None
+    path: Path | None = None
+    converted: PairLayout | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a checkpoint."""
+        return self.path if self.path is not None and self.path.is_dir() else None
+
+
+def side_of(name: str, given: Any, waive: Iterable[str] = ()) -> Side:
+    """A record, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side."""
+    if isinstance(given, Encoding | ModelPositions):
+        return Side(given)
+    if not isinstance(given, Mapping | str | Path) and not callable(getattr(given, "to_dict", None)):
+        raise TypeError(
+            f"{name} must be a record, a config or what from_config returns; got {type(given).__name__}. "
+            "Give one of these."
+        )
+    path = Path(given) if isinstance(given, str | Path) else None
+    try:
+        if path is not None and path.suffix == ".gguf":
+            return Side(from_gguf(path, waive=waive), None, path)
+        config, converted = as_converted_from(load_config(given))
+        positions = from_config(config, waive=waive)
+        return Side(in_layout(positions, converted), config, path, converted or _of_receipt(path))
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name} ({NOUNS[name]}) cannot be read: {error}") from None
+
+
+def _of_receipt(path: Path | None) -> PairLayout | None:
+    """What rows were converted to, by the receipt in a folder."""
+    receipt = None if path is None else path / RECEIPT
+    if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
+        return None
+    try:
+        target = json.loads(receipt.read_bytes())["target"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or mend it.") from None
+    return target if target in ("adjacent", "halves") else None

@@ -1,0 +1,145 @@
+"""Two folders of one model: rows of queries and keys beside what the configs say, and what a conversion wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from posenc.diagnosis import diagnose
+from posenc.models import head_shapes
+from posenc.models.checkpoints.conversion import RECEIPT, convert_checkpoint
+from posenc.models.checkpoints.conversion_plan import plan_conversion
+
+CONFIG: dict[str, Any] = {
+    "model_type": "qwen3", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+    "num_hidden_layers": 2, "max_position_embeddings": 512, "rope_theta": 1e6,
+}  # fmt: skip
+DEEPSEEK: dict[str, Any] = {
+    "model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "num_hidden_layers": 1, "max_position_embeddings": 512, "rope_theta": 1e4, "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 16, "v_head_dim": 8, "kv_lora_rank": 8, "q_lora_rank": 8, "rope_interleave": True,
+}  # fmt: skip
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def weights() -> dict[str, np.ndarray]:
+    """Queries, keys, values and norms of two layers."""
+    found = {}
+    for layer in range(2):
+        for seed, (name, shape) in enumerate(
+            {"q_proj": (64, 64), "k_proj": (32, 64), "v_proj": (32, 64), "q_norm": (16,), "k_norm": (16,)}.items()
+        ):
+            found[f"model.layers.{layer}.self_attn.{name}.weight"] = drawn(*shape, seed=10 * layer + seed)
+    return found
+
+
+def folder(path: Path, tensors: dict[str, np.ndarray], config: dict[str, Any] = CONFIG) -> Path:
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "tokenizer.json").write_text("{}")
+    save_file(tensors, path / "model.safetensors")
+    return path
+
+
+def to_adjacent(rows: np.ndarray, width: int = 16) -> np.ndarray:
+    """Rows of halves, head by head, as rows of neighbours."""
+    return rows.reshape(-1, 2, width // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def changed(kinds: tuple[str, ...], change: Any) -> dict[str, np.ndarray]:
+    return {name: change(rows) if any(kind in name for kind in kinds) else rows for name, rows in weights().items()}
+
+
+def names(found: Any) -> list[str]:
+    return [finding.name for finding in found.findings]
+
+
+ROTARY = ("q_proj", "k_proj", "q_norm", "k_norm")
+CASES: dict[str, tuple[dict[str, np.ndarray], list[str]]] = {
+    "nothing": (weights(), []),
+    "rounded": (changed(ROTARY, lambda rows: rows.astype(np.float16)), []),
+    "everything reordered": (changed(ROTARY, to_adjacent), ["order of rows"]),
+    "everything but norms": (changed(ROTARY[:2], to_adjacent), ["order of rows", "norm left behind"]),
+    "keys as if there were four": (changed(("k_proj",), lambda rows: to_adjacent(rows, 8)), ["order of rows"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_compared(case: str, tmp_path: Path) -> None:
+    tensors, expected = CASES[case]
+    found = diagnose(folder(tmp_path / "one", weights()), folder(tmp_path / "other", tensors))
+    assert found.agree == (not expected), str(found)
+    assert names(found) == expected
+    assert "rows of 8 tensors of queries and keys" in found.compared
+
+
+def test_weights_of_another_model_show_no_order(tmp_path: Path) -> None:
+    other = changed(ROTARY, lambda rows: rows + 1)
+    found = diagnose(folder(tmp_path / "one", weights()), folder(tmp_path / "other", other))
+    assert found.agree
+    assert "8 tensors hold other numbers" in str(found)
+
+
+def converted(tmp_path: Path, config: dict[str, Any], tensors: dict[str, np.ndarray], source: Any, target: Any) -> Path:
+    original = folder(tmp_path / "original", tensors, config)
+    plan = plan_conversion(original, source=source, target=target, heads=head_shapes(config))
+    convert_checkpoint(plan, tmp_path / "converted")
+    return tmp_path / "converted"
+
+
+def test_a_converted_folder_says_what_it_is(tmp_path: Path) -> None:
+    there = converted(tmp_path, CONFIG, weights(), "halves", "adjacent")
+    assert json.loads((there / "config.json").read_text())["model_type"] == "qwen3-adjacent-pairs"
+    assert (there / "tokenizer.json").read_text() == "{}"
+    found = diagnose(tmp_path / "original", there)
+    assert found.agree, str(found)
+
+
+def test_the_old_config_beside_converted_rows_is_named(tmp_path: Path) -> None:
+    there = converted(tmp_path, CONFIG, weights(), "halves", "adjacent")
+    (there / "config.json").write_text(json.dumps(CONFIG))
+    assert names(diagnose(tmp_path / "original", there)) == ["converted rows under the old config"]
+    assert names(diagnose(CONFIG, there)) == ["converted rows under the old config"]
+    (there / RECEIPT).unlink()  # the rows alone show it too
+    assert names(diagnose(tmp_path / "original", there)) == ["order of rows"]
+
+
+def test_a_config_that_can_say_the_layout_says_it(tmp_path: Path) -> None:
+    tensors = {
+        "model.layers.0.self_attn.q_b_proj.weight": drawn(96, 8),
+        "model.layers.0.self_attn.kv_a_proj_with_mqa.weight": drawn(24, 64),
+    }
+    there = converted(tmp_path, DEEPSEEK, tensors, "adjacent", "halves")
+    assert json.loads((there / "config.json").read_text()) == DEEPSEEK | {"rope_interleave": False}
+    found = diagnose(tmp_path / "original", there)
+    assert found.agree, str(found)
+    (there / "config.json").write_text(json.dumps(DEEPSEEK))
+    assert names(diagnose(tmp_path / "original", there)) == ["converted rows under the old config"]
+    moved = load_file(there / "model.safetensors")
+    assert not np.array_equal(moved["model.layers.0.self_attn.q_b_proj.weight"], tensors[next(iter(tensors))])
+
+
+def test_a_source_that_the_config_contradicts_is_refused(tmp_path: Path) -> None:
+    original = folder(tmp_path / "original", weights())
+    options: dict[str, Any] = {"source": "adjacent", "target": "halves", "heads": head_shapes(CONFIG)}
+    with pytest.raises(ValueError, match=r"source must be 'halves', which is what config\.json says .*waive 'pairing'"):
+        plan_conversion(original, **options)
+    assert plan_conversion(original, **options, waive=("pairing",)).source == "adjacent"
+
+
+def test_a_converted_folder_converts_back(tmp_path: Path) -> None:
+    there = converted(tmp_path, CONFIG, weights(), "halves", "adjacent")
+    plan = plan_conversion(there, source="adjacent", target="halves", heads=head_shapes(CONFIG))
+    convert_checkpoint(plan, tmp_path / "back")
+    back = load_file(tmp_path / "back" / "model.safetensors")
+    assert all(np.array_equal(back[name], rows) for name, rows in weights().items())
+    with pytest.raises(ValueError, match="source must be 'adjacent'"):
+        plan_conversion(there, source="halves", target="adjacent", heads=head_shapes(CONFIG))
