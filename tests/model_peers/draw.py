@@ -72,7 +72,7 @@ def settings(peer: Peer, draw: random.Random, kind: str) -> dict[str, Any]:
     if peer.model_type.startswith("hunyuan_v1") and kind == "dynamic" and draw.random() < 0.7:
         spelled["alpha"] = draw.choice([50.0, 1000.0])
     theta = spelled.pop("rope_theta")
-    if peer.model_type in NEW_SPELLING or not known.heeds or draw.random() < 0.5:
+    if peer.model_type in NEW_SPELLING or known.ignores or draw.random() < 0.5:
         return made | {"rope_parameters": spelled | {"rope_theta": theta}}
     if "partial_rotary_factor" in spelled and draw.random() < 0.5:
         made["partial_rotary_factor"] = spelled.pop("partial_rotary_factor")

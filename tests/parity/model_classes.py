@@ -7,6 +7,7 @@ file; a test regenerates and compares it.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import json
@@ -24,7 +25,14 @@ KEYS = re.compile(
     r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
     r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
     r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$|^depths$|absolute_embed"
+    r"|query_pre_attn_scalar|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
 )
+#: Keys of older files beside rope_parameters, each with a value that no class has.
+BESIDE = {
+    "rope_theta": 4321.0,
+    "rope_scaling": {"rope_type": "linear", "factor": 3.0},
+    "partial_rotary_factor": 0.375,
+}
 GEOMETRY = {"hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads"}
 
 
@@ -79,12 +87,12 @@ def row(kind: type) -> dict[str, Any] | None:
     parts = {key: called(part) for key, part in kind.sub_configs.items()}
     if parts:
         found["parts"] = parts
-    if "rope_parameters" in declared:
+    if getattr(made, "rope_parameters", None) is not None or "rope_parameters" in declared:
         found |= {
-            "theta": kind.default_theta,
+            "theta": getattr(made, "rope_theta", None) or kind.default_theta,
             "absent": made.rope_parameters,
             "filled": completed(kind, made.rope_parameters),
-            "heeds": heeds(kind),
+            "ignores": ignores(kind),
         }
     return found
 
@@ -99,12 +107,18 @@ def completed(kind: type, absent: Any) -> dict[str, Any]:
         return {}
 
 
-def heeds(kind: type) -> bool:
-    """Whether a rope_theta beside a missing rope_parameters counts."""
+def ignores(kind: type) -> list[str]:
+    """Older keys that change no rope_parameters where the file has none."""
+    plain = kind().rope_parameters
+    return [key for key, value in BESIDE.items() if changed(kind, key, value) == plain]
+
+
+def changed(kind: type, key: str, value: Any) -> Any:
+    """rope_parameters where an older key stands beside it; None where the class refuses that."""
     try:
-        return kind(rope_theta=4321.0).rope_parameters.get("rope_theta") == 4321.0
+        return kind(**{key: copy.deepcopy(value)}).rope_parameters
     except Exception:
-        return False
+        return None
 
 
 def generated() -> str:

@@ -18,7 +18,7 @@ class ConfigClass:
     config    its name
     theta     the base where rope_parameters states none
     absent    rope_parameters where the file has none
-    heeds     whether a rope_theta beside missing rope_parameters counts
+    ignores   keys of older files that do not count, though they stand beside missing rope_parameters
     filled    what rope_parameters without any values is completed to
     defaults  of its other keys
     names     its spelling of common keys
@@ -28,7 +28,7 @@ class ConfigClass:
     config: str = "a class that is not known"
     theta: Any = None
     absent: Mapping[str, Any] | None = None
-    heeds: bool = True
+    ignores: tuple[str, ...] = ()
     filled: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)

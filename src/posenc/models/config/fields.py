@@ -56,27 +56,37 @@ class Fields:
         config_class: ConfigClass = UNKNOWN_CLASS,
         options: Options | None = None,
         where: str = "",
+        older_names: Mapping[str, str] | None = None,
     ) -> None:
         self.data, self.config_class, self.where = data, config_class, where
-        self.options = options or Options()
+        self.options, self.older_names = options or Options(), older_names or {}
         self.used: set[str] = set()
         self.values: list[Value] = []
 
     def get(self, name: str, *, listed: bool = True) -> Value | None:
-        """The value of a key in the first source that has one which is not null; None where none has.
+        """The value of a key in the first source that has it; None where none has, or where that one says null.
 
         listed: whether `values` lists it from now on.
         """
-        spellings = tuple(dict.fromkeys((self.config_class.names.get(name, name), name)))
+        spellings = self._spellings(name)
         self.used.update(spellings)
         for source, keys, path in self._sources():
-            for spelling in spellings:
-                if keys.get(spelling) is not None:
-                    value = Value(name, plain(path + spelling, keys[spelling]), source, path + spelling)
-                    if listed and value not in self.values:
-                        self.values.append(value)
-                    return value
+            stated = [spelling for spelling in spellings if spelling in keys]
+            spelling = next((spelling for spelling in stated if keys[spelling] is not None), None)
+            if spelling is not None:
+                value = Value(name, plain(path + spelling, keys[spelling]), source, path + spelling)
+                if listed and value not in self.values:
+                    self.values.append(value)
+                return value
+            if stated:  # a null that is written down is what counts, not the default of the class
+                return None
         return None
+
+    def _spellings(self, name: str) -> tuple[str, ...]:
+        """A key as its class spells it, as posenc does, and as older files do."""
+        names = self.config_class.names
+        others = (other for other, spelled in names.items() if spelled == name)
+        return tuple(dict.fromkeys((names.get(name, name), name, *others, self.older_names.get(name, name))))
 
     def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
         return (
@@ -110,8 +120,9 @@ class Fields:
 
     def states(self, name: str) -> bool:
         """Whether the caller or the file has a value for the key."""
-        spellings = (self.config_class.names.get(name, name), name)
-        return any(keys.get(key) is not None for key in spellings for keys in (self.options.stated, self.data))
+        return any(
+            keys.get(key) is not None for key in self._spellings(name) for keys in (self.options.stated, self.data)
+        )
 
     def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
         """A key that holds an object; None where it is absent, null or empty."""

@@ -56,7 +56,8 @@ def embed_over_heads(fields: Fields, layer_type: str) -> int:
 
 def global_head_dim(fields: Fields, layer_type: str) -> int:
     """Gemma 4: full layers have heads of a width of their own."""
-    if layer_type != "full_attention":
+    fields.mark_used("global_head_dim")
+    if layer_type != "full_attention" or fields.json_object("per_layer_config"):
         return stated_head_dim(fields, layer_type)
     return fields.integer("global_head_dim") if fields.states("global_head_dim") else 512
 
@@ -143,7 +144,8 @@ def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
     """A width that per_layer_config states for one layer."""
     table = fields.json_object("per_layer_config")
     entries: dict[Any, Any] = table[0] if table else {}
-    own = entries.get(str(layer), entries.get(layer))
+    # A class pads the numbers of layers with zeros where it saves them: "05" is layer 5.
+    own = next((entry for key, entry in entries.items() if str(key).isdecimal() and int(key) == layer), None)
     if not isinstance(own, Mapping) or own.get(name) is None:
         return None
     return Fields(own, where=f"{fields.where}per_layer_config.{layer}.").integer(name)

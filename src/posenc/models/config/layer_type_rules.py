@@ -12,6 +12,8 @@ from posenc.models.config.fields import Fields
 MOST_LAYERS = 1 << 13
 LayerCount = Callable[[Fields], int]
 LayerTypeRule = Callable[[Fields, int], tuple[str, ...]]
+#: What a class makes of the types that a file lists.
+SettledTypes = Callable[[Fields, tuple[str, ...]], tuple[str, ...]]
 
 
 def count_of(key: str) -> LayerCount:
@@ -91,6 +93,72 @@ def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("sliding_attention" if i >= first else "full_attention" for i in range(count))
 
 
+def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
+    """Cohere 2 with experts: first_k_dense_replace layers count by one pattern, those after them by another."""
+    first = fields.integer("first_k_dense_replace", 0) if fields.states("first_k_dense_replace") else 0
+    patterns = [fields.integer(f"{name}sliding_window_pattern") for name in ("prefix_dense_", "")]
+    places = [(i, patterns[0]) if i < first else (i - first, patterns[1]) for i in range(count)]
+    return tuple("sliding_attention" if (i + 1) % n else "full_attention" for i, n in places)
+
+
+def by_cross_attention_layers(fields: Fields, count: int) -> tuple[str, ...]:
+    """Llama 3.2 with pictures: cross_attention_layers attend to the picture alone."""
+    listed = fields.get("cross_attention_layers")
+    crossing = listed.value if listed is not None and isinstance(listed.value, tuple) else range(3, 40, 5)
+    return tuple("cross_attention" if i in crossing else "full_attention" for i in range(count))
+
+
+#: DeepSeek-V4's types of layers by how many keys they compress into one.
+BY_COMPRESS_RATIO = {
+    0: "sliding_attention",
+    4: "compressed_sparse_attention",
+    128: "heavily_compressed_attention",
+}
+
+
+def by_compress_ratios(fields: Fields, count: int) -> tuple[str, ...]:
+    """DeepSeek-V4: compress_ratios of its released file; without them two kinds of compressed layers in turn."""
+    ratios = fields.get("compress_ratios")
+    if ratios is None:
+        rule = EveryNth(2, nth="heavily_compressed_attention", other="compressed_sparse_attention", at=0, first=3)
+        return rule(fields, count)
+    listed = ratios.value if isinstance(ratios.value, tuple) else ()
+    if len(listed) < count or not set(listed) <= set(BY_COMPRESS_RATIO):
+        raise ValueError(
+            f"{ratios.key} must hold 0, 4 or 128 for each of {count} layers; got {_check.shown(ratios.value)}. "
+            "Look at the file."
+        )
+    return tuple(BY_COMPRESS_RATIO[ratio] for ratio in listed[:count])
+
+
+def indexed_and_sliding(fields: Fields, count: int) -> tuple[str, ...]:
+    """Dots 3 Note: every fourth layer chooses its keys by an index, the first two as well; the others slide."""
+    slides = not fields.states("use_sliding_window") or fields.flag("use_sliding_window")
+    full = "full_attention" if _use_dsa(fields) is False else "indexed_attention"
+    return tuple("sliding_attention" if slides and i >= 2 and i % 4 != 1 else full for i in range(count))
+
+
+def full_as_indexed(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
+    """Dots 3 Note: older files call layers full that choose their keys by an index, unless use_dsa says not."""
+    chooses = _use_dsa(fields)
+    if chooses is None:
+        return types
+    before, after = ("full_attention", "indexed_attention")[:: 1 if chooses else -1]
+    return tuple(after if layer_type == before else layer_type for layer_type in types)
+
+
+def _use_dsa(fields: Fields) -> bool | None:
+    fields.mark_used("use_dsa")
+    if fields.states("use_dsa"):
+        return fields.flag("use_dsa")
+    return None if fields.states("per_layer_config") else True
+
+
+def last_full(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
+    """Gemma 4: the last layer is full, whatever the file lists."""
+    return (*types[:-1], "full_attention")
+
+
 def by_full_attn_idxs(fields: Fields, count: int) -> tuple[str, ...]:
     """LFM2: the layers of full_attn_idxs attend, the others are convolutions."""
     listed = fields.get("full_attn_idxs")
@@ -154,8 +222,13 @@ def sliding_where_not_rotating(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("full_attention" if rotates or not slides else "sliding_attention" for rotates in flags)
 
 
-def layer_types(fields: Fields, count: int, rule: LayerTypeRule) -> tuple[str, ...]:
-    """The type of every layer, from the file, else by the rule of its class."""
+def layer_types(
+    fields: Fields, count: int, rule: LayerTypeRule, settled: SettledTypes | None = None
+) -> tuple[str, ...]:
+    """The type of every layer, from the file, else by the rule of its class.
+
+    settled: what the class makes of the types that a file lists.
+    """
     listed = fields.get("layer_types", listed=False)
     if listed is None:
         return rule(fields, count)
@@ -164,7 +237,8 @@ def layer_types(fields: Fields, count: int, rule: LayerTypeRule) -> tuple[str, .
             f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}. "
             "Look at the file."
         )
-    return tuple(word(listed.key, layer_type) for layer_type in listed.value)
+    types = tuple(word(listed.key, layer_type) for layer_type in listed.value)
+    return settled(fields, types) if settled else types
 
 
 def word(key: str, value: object) -> str:

@@ -8,7 +8,13 @@ from typing import Literal
 
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HeadDim, RotatedSlice, stated_head_dim
-from posenc.models.config.layer_type_rules import LayerCount, LayerTypeRule, num_hidden_layers, uniform
+from posenc.models.config.layer_type_rules import (
+    LayerCount,
+    LayerTypeRule,
+    SettledTypes,
+    num_hidden_layers,
+    uniform,
+)
 from posenc.models.config.pair_axes import AxisLayout, Sections
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule
 from posenc.models.model_positions import LayerGroup
@@ -30,6 +36,7 @@ class ModelType:
     part           of the model: "text", "vision", "audio", "encoder" or "decoder", say
     tables         what is added before the first layer
     reader         what reads the layers that do not rotate; it returns None where those of this file do after all
+    older_names    how older files spell keys, which the class renames
     ignored_keys   keys on positions that these types ignore
     neutral_keys   keys on positions, each with the value that changes nothing; any other is refused
     unsupported    why no record says what these types do
@@ -37,6 +44,7 @@ class ModelType:
     Of layers that rotate queries and keys:
     layer_count    how many layers there are
     layer_types    of which type each layer is, where the file does not list them
+    settled_types  what the class makes of types that the file lists
     rotations      which layers rotate, and by which values
     rope_keys      keys inside rope_parameters that these types read besides the common ones
     pairing        which channels rotate together; "rope_interleave" where the key of that name says it
@@ -56,11 +64,13 @@ class ModelType:
     part: str = "text"
     tables: tuple[Reader, ...] = ()
     reader: Callable[[Fields], Groups | None] | None = None
+    older_names: Mapping[str, str] = field(default_factory=dict)
     ignored_keys: tuple[str, ...] = ()
     neutral_keys: Mapping[str, object] = field(default_factory=dict)
     unsupported: str = ""
     layer_count: LayerCount = num_hidden_layers
     layer_types: LayerTypeRule = ALL_FULL
+    settled_types: SettledTypes | None = None
     rotations: RotationRule = ALL_ROTATE
     rope_keys: tuple[str, ...] = ()
     pairing: Literal["adjacent", "halves", "rope_interleave"] = "halves"

@@ -82,11 +82,14 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated)
     if row.unsupported:
         raise ValueError(f"model_type must be one whose rotation is read; got {model_type!r}, which {row.unsupported}.")
-    fields = Fields(data, known, options, where)
+    ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
+    own = {key: value for key, value in data.items() if key not in ignored}
+    fields = Fields(own, known, options, where, row.older_names)
     groups = _groups(fields, row)
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
     more, notes = _read_inside(data, known, inside, options, where)
-    return (*groups, *more), notes
+    ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
+    return (*groups, *more), (*ignored_notes, *notes)
 
 
 def _groups(fields: Fields, row: ModelType) -> Groups:

@@ -19,7 +19,11 @@ TRAINED = "original_max_position_embeddings"
 
 @dataclass(frozen=True)
 class OlderBase:
-    """How older files state the base of one type of layer: its key, and whether rope_scaling concerns these layers."""
+    """How older files state the base of one type of layer.
+
+    key: of the base.   scaled: whether rope_scaling concerns these layers; these classes read its rope_type, and not
+    the older "type", since they have filled in "default" before they look at it.
+    """
 
     key: str | None
     scaled: bool = False
@@ -100,16 +104,13 @@ def one_rotation(
         rope = rope_values(*stated, f"{fields.where}{name}.")
         return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known.theta))
     absent = _defaults(known.absent) or _defaults(known.filled)
-    ignores_beside = not known.heeds and "rope_theta" in keys.values()
-    if not ignores_beside or fields.options.stated.keys() & keys.values():
-        absent = _completed(fields, {}, absent, keys, known.theta)
-    return _frozen(absent)
+    return _frozen(_completed(fields, {}, absent, keys, known.theta))
 
 
-def rope_values(rope: Mapping[str, Any], source: Source, path: str) -> dict[str, Value]:
-    """A dict as values; the older "type" as "rope_type"."""
+def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_type: bool = True) -> dict[str, Value]:
+    """A dict as values; the older "type" as "rope_type", where the class reads it (older_type)."""
     values = {key: Value(key, plain(path + key, value), source, path + key) for key, value in rope.items()}
-    if rope.get("rope_type") is None and rope.get("type") is not None:
+    if older_type and rope.get("rope_type") is None and rope.get("type") is not None:
         values["rope_type"] = replace(values["type"], name="rope_type")
     return values
 
@@ -122,6 +123,8 @@ def _completed(
     for name, key in keys.items():
         if key in fields.options.stated or (name not in values and fields.states(key)):
             values[name] = replace(fields.require(key), name=name)
+        elif name not in values and key in fields.data:
+            values[name] = Value(name, None, "file", fields.where + key)
         fields.mark_used(key)
     values |= {name: value for name, value in filled.items() if name not in values}
     if "rope_theta" not in values and (beside := fields.get("rope_theta", listed=False)) is not None:
@@ -146,6 +149,11 @@ def rotation_by_layer_type(
     """The values of every type of layer of a model with a rotation for each; None for a type without one."""
     known, older = fields.config_class, older or {}
     stated, source = fields.json_object("rope_parameters") or ({}, "file")
+    if not any(base.scaled for base in older.values()) and fields.json_object("rope_scaling"):
+        raise ValueError(
+            f"{fields.where}rope_scaling must be left out, since its class reads an object for each type of layer in "
+            "rope_parameters. Write it there."
+        )
     absent = known.absent or {}
     if stated and not nested(stated):
         raise ValueError(
@@ -177,7 +185,7 @@ def _of_layer_type(
     known, base = fields.config_class, older.get(layer_type, OlderBase("rope_theta"))
     scaling = fields.json_object("rope_scaling") if base.scaled else None
     if scaling is not None:
-        values |= rope_values(*scaling, f"{fields.where}rope_scaling.")
+        values |= rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
     if "rope_theta" not in values and base.key and fields.states(base.key):
         values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
     filled = (known.filled if stated or scaling is not None else known.absent) or {}

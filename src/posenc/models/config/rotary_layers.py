@@ -20,16 +20,19 @@ AXES_KEYS = ("mrope_section", "mrope_interleaved")
 
 
 def rotary_groups(fields: Fields, row: ModelType) -> Groups:
-    """A group for each type of layer and rotation, in the order of the layers."""
-    types = layer_types(fields, row.layer_count(fields), row.layer_types)
-    layers: dict[tuple[str, RopeParameters | None], list[int]] = {}
-    for layer, use in enumerate(zip(types, row.rotations(fields, types), strict=True)):
-        layers.setdefault(use, []).append(layer)
+    """A group for each type of layer, rotation and head, in the order of the layers."""
+    types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
+    waive = fields.options.waive
+    layers: dict[tuple[str, RopeParameters | None, Head | None], list[int]] = {}
+    for layer, (layer_type, stated) in enumerate(zip(types, row.rotations(fields, types), strict=True)):
+        rope = stated.without(waive) if stated else None
+        head = _head(fields, row, rope, layer_type, layer) if rope else None
+        layers.setdefault((layer_type, rope, head), []).append(layer)
     return tuple(
-        _non_rotary_group(fields, row, layer_type, tuple(own))
-        if rope is None
-        else _rotary_group(fields, row, layer_type, tuple(own), rope)
-        for (layer_type, rope), own in layers.items()
+        _rotary_group(fields, row, layer_type, tuple(own), rope, head)
+        if rope and head
+        else _non_rotary_group(fields, row, layer_type, tuple(own))
+        for (layer_type, rope, head), own in layers.items()
     )
 
 
@@ -39,13 +42,11 @@ def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: t
 
 
 def _rotary_group(
-    fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters
+    fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters, head: Head
 ) -> LayerGroup:
-    keys, waive = frozenset((*row.rope_keys, *(AXES_KEYS if row.axes else ()))), fields.options.waive
-    rope = rope.without(waive)
-    refuse_unknown_keys(rope.unknown_keys(keys), waive)
+    keys = frozenset((*row.rope_keys, *(AXES_KEYS if row.axes else ())))
+    refuse_unknown_keys(rope.unknown_keys(keys), fields.options.waive)
     longest = fields.get("max_position_embeddings")
-    head = _head(fields, row, rope, layer_type, layers[0])
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
     record = rotation_record(fields, rope, head, pairing, axes, longest)

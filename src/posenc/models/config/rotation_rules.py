@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS
@@ -25,8 +26,10 @@ from posenc.models.model_positions import Value
 LayerRotations = tuple[RopeParameters | None, ...]
 #: The rotations of the layers, by the type of each.
 RotationRule = Callable[[Fields, tuple[str, ...]], LayerRotations]
-#: Layer types without attention.
-NO_ATTENTION = frozenset({"linear_attention", "conv", "mamba", "mamba2", "recurrent", "moe", "mlp"})
+#: Layer types whose queries and keys are not of the same tokens, or that have none.
+NO_SELF_ATTENTION = frozenset(
+    {"linear_attention", "conv", "mamba", "mamba2", "recurrent", "moe", "mlp", "cross_attention"}
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class ByLayerType:
     """Every layer with attention rotates: by one rotation for all, or by one for its type, as the class reads the file.
 
     only   the types that rotate, where not all do
+    unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does
     where  a key, what it must be for any layer to rotate, and the one other word that it may be, if not any
     keys   the class's spelling of keys beside rope_parameters
     older  how older files state the bases of the types
@@ -41,6 +45,7 @@ class ByLayerType:
     """
 
     only: tuple[str, ...] = ()
+    unwindowed: Literal["only", "all", "none"] = "only"
     where: tuple[str, str | bool] | tuple[str, str, str] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     older: Mapping[str, OlderBase] = field(default_factory=dict)
@@ -78,12 +83,11 @@ class ByLayerType:
         return dict.fromkeys(types, _with_rotary_dim(fields, rope))
 
     def _includes(self, fields: Fields, layer_type: str) -> bool:
-        if layer_type in NO_ATTENTION:
+        if layer_type in NO_SELF_ATTENTION:
             return False
-        if not self.only or layer_type in self.only:
-            return True
-        # A model whose window is null has no layer that slides, and then all of them rotate.
-        return fields.get("sliding_window", listed=False) is None
+        if self.unwindowed != "only" and fields.get("sliding_window", listed=False) is None:
+            return self.unwindowed == "all"
+        return not self.only or layer_type in self.only
 
 
 def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
@@ -99,12 +103,21 @@ def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
 
 def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Cohere 2 with experts: layers with a window rotate, and so do the dense ones at the start."""
-    slides = fields.get("prefix_dense_sliding_window_pattern", listed=False)
-    dense = fields.get("first_k_dense_replace", listed=False)
-    first, rope = 0, one_rotation(fields)
-    if slides is not None and slides.value == 1 and dense is not None and isinstance(dense.value, int):
-        first = dense.value
-    return tuple(rope if layer_type == "sliding_attention" or i < first else None for i, layer_type in enumerate(types))
+    rope, windowed = one_rotation(fields), fields.get("sliding_window", listed=False) is not None
+    forced = _dense_layers(fields, len(types)) if fields.integer("prefix_dense_sliding_window_pattern") == 1 else ()
+    return tuple(
+        rope if (windowed and layer_type == "sliding_attention") or i in forced else None
+        for i, layer_type in enumerate(types)
+    )
+
+
+def _dense_layers(fields: Fields, count: int) -> frozenset[int]:
+    """mlp_layer_types, or the first_k_dense_replace first ones."""
+    listed = fields.get("mlp_layer_types", listed=False)
+    if listed is not None and isinstance(listed.value, tuple):
+        return frozenset(i for i, kind in enumerate(listed.value) if kind == "dense")
+    first = fields.integer("first_k_dense_replace", 0) if fields.states("first_k_dense_replace") else 0
+    return frozenset(range(min(first, count)))
 
 
 def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
@@ -117,6 +130,7 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         )
     older = {name: OlderBase("swa_rope_theta" if name == "sliding_attention" else "rope_theta") for name in types}
     ropes = rotation_by_layer_type(fields, older)
+    ropes.setdefault("full_attention", ropes["indexed_attention"])
     for rope in ropes.values():
         if rope is not None and rope.rope_type == "proportional":
             raise ValueError(
@@ -136,6 +150,16 @@ def short_or_long_mscale(fields: Fields, types: tuple[str, ...]) -> LayerRotatio
         chosen = "long_mscale" if served > rope.real(TRAINED) else "short_mscale"
         factor = rope.real(chosen)
         rope = rope.updated(Value("attention_factor", factor, "file", rope.key(chosen)))
+    return (rope,) * len(types)
+
+
+def base_in_attn_config(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """DBRX: attn_config holds the base, as its checkpoints were trained."""
+    rope, attention = one_rotation(fields), fields.json_object("attn_config")
+    if attention is not None and attention[0].get("rope_theta") is not None:
+        key = f"{fields.where}attn_config.rope_theta"
+        stated = Value("rope_theta", attention[0]["rope_theta"], attention[1], key)
+        rope = rope if "rope_theta" in fields.options.stated else rope.updated(stated)
     return (rope,) * len(types)
 
 
@@ -200,9 +224,10 @@ def scaled_in_listed_layers(fields: Fields, types: tuple[str, ...]) -> LayerRota
 def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """DeepSeek-V4: layers with a window have one rotation, those on compressed keys another, which alone is scaled."""
     stated = fields.json_object("rope_parameters")
-    by_label = nested(stated[0]) if stated else not fields.states("rope_theta")
+    older = ("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim")
+    by_label = nested(stated[0]) if stated else not any(map(fields.states, older))
     if fields.json_object("rope_scaling") is None and by_label:
-        fields.mark_used("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim")
+        fields.mark_used(*older)
         ropes = rotation_by_layer_type(fields)
         main, compress = ropes.get("main"), ropes.get("compress")
     else:
@@ -240,7 +265,7 @@ def lists_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         ropes[layer_type] = RopeParameters(tuple(values))
         if scaling is not None and layer_type == "full_attention":
             ropes[layer_type] = ropes[layer_type].updated(
-                *rope_values(*scaling, f"{fields.where}rope_scaling.").values()
+                *rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False).values()
             )
     return tuple(ropes[layer_type] for layer_type in types)
 

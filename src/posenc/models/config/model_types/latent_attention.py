@@ -3,7 +3,13 @@
 from functools import partial
 
 from posenc.models.config.head_rules import latent, latent_share, latent_windows
-from posenc.models.config.layer_type_rules import EveryNth, two_in_each_layer, uniform
+from posenc.models.config.layer_type_rules import (
+    EveryNth,
+    full_as_indexed,
+    indexed_and_sliding,
+    two_in_each_layer,
+    uniform,
+)
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import bases_by_width, by_no_rope_layers
 
@@ -24,13 +30,19 @@ LATENT_ATTENTION = (
     # An indexer chooses the keys of every layer.
     LatentType(("axk2", "deepseek_v32", "glm_moe_dsa"), layer_types=INDEXED),
     LatentType(("hy_v4",), pairing="halves", layer_types=INDEXED),
-    LatentType(("mistral_large4_text",), layer_types=INDEXED, rotations=by_no_rope_layers),
+    LatentType(
+        ("mistral_large4_text",),
+        layer_types=INDEXED,
+        rotations=by_no_rope_layers,
+        notes=("queries of every layer are multiplied by 1 + s·ln(position + 1), with a learned s for each head",),
+    ),
     # Among layers of other kinds.
     LatentType(("bailing_hybrid",), layer_types=EveryNth(4, key="layer_group_size", other="linear_attention")),
     ModelType(
         ("dots3_note_text",),
         pairing="adjacent",
-        layer_types=EveryNth(4, nth="indexed_attention", at=1, first=2),
+        layer_types=indexed_and_sliding,
+        settled_types=full_as_indexed,
         rotations=bases_by_width,
         rotated_slice=latent_windows,
     ),

@@ -18,6 +18,8 @@ from posenc.models.config.speech_readers import table_unless_rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 ONLY_SLIDING = ByLayerType(only=(SLIDING,))
+SLIDING_OR_ALL = ByLayerType(only=(SLIDING,), unwindowed="all")
+SLIDING_OR_NONE = ByLayerType(only=(SLIDING,), unwindowed="none")
 GEMMA = ByLayerType(older={FULL: OlderBase("rope_theta", scaled=True), SLIDING: OlderBase("rope_local_base_freq")})
 MODERNBERT = ByLayerType(
     older={FULL: OlderBase("global_rope_theta", scaled=True), SLIDING: OlderBase("local_rope_theta", scaled=True)}
@@ -28,11 +30,11 @@ ESM = ByLayerType(where=("position_embedding_type", "rotary", "absolute"), base=
 NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 
 LLAMA_KIN = (
-    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "dbrx", "diffllama", "doge", "dots1",
+    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "doge", "dots1",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "gte",
     "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
-    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "mllama_text_model", "moshi",
+    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "moshi",
     "nomic_bert", "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
     "voxtral_realtime_text",
 )  # fmt: skip
@@ -48,6 +50,12 @@ ADJACENT = (
 TEXT = (
     # Llama's kin: every layer rotates the whole head, in halves.
     ModelType(LLAMA_KIN),
+    ModelType(("mllama_text_model",), layer_types=layer_type_rules.by_cross_attention_layers),
+    ModelType(
+        ("dbrx",),
+        rotations=rotation_rules.base_in_attn_config,
+        notes=("transformers 5.23.0 rotates by rope_parameters alone, and ignores attn_config.rope_theta",),
+    ),
     ModelType(("hrm_text",), layer_count=layer_type_rules.cycles_of_stacks),
     ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
     ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
@@ -87,8 +95,12 @@ TEXT = (
     ModelType(("t5_gemma_module",), part="module", layer_types=EveryNth(2)),
     ModelType(("ultrabert",), layer_types=EveryNth(3)),
     ModelType(("cwm",), layer_types=EveryNth(4, at=0)),
-    ModelType(("kolibri1",), layer_types=EveryNth(5)),
-    ModelType(("beam",), layer_types=EveryNth(6, last=True)),
+    ModelType(("kolibri1",), layer_types=EveryNth(5), rotations=SLIDING_OR_ALL),
+    ModelType(
+        ("beam",),
+        layer_types=EveryNth(6, last=True),
+        notes=("queries of layers without rotation are multiplied by (1 + (position + 1) / 2048)^0.1",),
+    ),
     ModelType(("mimo_v2_flash",), partial=True, layer_types=EveryNth(6, first=1)),
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
@@ -110,8 +122,19 @@ TEXT = (
         notes=("the class takes rope_theta of an older file for its full layers alone",),
     ),
     # Full layers with heads of a width of their own.
-    ModelType(("gemma4_text", "gemma4_unified_text"), layer_types=EveryNth(6, last=True), head_dim=global_head_dim),
-    ModelType(("diffusion_gemma_text",), layer_types=EveryNth(6, last=True), head_dim=global_head_dim, partial=True),
+    ModelType(
+        ("gemma4_text", "gemma4_unified_text"),
+        layer_types=EveryNth(6, last=True),
+        settled_types=layer_type_rules.last_full,
+        head_dim=global_head_dim,
+    ),
+    ModelType(
+        ("diffusion_gemma_text",),
+        layer_types=EveryNth(6, last=True),
+        settled_types=layer_type_rules.last_full,
+        head_dim=global_head_dim,
+        partial=True,
+    ),
     ModelType(
         ("embedding_gemma2_text",),
         layer_types=EveryNth(6, key="sliding_window_pattern", last=True),
@@ -123,21 +146,21 @@ TEXT = (
         ("cohere2",),
         pairing="adjacent",
         layer_types=EveryNth(4, key="sliding_window_pattern"),
-        rotations=ONLY_SLIDING,
+        rotations=SLIDING_OR_NONE,
         head_dim=hidden_over_heads,
     ),
     ModelType(
         ("cohere2_moe",),
         pairing="adjacent",
-        layer_types=EveryNth(4, key="sliding_window_pattern"),
+        layer_types=layer_type_rules.by_prefix_and_pattern,
         rotations=rotation_rules.sliding_and_first_dense,
     ),
     ModelType(
         ("exaone4", "exaone_moe"),
         layer_types=where_windowed(EveryNth(4, key="sliding_window_pattern")),
-        rotations=ONLY_SLIDING,
+        rotations=SLIDING_OR_ALL,
     ),
-    ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=ONLY_SLIDING),
+    ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=SLIDING_OR_NONE),
     # A list says which layers rotate, or by which base.
     ModelType(
         ("llama4_text",),
@@ -198,7 +221,7 @@ TEXT = (
         pairing="adjacent",
         partial=True,
         last=True,
-        layer_types=EveryNth(2, nth="heavily_compressed_attention", other="compressed_sparse_attention", at=0, first=3),
+        layer_types=layer_type_rules.by_compress_ratios,
         rotations=rotation_rules.main_and_compress,
     ),
     # Encoders of proteins and of speech tokens, whose file says whether they rotate.

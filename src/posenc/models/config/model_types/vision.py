@@ -13,7 +13,7 @@ BILINEAR = "the table is resized bilinearly to the grid of every picture"
 BICUBIC = "the table is resized bicubically to the grid of every picture"
 
 GRID_TOWERS = (
-    "dots3_note_vision_encoder", "ernie4_5_vl_moe_vision", "exaone4_5_vision", "glm5_next_vision",
+    "ernie4_5_vl_moe_vision", "exaone4_5_vision", "glm5_next_vision",
     "glm_ocr_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision", "video_llama_3_vision",
 )  # fmt: skip
 TOWERS_WITH_SQUARE_TABLE = (
@@ -23,6 +23,7 @@ TOWERS_WITH_SQUARE_TABLE = (
 
 VISION = (
     Tower(GRID_TOWERS),
+    Tower(("dots3_note_vision_encoder",), older_names={"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}),
     Tower(("qwen2_vl_vision",), head_dim=embed_over_heads),
     Tower(("mlcd_vision_model",), notes=("the class token rotates by learned angles",)),
     Tower(("lfm3_vl_vision",), layer_types=EveryNth(2, nth="conv", other="full_attention", first=2)),
@@ -38,7 +39,12 @@ VISION = (
     Tower(TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count, BILINEAR),)),
     Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patch_table(grid_of_image(), BICUBIC),)),
     Tower(("paddleocr_vl_vision",), tables=(patch_table(grid_of_image(), BILINEAR),)),
-    Tower(("step3p5_vision",), tables=(patch_table(grid_of_image(), BILINEAR),), axes=pair_axes.columns_then_rows),
+    Tower(
+        ("step3p5_vision",),
+        older_names={"num_attention_heads": "heads", "num_hidden_layers": "layers", "hidden_size": "width"},
+        tables=(patch_table(grid_of_image(), BILINEAR),),
+        axes=pair_axes.columns_then_rows,
+    ),
     Tower(
         ("sam3_vit_model",),
         tables=(patch_table(grid_of_image("pretrain_image_size"), "the table is tiled over larger pictures"),),
