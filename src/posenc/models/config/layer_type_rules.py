@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from posenc import _check
 from posenc.models.config.fields import Fields
@@ -109,7 +110,7 @@ def by_cross_attention_layers(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 #: DeepSeek-V4's types of layers by how many keys they compress into one.
-BY_COMPRESS_RATIO = {
+BY_COMPRESS_RATIO: Mapping[Any, str] = {
     0: "sliding_attention",
     4: "compressed_sparse_attention",
     128: "heavily_compressed_attention",
