@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from posenc.cli.show import Heading, as_json, as_plain, heading
+from posenc.cli.terminal import escaped
 
 
 class Answer(NamedTuple):
@@ -22,7 +23,7 @@ class Answer(NamedTuple):
             print(as_json(self.facts()))
             return
         for line in list(self.lines()):  # an error in one of them leaves nothing half printed
-            heading(line) if isinstance(line, Heading) else print(line)
+            heading(line) if isinstance(line, Heading) else print(escaped(line))
 
 
 class PrintsItself(Protocol):

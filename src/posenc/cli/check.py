@@ -9,7 +9,7 @@ import tyro
 
 from posenc import parse
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.cli.show import escaped, say
+from posenc.cli.terminal import escaped, say
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child

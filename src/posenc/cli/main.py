@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from posenc.cli.terminal import escaped, say, write_every_character
+
 USAGE = 2
 BUG = 70
 INTERRUPTED = 130
@@ -62,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = words[0] if words and words[0] in VERBS else ""
+    if sys.stdout is None:
+        return _complain(verb, "stdout must be open; it is closed. Send it to a file or to /dev/null.", USAGE)
+    write_every_character()
     try:
         code = _run(verb, words)
         sys.stdout.flush()
@@ -161,6 +166,5 @@ def _line(error: BaseException) -> str:
 
 
 def _complain(verb: str, message: str, code: int) -> int:
-    with contextlib.suppress(OSError, ValueError):
-        print(f"posenc{f' {verb}' if verb else ''}: {message}", file=sys.stderr)
+    say(escaped(f"posenc{f' {verb}' if verb else ''}: {message}"))
     return code

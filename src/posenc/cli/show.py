@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -14,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from posenc.cli.terminal import escaped
+
 #: The width of tables in a file or a pipe, where there is no terminal to ask.
 PLAIN_WIDTH = 120
 #: No table is drawn narrower.
@@ -24,27 +25,13 @@ class Heading(str):
     """A line that begins a part; bold on a terminal."""
 
 
-def escaped(text: str, longest: int = 4_000) -> str:
-    """A text from elsewhere as one line that a terminal only shows: control characters spelled out, the end cut off."""
-    shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[: longest + 1])
-    return shown if len(text) <= longest else f"{shown[:longest]}…"
-
-
-def _spelled(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
-
-
-def say(line: str) -> None:
-    """A line to the reader, beside the answer."""
-    with contextlib.suppress(OSError, ValueError):
-        print(line, file=sys.stderr)
-
-
 def heading(text: str) -> None:
     """Print a line that begins a part."""
     from rich.text import Text
 
-    _console().print(Text(text, style="bold"))
+    body = text.lstrip("\n")
+    print("\n" * (len(text) - len(body)), end="")
+    _console().print(Text(escaped(body), style="bold"))
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
@@ -57,7 +44,7 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
         is_number = index in numbers
         grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(Text(escaped(cell)) for cell in row))
     console = _console()
     with console.capture() as drawn:
         console.print(grid)
@@ -79,7 +66,7 @@ def _console() -> Any:
 
 def as_json(value: Any) -> str:
     """JSON in which numbers are numbers; what JSON has no word for (NaN, infinity) is null."""
-    return json.dumps(as_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(as_plain(value), indent=2, allow_nan=False)
 
 
 def as_plain(value: Any) -> Any:

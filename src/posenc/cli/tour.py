@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
+from posenc.cli.terminal import escaped, say
 from posenc.explorer.tour_order import PAIRS
 from posenc.explorer.tour_page import ALL, STEPS, Journey, Settings, Step
 
@@ -96,7 +97,7 @@ def _what_is_left(journey: Journey) -> str:
 
 def _report(line: str) -> None:
     """To the reader, not into the JSON."""
-    print(line, file=sys.stderr)
+    say(escaped(line))
 
 
 def _show_progress(steps: Iterator[Step]) -> None:

@@ -1,0 +1,39 @@
+"""What reaches a terminal: one line at a time, every character of it harmless and writable."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+#: Characters of a line, above the longest that is meant: LongRoPE's factors.
+LONGEST_LINE = 4_000
+
+
+def escaped(text: str, longest: int = LONGEST_LINE) -> str:
+    """A text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
+
+    Names and values from files stand in what is printed, so every line goes through here.
+
+    >>> escaped("red \\x1b[31m"), escaped("abcdef", longest=4)
+    ('red \\\\x1b[31m', 'abcd… (2 more characters)')
+    """
+    shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[:longest])
+    left_out = len(text) - longest
+    return shown if left_out <= 0 else f"{shown}… ({left_out:,} more characters)"
+
+
+def say(line: str) -> None:
+    """A line to the reader, beside the answer."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(line, file=sys.stderr)
+
+
+def write_every_character() -> None:
+    """Where the encoding of a terminal lacks a character, cp1252 an arrow, say, its number is written."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _spelled(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
