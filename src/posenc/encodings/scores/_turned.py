@@ -18,5 +18,6 @@ def added(q: Array, k: Array, there: Array, here: Array, lib: Library) -> Array:
 
 def _rotated(x: Array, angle: Array, lib: Library) -> Array:
     xp, half = lib.xp, x.shape[-1] // 2
-    cos, sin, first, second = xp.cos(angle), xp.sin(angle), x[..., :half], x[..., half:]
+    cos, sin = (lib.astype(part, x.dtype) for part in (xp.cos(angle), xp.sin(angle)))
+    first, second = x[..., :half], x[..., half:]
     return xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)

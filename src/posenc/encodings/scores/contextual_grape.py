@@ -101,9 +101,9 @@ class ContextualGRAPE(Scores):
         lib, xp = query.lib, query.lib.xp
         logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
         steps = xp.logaddexp(logits, xp.zeros_like(logits))
-        # 1.0 for each key whose position lies before a place, (*batch, places, keys).
-        before = (lib.astype(ahead(key, at).swapaxes(-1, -2), k.dtype) for at in (query, key))
-        frequencies = xp.exp(learned["log_frequencies"])[:, None, :]
+        # 1.0 for each key before a position, (*batch, positions, keys); summed in the widest float, which TF32 leaves alone.
+        before = (lib.widest(ahead(key, at).swapaxes(-1, -2)) for at in (query, key))
+        steps, frequencies = lib.widest(steps), lib.widest(xp.exp(learned["log_frequencies"]))[:, None, :]
         there, here = ((counted @ steps).swapaxes(-1, -2)[..., None] * frequencies for counted in before)
         guard = each_once(query, key, q.dtype)
         return guard[..., None, :, None] + added(q, k, -there, -here, lib)

@@ -112,7 +112,8 @@ class SelectiveRoPE(Scores):
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         x = inputs(hidden, k, self.model_dim)
         lib, angles = query.lib, self._angles(x, key, learned)
-        there, here = (lib.astype(reached(at, key), q.dtype)[..., None, :, :] @ angles for at in (query, key))
+        # Summed in the widest float, which TF32 and autocast leave alone.
+        there, here = (lib.widest(reached(at, key))[..., None, :, :] @ lib.widest(angles) for at in (query, key))
         guard = each_once(query, key, q.dtype)[..., None, :, None]
         return guard + added(q, k, there, here, lib)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +28,7 @@ from posenc.testing.door_probe import (
     summed,
 )
 from posenc.testing.named_check import Check, apart, close, ensure, refused, same_bits
+from posenc.testing.one_coordinate import one_coordinate
 from posenc.turn import at_every_head
 
 TABLES = ("adds", "rotates", "biases")
@@ -164,6 +167,53 @@ def _autocast(encoding: Encoding) -> None:
     same_bits("a table made under autocast against one made outside", numbers(found), numbers(wanted))
 
 
+def _tf32(encoding: Encoding) -> None:
+    """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
+    torch = library("torch")
+    mode = _tf32_products(torch)
+    places = array(_places(encoding), "torch")
+    wanted = _numbers_of_positions(encoding, places)
+    with mode():
+        found = _numbers_of_positions(encoding, places)
+    for name, value in wanted.items():
+        same_bits(f"{name} made with products in TF32 against those in float32", numbers(found[name]), numbers(value))
+
+
+def _tf32_products(torch: Any) -> Any:
+    """A mode of PyTorch's dispatcher that rounds what matrix products of float32 are given."""
+    mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
+    aten = torch.ops.aten
+    products = {aten.mm, aten.bmm, aten.mv, aten.dot, aten.addmm, aten.baddbmm, aten.addmv}
+
+    def rounded(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
+            return x
+        return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+    class Tf32(mode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function.overloadpacket in products:
+                args = tuple(map(rounded, args))
+            return function(*args, **(kwargs or {}))
+
+    return Tf32
+
+
+def _numbers_of_positions(encoding: Encoding, places: Any) -> dict[str, Any]:
+    """What positions alone decide: vectors, biases, or the tables of the operators of each role."""
+    record = one_coordinate(encoding)
+    if not isinstance(record, Rotates):
+        return {"numbers": program(encoding, name="torch", dtype="float32")(places)}
+    params = converted(parameters(record), "torch", "float32")
+    operators = {role: record.turn(places, params, role=cast(Any, role)) for role in sides(record)}
+    return {
+        f"{part.name} ({role})": getattr(operator, part.name)
+        for role, operator in operators.items()
+        for part in fields(cast(Any, operator))
+        if hasattr(getattr(operator, part.name), "dtype")
+    }
+
+
 def _rows_apart(encoding: Encoding) -> None:
     """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
     if "fractional" not in encoding.claims or reach(encoding) < 2_001:
@@ -246,6 +296,13 @@ CHECKS = (
         "autocast_changes_no_table",
         _autocast,
         "Autocast turns products into bfloat16 behind the caller's back.",
+        TABLES,
+        needs=("torch",),
+    ),
+    Check(
+        "tf32_changes_no_table",
+        _tf32,
+        "On a GPU, TF32 keeps 10 bits of what matrix products multiply.",
         TABLES,
         needs=("torch",),
     ),
