@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from posenc.checked_positions import checked, checked_pair
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
 
 
@@ -70,3 +71,20 @@ def test_documents_of_a_packed_row():
     assert documents([]).shape == (0,)
     with pytest.raises(TypeError, match=r"^lengths must be a list of whole numbers; got 3"):
         documents(3)
+
+
+def test_unsigned_positions_of_pytorch_are_what_they_are():
+    torch = pytest.importorskip("torch")
+    for dtype, largest in ((torch.uint16, 2**16 - 1), (torch.uint32, 2**32 - 1)):  # which PyTorch compares with nothing
+        found = checked(torch.tensor([0, largest]).to(dtype))
+        assert found.bounds == (0, largest)
+        assert found.array.tolist() == [0, largest]
+    with pytest.raises(TypeError, match=r"^positions must be integers, float32 or float64; got uint64"):
+        checked(torch.tensor([0]).to(torch.uint64))
+
+
+def test_positions_of_queries_and_keys_come_from_one_library():
+    torch = pytest.importorskip("torch")
+    for pair in ((np.arange(2), torch.arange(2)), (checked(np.arange(2)), checked(torch.arange(2)))):
+        with pytest.raises(TypeError, match=r"^arrays must come from one library; got (numpy|torch) and (numpy|torch)"):
+            checked_pair(*pair)

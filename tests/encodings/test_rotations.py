@@ -143,7 +143,7 @@ def test_two_bases_are_two_rotations() -> None:
         (lambda: RotateValues(ValueRotation(RoPE(dim=4)))(torch.ones(1, 1, 2, 6), torch.arange(2), layout="bhtd"),
             ValueError, r"^v must have shape 'bhtd' with d = 4"),
         (lambda: RotateValues(ValueRotation(RoPE(dim=4)))(torch.ones(1, 1, 2, 4), torch.arange(3), layout="bhtd"),
-            ValueError, r"^key must have shape"),
+            ValueError, r"^key_positions must have shape"),
     ],
 )  # fmt: skip
 def test_refusals(make: object, error: type[Exception], message: str) -> None:
