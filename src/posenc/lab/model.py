@@ -91,7 +91,7 @@ class Block(nn.Module):  # type: ignore[misc]
         batch, length, width = x.shape
         by_heads = (self.norms[0](x) @ self.project).reshape(batch, length, 3, self.heads, width // self.heads)
         q, k, v = by_heads.permute(2, 0, 3, 1, 4)
-        q, k = placed.turned(q, k)
+        q, k = placed.rotated(q, k)
         if cache is not None:
             k, v = cache.extended(self.layer, k, v)
         attended = placed.attended(q, k, v).transpose(1, 2).reshape(batch, length, width)

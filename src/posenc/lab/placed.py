@@ -26,7 +26,7 @@ class Placed:
     turn_key: Operator | None
     bias: Tensor | None
 
-    def turned(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    def rotated(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Queries and new keys, turned where the encoding rotates."""
         if self.turn_query is None or self.turn_key is None:
             return q, k

@@ -36,7 +36,7 @@ def score_by_distance(
     made = (
         record
         if isinstance(record, ScoreByDistance)
-        else score_of(record, canvas.places("distances", distances), params=params)
+        else score_of(record, canvas.positions_to_draw("distances", distances), params=params)
     )
     chosen = canvas.spread("heads", heads, len(made.scores), HEADS)
     ax = canvas.single(ax)

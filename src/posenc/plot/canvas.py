@@ -71,7 +71,7 @@ def style(index: int) -> Any:
     return STYLES[index % len(STYLES)]
 
 
-def places(name: str, value: Any) -> np.ndarray:
+def positions_to_draw(name: str, value: Any) -> np.ndarray:
     """Positions to draw, as a row of numbers: a count stands for 0 … count-1."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.arange(_check.integer(name, value, 1, MOST))

@@ -31,7 +31,11 @@ def waves(
     frequencies = frequencies_of(record)
     lengths = frequencies.wavelengths()
     length = _check.integer("length", length, 1, canvas.MOST)
-    chosen = _telling(lengths, length) if pairs is None else canvas.spread("pairs", pairs, len(lengths), len(lengths))
+    chosen = (
+        _informative_pairs(lengths, length)
+        if pairs is None
+        else canvas.spread("pairs", pairs, len(lengths), len(lengths))
+    )
     places = np.linspace(0.0, length, POINTS)
     _, sine = cosine_sine(places, frequencies, dtype=np.float64)
     ax = canvas.single(ax)
@@ -49,7 +53,7 @@ def waves(
     return canvas.finish(ax, f"Waves of {canvas.name(record)}", "position", "")
 
 
-def _telling(lengths: np.ndarray, length: int) -> list[int]:
+def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
     """Five pairs that turn at least a quarter in the length, if there are as many, and the slowest of all."""
     visible = max(1, int((lengths <= 4 * length).sum()))
     return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})

@@ -27,7 +27,7 @@ def heatmap(
     >>> heatmap(Sinusoidal(dim=128)).images[0].get_array().shape
     (100, 128)
     """
-    rows = canvas.even("positions", canvas.places("positions", positions))
+    rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     table = _table(record, rows, params)
     ax = canvas.single(ax)
     canvas.heat(ax, table, rows, np.arange(record.width), "value", {**canvas.centred(table), **keywords})
@@ -47,7 +47,7 @@ def dimensions(
 
     positions: a count or a row of numbers.   keywords: for `Axes.plot`.
     """
-    rows = canvas.places("positions", positions)
+    rows = canvas.positions_to_draw("positions", positions)
     _check.instance("record", record, Adds, canvas.ADDS)
     chosen = [_check.integer("dims", dim, 0, record.width - 1) for dim in dims]
     table = _table(record, rows, params)
@@ -76,7 +76,7 @@ def similarity(
 
     positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
     """
-    rows = canvas.even("positions", canvas.places("positions", positions))
+    rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     _check.instance("record", record, Adds, canvas.ADDS)
     products = similarity_of(record, rows, params=params)
     ax = canvas.single(ax, (4.6, 3.8))

@@ -31,7 +31,7 @@ def rotation(
 
     vector: its two numbers.   pair: which pair turns.   keywords: for `Axes.quiver`, which draws the turned vectors.
     """
-    places, start = canvas.places("positions", positions), _plane(vector)
+    places, start = canvas.positions_to_draw("positions", positions), _plane(vector)
     turned = _pair_at(record, start, places, pair, params)
     ax = canvas.single(ax, (4.4, 4.2))
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008}
@@ -39,7 +39,7 @@ def rotation(
     ax.quiver(origin, origin, turned[:, 0], turned[:, 1], **{**arrows, "color": shades, **keywords})
     ax.quiver([0.0], [0.0], [start[0]], [start[1]], **arrows, color="black")
     for tip, text in zip([*turned, start], [*(f"at {place:g}" for place in places), "vector"], strict=True):
-        _beside(ax, tip, text)
+        _label_at(ax, tip, text)
     _circle(ax, float(np.hypot(start[0], start[1])))
     first, second = _channels(record, params)
     title = f"Pair {pair} of {canvas.name(record, params=params)}"
@@ -74,7 +74,7 @@ def _circle(ax: Axes, radius: float) -> None:
     ax.set(xlim=(-1.65 * radius, 1.65 * radius), ylim=(-1.3 * radius, 1.3 * radius), aspect="equal")
 
 
-def _beside(ax: Axes, tip: np.ndarray, text: str) -> None:
+def _label_at(ax: Axes, tip: np.ndarray, text: str) -> None:
     """A word at the outer side of an arrow's tip."""
     side, offset = "left" if tip[0] > 0 else "right", tuple(6 * np.sign(tip))
     ax.annotate(

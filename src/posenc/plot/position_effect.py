@@ -70,7 +70,7 @@ def differences(
 
 
 def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -> PositionChange:
-    return position_change(record, vector, canvas.places("positions", positions), params=params)
+    return position_change(record, vector, canvas.positions_to_draw("positions", positions), params=params)
 
 
 def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, own: bool) -> None:

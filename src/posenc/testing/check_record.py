@@ -78,7 +78,7 @@ def check_remote_record(
     meant = against or _called(built["record"])
     if meant is not None and meant.door != built.get("door"):
         raise ValueError(f"against must be a record that {built.get('door')}; got {meant!r:.100}. Give the one meant.")
-    report = _compared(code, meant) if meant is not None else _beside_conventions(code, built, base)
+    report = _compared(code, meant) if meant is not None else _compared_with_conventions(code, built, base)
     checks = _outcomes(code.ask("suite"))
     whole = bool(checks) and not any(each.status == "failed" for each in checks)
     return RecordReport(
@@ -220,7 +220,7 @@ def _judged(meant: Encoding, received: np.ndarray, positions: np.ndarray) -> Cod
         return None
 
 
-def _beside_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
+def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
     """Beside every published convention, where there are any for such numbers."""
     door, nothing = str(built.get("door")), CodeReport(False, str(built.get("door")), built["record"], consistent=True)
     if built.get("learned") or door == "scores":

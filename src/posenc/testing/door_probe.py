@@ -216,7 +216,7 @@ def operates(encoding: Encoding) -> bool:
     return isinstance(encoding, Rotates) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
 
 
-def heads_turned(encoding: Encoding, side: Side) -> int | None:
+def heads_rotated(encoding: Encoding, side: Side) -> int | None:
     """How many heads a rotation treats each in its own way; None where all alike, and at the other doors."""
     return _operator(encoding, side).heads if isinstance(encoding, Rotates) else None
 

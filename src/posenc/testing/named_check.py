@@ -62,12 +62,12 @@ def close(what: str, got: Any, wanted: Any, budget: float) -> None:
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), error.shape)
     ensure(
         bool(error[worst] <= budget),
-        f"{what}: expected {wanted[worst]:.9g} at {_place(worst)}, got {got[worst]:.9g} "
+        f"{what}: expected {wanted[worst]:.9g} at {_index_text(worst)}, got {got[worst]:.9g} "
         f"(off by {error[worst]:.2g}, {budget:.2g} allowed).",
     )
 
 
-def apart(got: Any, wanted: Any, budget: float) -> bool:
+def differ(got: Any, wanted: Any, budget: float) -> bool:
     """Whether any two numbers differ by more than the budget."""
     got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
     return bool(got.shape != wanted.shape or (got.size and not np.all(np.abs(got - wanted) <= budget)))
@@ -95,7 +95,7 @@ def refused(what: str, call: Callable[[], Any], begins: str | tuple[str, ...] = 
         raise CheckFailed(f"{what}: expected ValueError or TypeError, got {_short(result)}.")
 
 
-def _place(index: tuple[Any, ...]) -> str:
+def _index_text(index: tuple[Any, ...]) -> str:
     return f"[{', '.join(str(int(i)) for i in index)}]"
 
 

@@ -30,7 +30,7 @@ def changed(encoding: Any, /, **values: Any) -> Any:
         return None
 
 
-def everything_seen(encoding: Encoding) -> tuple[bytes | str, ...]:
+def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
     """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
     seen = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
     params, line = parameters(encoding), one_coordinate(encoding, spread=True)

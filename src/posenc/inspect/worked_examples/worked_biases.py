@@ -64,7 +64,7 @@ def _(record: T5Bias, request: Request) -> Formula:
     bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
     scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
     difference = f"distance = key - query = {request.key_shown} - {request.shown} = {distance}"
-    note = f"{difference}: bucket {bucket}, {_why(record, distance, bucket)}."
+    note = f"{difference}: bucket {bucket}, {_bucket_reason(record, distance, bucket)}."
     text = f"bias(h, m, n) = {scale}table[bucket(n - m), h]"
     return Formula(text, lambda head: f"{scale}table[{bucket}, {head}]", (note,))
 
@@ -141,7 +141,7 @@ def _bounded(request: Request, name: str, most: float | None = None) -> np.ndarr
     return np.asarray(np.clip(_array.to_numpy(request.params[name]), FLOOR, most))
 
 
-def _why(record: T5Bias, distance: int, bucket: int) -> str:
+def _bucket_reason(record: T5Bias, distance: int, bucket: int) -> str:
     """Why a distance falls into its bucket."""
     one_way = record.buckets // 2 if record.bidirectional else record.buckets
     exact, steps = one_way // 2, abs(distance)

@@ -13,13 +13,13 @@ from posenc.testing.calls import called
 from posenc.testing.door_probe import SOME, array, library, parameters, program, reach, rows, sides, summed
 from posenc.testing.named_check import Check, close, ensure, refused, same_bits
 
-WIDE_PLACES = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
+WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
 
-def places(encoding: Encoding) -> np.ndarray:
+def positions_near_and_far(encoding: Encoding) -> np.ndarray:
     """Positions near and far that the record takes and its arithmetic keeps apart."""
-    most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_PLACES[-1])
-    return np.array([place for place in WIDE_PLACES if place <= most])
+    most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
+    return np.array([place for place in WIDE_POSITIONS if place <= most])
 
 
 def _torch_double(encoding: Encoding) -> None:
@@ -36,7 +36,7 @@ def _jax_single(encoding: Encoding) -> None:
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
     params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
-    given = places(encoding)
+    given = positions_near_and_far(encoding)
     for side in sides(encoding):
         wanted = rows(encoding, given, dtype="float64", side=side, params=params)
         found = rows(encoding, given, name=name, dtype=dtype, side=side, params=params)
@@ -61,7 +61,7 @@ def _torch_bits(encoding: Encoding) -> None:
     if encoding.shapes or budgets.released(encoding) or summed(encoding):
         return
     most = reach(encoding)
-    given = np.array([place for place in (*WIDE_PLACES, 2**40 + 3, 2**50 - 1) if place <= most])
+    given = np.array([place for place in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if place <= most])
     for side in sides(encoding):
         wanted = rows(encoding, given, dtype="float32", side=side)
         same_bits(

@@ -11,7 +11,7 @@ from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.checks.grid_axes import grid
 from posenc.testing.door_probe import ANCHORS, FAR, accepts, fixed, logits, logits_at, parameters, reach, rows, sides
-from posenc.testing.named_check import PAIRWISE, Check, apart, ensure
+from posenc.testing.named_check import PAIRWISE, Check, differ, ensure
 from posenc.testing.one_coordinate import Line
 from posenc.turn import at_every_head
 
@@ -45,7 +45,7 @@ def _shifted(encoding: Encoding) -> Iterator[str]:
         if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
         found = logits(encoding, QUERY + shift, KEY + shift)
-        if apart(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
+        if differ(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
             error = float(np.nanmax(np.abs(found - own)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
     if isinstance(encoding, Line):
@@ -64,7 +64,7 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
             found = logits_at(encoding, query + shift, key + shift)
         except (ValueError, TypeError):  # a grid that ends
             continue
-        if apart(found, own, budget + 4 * lost * _length(encoding)):
+        if differ(found, own, budget + 4 * lost * _length(encoding)):
             yield f"moving queries and keys by 3 along axis {axis} changes a logit by {np.nanmax(np.abs(found - own)):.2g}"
 
 
@@ -106,7 +106,7 @@ def _alone(encoding: Encoding) -> Iterator[str]:
         together = rows(encoding, whole, side=side)
         budget = budgets.value("float64", 1.0 + float(np.abs(together).max()))
         for place in whole:
-            if apart(rows(encoding, whole[place : place + 1], side=side)[..., 0, :], together[..., place, :], budget):
+            if differ(rows(encoding, whole[place : place + 1], side=side)[..., 0, :], together[..., place, :], budget):
                 yield f"the row of position {place} ({side}) alone is not its row among {len(whole)}"
 
 
@@ -187,7 +187,7 @@ def _symmetric(encoding: Encoding) -> None:
     found = rows(encoding, places, params=params, anchors=places)
     other = np.swapaxes(found, -1, -2)
     against = None
-    if apart(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):
+    if differ(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):
         head, m, n = np.unravel_index(int(np.abs(found - other).argmax()), found.shape)
         against = f"head {head} gives {found[head, m, n]:.6g} for ({places[m]}, {places[n]}) and {other[head, m, n]:.6g} for ({places[n]}, {places[m]})"
     _judge(encoding, "symmetric", against)

@@ -21,7 +21,7 @@ from posenc.testing.door_probe import (
     sides,
     twelve_heads,
 )
-from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure
+from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure
 from posenc.turn import Operator, at_every_head
 
 QUERY = fixed(4, 2, 5, 3)
@@ -81,9 +81,9 @@ def _content_matters(encoding: Encoding) -> None:
     wanted = (shape[0], len(QUERY), len(KEY))
     ensure(own.shape == wanted, f"score: expected {wanted}, got {own.shape}.")
     ensure(
-        apart(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), own, 1e-9)
-        or apart(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), own, 1e-9)
-        or (x is not None and apart(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
+        differ(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or differ(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), own, 1e-9)
+        or (x is not None and differ(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
         "score: expected it to depend on queries, keys or the layer's input, but it depends on none of them.",
     )
     if x is not None:  # queries first, then keys
@@ -161,7 +161,7 @@ def _roles(encoding: Encoding) -> None:
 def _separate(encoding: Encoding) -> None:
     """Moving the queries alone changes what attention sees, and so does moving the keys alone."""
     own = logits(encoding, QUERY, KEY)
-    silent = not apart(logits(encoding, QUERY[::-1], KEY[::-1]), own, 1e-9)
+    silent = not differ(logits(encoding, QUERY[::-1], KEY[::-1]), own, 1e-9)
     if silent:  # an encoding that says nothing
         return
     for name, found in (
@@ -170,7 +170,7 @@ def _separate(encoding: Encoding) -> None:
     ):
         if name == "keys" and _leaves_keys_alone(encoding):
             continue
-        ensure(apart(found, own, 1e-9), f"moving the {name} alone: expected other logits, got the same.")
+        ensure(differ(found, own, 1e-9), f"moving the {name} alone: expected other logits, got the same.")
 
 
 def _leaves_keys_alone(encoding: Encoding) -> bool:

@@ -17,13 +17,13 @@ from posenc.testing.door_probe import (
     converted,
     head_width,
     heads,
-    heads_turned,
+    heads_rotated,
     hidden,
     numbers,
     operated,
     parameters,
 )
-from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure, refused
+from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure, refused
 
 SIZES = (3, 2, 4, 2)
 
@@ -69,7 +69,7 @@ def _shape(encoding: Encoding) -> None:
     places = grid(encoding.axes)
     found = _values(encoding, places, places[:4])
     rows: tuple[int, ...] = (heads(encoding), len(places), 4) if encoding.door in PAIRWISE else (len(places),)
-    own = heads_turned(encoding, "query")
+    own = heads_rotated(encoding, "query")
     rows = rows if own is None else (own, *rows)
     ensure(found.shape[: len(rows)] == rows, f"a grid of {len(places)} places: expected {rows}, got {found.shape}.")
     ensure(bool(np.isfinite(found).all()), "a grid: expected finite numbers.")
@@ -97,10 +97,10 @@ def _every_axis(encoding: Encoding) -> None:
         moved = places.copy()
         moved[:, axis] += 1
         seen.append(_values(encoding, moved, places[:1]))
-        ensure(apart(seen[-1], own, 1e-9), f"coordinate {axis} moved by 1: expected other numbers, got the same.")
+        ensure(differ(seen[-1], own, 1e-9), f"coordinate {axis} moved by 1: expected other numbers, got the same.")
     for axis in range(1, encoding.axes):
         ensure(
-            apart(seen[axis], seen[0], 1e-9),
+            differ(seen[axis], seen[0], 1e-9),
             f"coordinates 0 and {axis}: expected them to be told apart, got one number.",
         )
 

@@ -10,7 +10,7 @@ from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import ANCHORS, SOME, parameters, reach, rows, sides
-from posenc.testing.named_check import PAIRWISE, Check, apart, close, ensure, refused
+from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure, refused
 
 #: The argument that holds the position, as the door names it.
 NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": ("query", "key"), "scores": ("query", "key")}
@@ -101,9 +101,9 @@ def _far_neighbours(encoding: Encoding) -> None:
         for side in sides(encoding):
             near = rows(encoding, np.arange(2), side=side, anchors=np.arange(2))
             far = rows(encoding, place + np.arange(2), side=side, anchors=place + np.arange(2))
-            if apart(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
+            if differ(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
                 ensure(
-                    apart(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
+                    differ(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
                     f"positions {place} and {place + 1} ({side}): expected different rows, got equal ones.",
                 )
 

@@ -27,7 +27,7 @@ from posenc.testing.door_probe import (
     sides,
     summed,
 )
-from posenc.testing.named_check import Check, apart, close, ensure, refused, same_bits
+from posenc.testing.named_check import Check, close, differ, ensure, refused, same_bits
 from posenc.testing.one_coordinate import one_coordinate
 from posenc.turn import at_every_head
 
@@ -50,7 +50,7 @@ def _single_is_rounded(encoding: Encoding) -> None:
     """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
     if budgets.released(encoding):
         return
-    places = _places(encoding)
+    places = _sample_positions(encoding)
     params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
     for side in sides(encoding):
         exact = rows(encoding, places, dtype="float64", side=side, params=params)
@@ -69,7 +69,7 @@ def _single_is_rounded(encoding: Encoding) -> None:
 def _half_rounded_once(encoding: Encoding) -> None:
     """16 bits in PyTorch are the float32 result rounded once: the same bits."""
     torch = library("torch")
-    places = array(_places(encoding), "torch")
+    places = array(_sample_positions(encoding), "torch")
     for side in sides(encoding):
         wide = program(encoding, name="torch", dtype="float32", side=side)(places)
         for dtype in ("float16", "bfloat16"):
@@ -83,7 +83,7 @@ def _half_rounded_once(encoding: Encoding) -> None:
 
 def _half_numpy(encoding: Encoding) -> None:
     params = parameters(encoding) or None
-    places = _places(encoding)
+    places = _sample_positions(encoding)
     wide = np.asarray(called(encoding, places, places, params, dtype=np.float32))
     with np.errstate(over="ignore"):  # a power of a distance may pass 65504; it is infinite by either way
         found = np.asarray(called(encoding, places, places, params, dtype=np.float16))
@@ -104,7 +104,7 @@ def _dtype_refused(encoding: Encoding) -> None:
         refused(f"dtype={bad!r}", lambda bad=bad: called(encoding, [0, 1], [0, 1], params, dtype=bad), "dtype")  # type: ignore[misc]
 
 
-def _activations_apart(encoding: Encoding) -> None:
+def _rounded_activations(encoding: Encoding) -> None:
     """bfloat16 activations at positions up to 3000: each within one rounding of the exact result."""
     torch = library("torch")
     places = array(
@@ -160,7 +160,7 @@ def _score_half(encoding: Encoding) -> None:
 
 def _autocast(encoding: Encoding) -> None:
     torch = library("torch")
-    places = array(_places(encoding), "torch")
+    places = array(_sample_positions(encoding), "torch")
     wanted = program(encoding, name="torch", dtype="float32")(places)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = program(encoding, name="torch", dtype="float32")(places)
@@ -171,7 +171,7 @@ def _tf32(encoding: Encoding) -> None:
     """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
     torch = library("torch")
     mode = _tf32_products(torch)
-    places = array(_places(encoding), "torch")
+    places = array(_sample_positions(encoding), "torch")
     wanted = _numbers_of_positions(encoding, places)
     with mode():
         found = _numbers_of_positions(encoding, places)
@@ -214,7 +214,7 @@ def _numbers_of_positions(encoding: Encoding, places: Any) -> dict[str, Any]:
     }
 
 
-def _rows_apart(encoding: Encoding) -> None:
+def _distinct_rows(encoding: Encoding) -> None:
     """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
     if "fractional" not in encoding.claims or reach(encoding) < 2_001:
         return
@@ -225,14 +225,14 @@ def _rows_apart(encoding: Encoding) -> None:
         return rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
 
     near, far = two(0), two(2_000)
-    if apart(near[..., 0, :], near[..., 1, :], 1e-3):
+    if differ(near[..., 0, :], near[..., 1, :], 1e-3):
         ensure(
-            apart(far[..., 0, :], far[..., 1, :], 1e-4),
+            differ(far[..., 0, :], far[..., 1, :], 1e-4),
             "positions 2000 and 2001 in PyTorch: expected different rows, got equal ones.",
         )
 
 
-def _places(encoding: Encoding) -> np.ndarray:
+def _sample_positions(encoding: Encoding) -> np.ndarray:
     most = reach(encoding)
     return np.array([place for place in (0, 1, 2, 5, 300, 2_001, 40_000) if place <= most])
 
@@ -273,7 +273,7 @@ CHECKS = (
     Check("dtype_must_be_a_float", _dtype_refused, "A table of integers is a table of zeros.", TABLES),
     Check(
         "bfloat16_activations_round_once",
-        _activations_apart,
+        _rounded_activations,
         "bfloat16 models must keep positions 2000 and 2001 apart.",
         ("adds", "rotates"),
         needs=("torch",),
@@ -307,6 +307,9 @@ CHECKS = (
         needs=("torch",),
     ),
     Check(
-        "torch_rows_apart", _rows_apart, "A position rounded to bfloat16 is a neighbour's position.", needs=("torch",)
+        "torch_rows_apart",
+        _distinct_rows,
+        "A position rounded to bfloat16 is a neighbour's position.",
+        needs=("torch",),
     ),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.doors import Adds, Biases, Claim, Encoding, Rotates, Scores
 from posenc.testing.door_probe import SOME, parameters, program, reach, rows, sides
 from posenc.testing.named_check import DOORS, Check, ensure, same_bits
-from posenc.testing.vary import changed, everything_seen, others, rebuilt, variants
+from posenc.testing.vary import changed, observable_results, others, rebuilt, variants
 
 #: Doors at which a claim means something; elsewhere nobody may make it.
 MEANING = {"isometry": ("rotates",), "symmetric": ("biases", "scores"), "shift-linear": ("adds",)}
@@ -52,10 +52,10 @@ def _repr(encoding: Encoding) -> None:
 
 
 def _fields_matter(encoding: Encoding) -> None:
-    own = everything_seen(encoding)
+    own = observable_results(encoding)
     for field in fields(encoding):
         changed_ones = variants(encoding, field.name)
-        if not changed_ones or any(everything_seen(other) != own for other in changed_ones):
+        if not changed_ones or any(observable_results(other) != own for other in changed_ones):
             continue  # what is refused is not ignored
         ensure(
             _matters_elsewhere(encoding, field.name),
@@ -73,7 +73,7 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
             both = [changed(encoding, **{field.name: beside, name: value}) for value in values]
             if both[0] is None and any(both):  # beside that value, this field's own is refused and another is not
                 return True
-            if len({everything_seen(record) for record in both if record is not None}) > 1:
+            if len({observable_results(record) for record in both if record is not None}) > 1:
                 return True
     return False
 
@@ -130,7 +130,7 @@ def _call(encoding: Encoding, positions: np.ndarray, side: Any, dtype: str) -> n
     return rows(encoding, positions, side=side, dtype=dtype)
 
 
-def _own_result(encoding: Encoding) -> None:
+def _writable_result(encoding: Encoding) -> None:
     call, positions = program(encoding), np.arange(3)
     result = call(positions)
     before = np.array(result)
@@ -160,6 +160,8 @@ CHECKS = (
     Check("one_door", _door, "Matrices, decode rows and plots are derived from the one door of a record."),
     Check("claims_are_known", _claims_known, "A misspelt claim is a claim without a check."),
     Check("nothing_remembered", _nothing_remembered, "Earlier calls must not change later results."),
-    Check("result_is_the_callers", _own_result, "A cached array that is handed out can be overwritten by any caller."),
+    Check(
+        "result_is_the_callers", _writable_result, "A cached array that is handed out can be overwritten by any caller."
+    ),
     Check("inputs_are_left_alone", _inputs_untouched, "A call that writes into its arguments breaks the next layer."),
 )

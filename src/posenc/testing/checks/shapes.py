@@ -13,7 +13,7 @@ from posenc.testing.door_probe import (
     content,
     head_width,
     heads,
-    heads_turned,
+    heads_rotated,
     hidden,
     operates,
     parameters,
@@ -115,7 +115,7 @@ def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
     positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
     for side in sides(encoding):
         found = rows(encoding, positions, side=side)
-        wanted = _wanted(encoding, shape, found.shape[-1], heads_turned(encoding, side))
+        wanted = _wanted(encoding, shape, found.shape[-1], heads_rotated(encoding, side))
         ensure(found.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {found.shape}.")
 
 
