@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
+
+from posenc.cli.explain_config import in_words
+from posenc.models import from_config
 
 LLAMA = {
     "model_type": "llama",
@@ -99,3 +103,52 @@ def test_options_of_a_config_belong_to_a_config(posenc):
     ran = posenc("explain", "RoPE(dim=8)", "--length", "100")
     assert ran.code == 2
     assert "length must be left out for a record" in ran.err
+
+
+#: Model types, with keys of a file; the sentence of its first group in words; and what explain() says of the same.
+SAID = (
+    ("t5", {}, "T5Bias: a bias for each of 8 heads, heads=8, buckets=32", "T5Bias(heads=8"),
+    ("t5", {}, "logits are multiplied by 8 besides 1/√d", "logits times 8 besides 1/√d"),
+    (
+        "mpnet",
+        {},
+        "Learned: a vector of 768 channels, 512 rows is added to the embeddings",
+        "before the layers: Learned",
+    ),
+    ("mpnet", {}, "the first token reads row 2 of the table", "the table is read from row 2 on"),
+    (
+        "falcon",
+        {"alibi": True, "num_attention_heads": 8, "hidden_size": 64},
+        "biases are multiplied by 0.353553 before they are added to the scaled logits",
+        "biases times 0.353553",
+    ),
+    (
+        "gptj",
+        {},
+        "RoPE: 64 of 256 channels from 0 of a head, pairs (2i, 2i+1), base 10,000, one turn in 6.283",
+        "Partial(",
+    ),
+    (
+        "llama",
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}},
+        "cos and sin times 1.13863",
+        "scaling=YaRN(factor=4.0",
+    ),
+)
+
+
+@pytest.mark.parametrize(("model_type", "keys", "words", "line"), SAID, ids=[f"{row[0]} {row[2][:12]}" for row in SAID])
+def test_what_a_group_does_is_said_in_words_and_as_a_line(
+    model_type: str, keys: dict[str, Any], words: str, line: str
+) -> None:
+    group = from_config({"model_type": model_type, **keys}).groups[0]
+    assert any(words in sentence for sentence in in_words(group))
+    assert line in group.explain()
+
+
+def test_layers_without_positions_and_the_temperature_of_their_queries_are_said() -> None:
+    group = next(group for group in from_config({"model_type": "llama4_text"}).groups if not group.encodings)
+    nothing, temperature = in_words(group)
+    assert nothing == "no positional encoding"
+    assert temperature.startswith("queries are multiplied by StepTemperature(")
+    assert ": no positional encoding. queries times StepTemperature(" in group.explain()
