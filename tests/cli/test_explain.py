@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +21,14 @@ def test_a_rotation_worked_out(posenc):
     assert "Su et al. 2021, arXiv:2104.09864" in out
     assert "isometry" in out
     assert "6283.1853" in out
+
+
+@pytest.mark.parametrize("record", ["RoPE(dim=1048576)", "Sinusoidal(dim=1048576)", "ALiBi(heads=65536)"])
+def test_a_record_too_wide_to_explain_is_refused_before_it_is_made(posenc, record):
+    began = time.process_time()
+    ran = posenc("explain", record)
+    assert (ran.code, "must have at most 32,768 channels or heads" in ran.err) == (2, True)
+    assert time.process_time() - began < 1.0
 
 
 def test_json_has_numbers(posenc):

@@ -73,6 +73,15 @@ def test_names_of_tensors(posenc, tmp_path, word):
     harmless(posenc("convert", str(path), *words, "--dry-run", "--json"), is_json=True)
 
 
+@pytest.mark.parametrize("shape", [[0, 2**61], [2**31, 2**33, 0]])
+def test_a_tensor_of_no_numbers_in_a_shape_beyond_all(posenc, tmp_path, shape):
+    path = tmp_path / "x.safetensors"
+    head = json.dumps({"inv_freq": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+    path.write_bytes(len(head).to_bytes(8, "little") + head)
+    ran = posenc("doctor", "RoPE(dim=8)", str(path))
+    assert (ran.code, "inv_freq must hold numbers; got none" in ran.err) == (2, True), ran
+
+
 def test_words_of_an_exception_and_of_a_student_s_names(posenc, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(f"def mine(length, dim):\n    raise ValueError({ESCAPES!r} * 1000)\n")

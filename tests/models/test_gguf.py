@@ -173,6 +173,7 @@ def test_every_architecture_of_the_package_is_known_or_named():
         ({"rope.scaling.type": "longrope"}, "must both be in the file; one is missing"),
         ({"rope.scaling.attn_factor": 1.5}, "attn_factor must be 1 without YaRN or LongRoPE; got 1.5"),
         ({"rope.dimension_count": 7}, "dim must be an even integer"),
+        ({"block_count": 10**7}, "llama.block_count must be an integer from 1 to 8192; got 10000000"),
         ({"rope.freq_base": float("nan")}, "llama.rope.freq_base must be a finite number"),
         ({"attention.max_alibi_bias": 8.0}, "llama.attention.max_alibi_bias must be understood"),
     ],

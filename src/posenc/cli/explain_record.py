@@ -13,6 +13,8 @@ from posenc.inspect import Spectrum, Worked, spectrum, worked
 
 #: Dimensions, and pairs of the spectrum, that are shown when none are chosen.
 MOST = 16
+#: Twice the widest of a released model: every pair's frequency is made exactly, which takes a while.
+WIDEST = 1 << 15
 
 Position = tuple[int | float, ...]
 
@@ -21,6 +23,11 @@ def explain_record(
     record: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
 ) -> Answer:
     """position, key: () for the default.   dims: None for the first few, or for all with `every`."""
+    if _width(record) > WIDEST:
+        raise ValueError(
+            f"record must have at most {WIDEST:,} channels or heads to be explained; got {_width(record):,}. "
+            "Explain a narrower one: the formula is the same."
+        )
     shortened = dims is None and not every and _width(record) > MOST
     example = worked(
         record,

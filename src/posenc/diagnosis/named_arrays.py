@@ -170,6 +170,8 @@ def _from_safetensors(path: Path) -> dict[str, NamedArray]:
 
 
 def _safetensors_entry(path: Path, start: int, entry: Entry) -> NamedArray:
+    if not entry.size:
+        raise ValueError(f"{entry.name} must hold numbers; got none, of shape {list(entry.shape)}. Dump it again.")
     if entry.dtype not in SAFETENSORS_TYPES or entry.size > 8 * MOST:
         raise ValueError(
             f"{entry.name} must be of floats or integers, at most {8 * MOST} bytes; got {entry.dtype} of {entry.size}."

@@ -14,6 +14,7 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
 from posenc.models.config.fields import plain, refuse_unknown_keys
+from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
     ARCHITECTURES,
@@ -50,7 +51,7 @@ def from_gguf(
             f"general.architecture must treat all layers alike, or say in its keys how not; {keys.arch!r} does not. "
             "Give waive=('layers',) to read what its full layers do."
         )
-    layers, full = tuple(range(keys.whole("block_count"))), _rotation(keys, pairing, "")
+    layers, full = tuple(range(keys.whole("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
     own_windows = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
     sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, own_windows)) else full
     groups = _groups(keys, layers, full, sliding)
@@ -92,8 +93,8 @@ class _Keys:
         )
         return value
 
-    def whole(self, name: str, least: int = 1) -> int:
-        return _check.integer(f"{self.arch}.{name}", self.get(name), least, 2**53)
+    def whole(self, name: str, least: int = 1, most: int = 2**53) -> int:
+        return _check.integer(f"{self.arch}.{name}", self.get(name), least, most)
 
     def real(self, name: str) -> float:
         value = _check.real(f"{self.arch}.{name}", self.get(name), 0.0, 1e30)
@@ -233,5 +234,5 @@ def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
     """Which layers slide: by a list, or all but every n-th."""
     if isinstance(pattern, tuple) and len(pattern) == count:
         return tuple(map(bool, pattern))
-    period = _check.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, 1 << 13)
+    period = _check.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, MOST_LAYERS)
     return tuple((layer + 1) % period != 0 for layer in range(count))

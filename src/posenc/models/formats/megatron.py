@@ -13,7 +13,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
-from posenc.models.config.layer_type_rules import count_of
+from posenc.models.config.layer_type_rules import MOST_LAYERS, count_of
 from posenc.models.formats.single_rotation import (
     every_nth,
     groups_by_rotation,
@@ -129,7 +129,7 @@ def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
         return frozenset()
     pattern = value.value
     if not isinstance(pattern, tuple):
-        return every_nth(_check.integer("no_rope_freq", pattern, 1, 1 << 13), layers)
+        return every_nth(_check.integer("no_rope_freq", pattern, 1, MOST_LAYERS), layers)
     if len(pattern) != len(layers) or any(flag not in (0, 1) for flag in pattern):
         raise ValueError(
             f"no_rope_freq must have a 0 or 1 for each of {len(layers)} layers; got {_check.shown(pattern)}. "
