@@ -6,6 +6,7 @@ import pytest
 from posenc import AxialRoPE, Linear, RoPE, axial
 from posenc.encodings.rotates.axial_layouts import LAYOUTS
 from posenc.frequencies import Bands, Geometric, InTurns, Joined
+from posenc.positions import grid
 
 #: Axis and rung of each pair, written out for four pairs of two axes or eight of three.
 DEALT = {
@@ -85,3 +86,29 @@ def test_refused(call, begins: str) -> None:
 def test_ladders_refuse(call) -> None:
     with pytest.raises(TypeError, match=r"^(parts|ladder) must be"):
         call()
+
+
+EVEN = [layout for layout, (sections, _, _) in DEALT.items() if len(sections) == 2]
+
+
+@pytest.mark.parametrize("layout", EVEN)
+def test_dim_alone_is_enough_for_an_image(layout: str) -> None:
+    record, patches = axial(layout, dim=64), grid(14, 14)
+    assert record == axial(layout, (16, 16))
+    assert record.head_dim == 64
+    assert record.turn(patches).cos.shape == (196, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layout": "sam2"}, "^dim must be given in place of sections; got neither"),
+        ({"layout": "sam2", "sections": (2, 2), "dim": 8}, "^dim must be given in place of sections; got sections="),
+        ({"layout": "sam2", "dim": 6}, "^dim must be a multiple of 4, .*; got 6"),
+        ({"layout": "sam2", "dim": 2}, "^dim must be an integer from 4"),
+        ({"layout": "qwen2-vl", "dim": 64}, "^dim must be left out of 'qwen2-vl', .* Give sections"),
+    ],
+)
+def test_a_dim_that_does_not_say_enough(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        axial(**arguments)

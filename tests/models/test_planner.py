@@ -199,3 +199,15 @@ def test_what_needs_no_plan_and_what_has_none():
     with pytest.raises(ValueError, match="typical must be an integer"):
         plan_context(LLAMA, length=8192, typical=0)
     assert plan_context(LLAMA, length=1 << 18).bound is None
+
+
+def test_the_record_of_a_way_by_its_name():
+    """YaRN from a model's config in one call, around what the model leaves unrotated."""
+    plan = plan_context(LLAMA, length=16384)
+    for planned in plan.ways:
+        assert plan.rotation(planned.way.name) == planned.way.record
+    partial = plan_context(LLAMA | {"model_type": "glm", "partial_rotary_factor": 0.5}, length=16384)
+    assert partial.rotation("YaRN").head_dim == partial.record.head_dim
+    assert type(partial.rotation("YaRN")) is type(partial.record) is Partial
+    with pytest.raises(ValueError, match=r"^way must be one of 'Llama 3', 'YaRN'.*; got 'yarn'"):
+        plan.rotation("yarn")

@@ -53,8 +53,9 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
 
 def axial(
     layout: str,
-    sections: tuple[int, ...],
+    sections: tuple[int, ...] | None = None,
     *,
+    dim: int | None = None,
     base: float | tuple[float, ...] = 10_000.0,
     ladder: Frequencies | None = None,
     numerics: Numerics = "exact",
@@ -62,11 +63,15 @@ def axial(
 ) -> AxialRoPE:
     """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
+    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial("sam2", dim=64)`, for positions
+    `grid(14, 14)`, say.
+
     sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
     width).
+    dim: in place of sections, channels of a head, half of them for the rows of an image and half for its columns.
     base: of the ladders; one an axis where each axis has a ladder of its own.
-    ladder: frequencies in their place, of which
-    each axis with its own ladder takes the first, and axes that share one take one each.
+    ladder: frequencies in their place, of which each axis with its own ladder takes the first, and axes that share one
+    take one each.
     numerics, scaling: as in `RoPE`.
 
     Raises ValueError or TypeError naming the argument.
@@ -75,7 +80,7 @@ def axial(
     ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
     """
     kind = LAYOUTS[_check.choice("layout", layout, tuple(LAYOUTS))]
-    sections = _sections(kind, layout, sections)
+    sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
     axis, rung, own = kind.rule(sections)
     _fit(kind, layout, sections, axis)
     if kind.still:
@@ -99,6 +104,29 @@ def axial(
         record = {"ladder": ladder or (InTurns(made) if kind.turns else made)}
     blocks = len(sections) if kind.blocks == "axes" else 1
     return AxialRoPE(axis=axis, rung=rung, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
+
+
+#: Rules that share pairs out evenly between rows and columns.
+_EVEN = (rules.bands, rules.bands_last_first, rules.slots_last_first, rules.dealt, rules.dealt_in_place)
+
+
+def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None) -> Any:
+    """The sections, or those of an image for a head of `dim` channels."""
+    if (sections is None) == (dim is None):
+        what = f"sections={sections!r} beside dim={dim!r}" if dim is not None else "neither sections nor dim"
+        raise ValueError(f"dim must be given in place of sections; got {what}. Give axial({layout!r}, dim=64), say.")
+    if dim is None:
+        return sections
+    if kind.rule not in _EVEN:
+        raise ValueError(
+            f"dim must be left out of {layout!r}, whose axes have shares of their own; got {dim!r}. Give sections."
+        )
+    dim = _check.integer("dim", dim, 4)
+    if dim % 4:
+        raise ValueError(
+            f"dim must be a multiple of 4, with as many pairs for rows as for columns; got {dim}. Give 64, say."
+        )
+    return dim // 4, dim // 4
 
 
 def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:

@@ -52,6 +52,17 @@ class ContextPlan:
     ways: tuple[Planned, ...]
     left: tuple[str, ...]
 
+    def rotation(self, way: str) -> Rotates:
+        """The model's rotation at the new length by one of the ways, "YaRN" say: the record to rotate with.
+
+        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
+        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+        >>> plan_context(config, length=16384).rotation("YaRN").scaling.factor
+        4.0
+        """
+        records = {planned.way.name: planned.way.record for planned in self.ways}
+        return wrapped(self.record, records[_check.choice("way", way, tuple(records))])
+
 
 def plan_context(
     config: Mapping[str, Any] | str | Path, *, length: int, typical: int | None = None, trained: int | None = None
