@@ -1,4 +1,4 @@
-"""The command line: `posenc tour | explain | plot | recover | list | check | plan | diff | doctor | convert`."""
+"""The command line, one file for each verb; what a verb computes lives in `inspect`, `models` or `diagnosis`."""
 
 from posenc.cli.main import main
 

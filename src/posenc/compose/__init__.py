@@ -1,4 +1,4 @@
-"""Encodings made of encodings: records that wrap records."""
+"""Records that wrap other records: sums, scales, parts of a head; plain encodings live in `encodings`."""
 
 from posenc.compose.backward import Backward
 from posenc.compose.concatenated import Concatenated

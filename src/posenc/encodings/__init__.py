@@ -1,3 +1,1 @@
-"""Every encoding, a file each, in the folder of the door by which it enters a transformer; compositions of records live
-in `compose`.
-"""
+"""Every encoding, one file each, in the folder of its door; records that wrap others live in `compose`."""

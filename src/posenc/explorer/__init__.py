@@ -1,4 +1,4 @@
-"""What is shown to a reader: one self-contained page."""
+"""One self-contained page for readers: the report and the tour; its numbers come from `inspect` and `lab`."""
 
 from posenc.explorer.report import Report, Section
 

@@ -1,4 +1,4 @@
-"""How fast each pair of channels turns: ladders and scalings, a record each."""
+"""Records that say how fast each pair of channels rotates; angles are computed from them in `phase`."""
 
 from posenc.frequencies.bands import Bands
 from posenc.frequencies.chosen import Chosen

@@ -1,4 +1,4 @@
-"""Understanding an encoding: numbers worked out, measured and taken apart. Data out, nothing is drawn here.
+"""Measures and worked numbers of an encoding, as data; nothing is drawn here: pictures live in `plot`.
 
 Every result is a frozen record of plain numbers and NumPy arrays, and prints the same lines everywhere.
 """

@@ -1,1 +1,1 @@
-"""Kernels that apply what a door gives, a turn here: each by its own means, all equal to the reference."""
+"""Fast implementations that apply a turn, each equal to the reference; the reference itself is `turn.Turn`."""

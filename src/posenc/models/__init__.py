@@ -1,4 +1,4 @@
-"""What a released model's positions are: read, compared and converted.
+"""What a released model does with positions: read, compared and converted; why two differ is in `diagnosis`.
 
 Needs NumPy alone; other formats import their own library when used.
 Every result is a frozen record of plain numbers that says where each of them came from.

@@ -1,4 +1,4 @@
-"""The one place where a position meets a frequency.
+"""The only place where positions are multiplied by frequencies; which frequencies is decided in `frequencies`.
 
 Everything that turns, waves or decays with position passes through here, so that exactness is settled once:
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.

@@ -1,4 +1,4 @@
-"""Where each token is: ranges, padding, packing, decoding, grids, media, random and coupled positions, and distances."""
+"""Where each token is: ranges, padding, packing, grids, media, random positions, distances; no encoding is here."""
 
 from typing import TYPE_CHECKING, Any
 

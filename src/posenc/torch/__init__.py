@@ -1,5 +1,4 @@
-"""PyTorch: modules that hold a record and what it learns, a score_mod for flex_attention, the input layer of 2017,
-and one entry point to turning queries and keys.
+"""PyTorch: modules that hold a record and its parameters, and fast functions; the mathematics is not here.
 
 A module has no buffers: whatever does not learn is recomputed from the record, exactly, so no cast, no meta device and
 no checkpoint can lose it.

@@ -1,3 +1,1 @@
-"""Encodings that add a vector to the embeddings, each with its row of the catalog; no table is held here, each is
-computed from its record.
-"""
+"""Encodings that add a vector to the embeddings; no table is stored, each is computed from its record."""

@@ -1,3 +1,1 @@
-"""Encodings that bias the logits by positions alone, each with its row of the catalog; those that read content live in
-`scores`.
-"""
+"""Encodings that bias the logits by positions alone; those that read content live in `scores`."""

@@ -1,3 +1,1 @@
-"""Encodings that rotate, or map linearly, queries and keys, each with its row of the catalog; frequencies and scalings
-live in `frequencies`.
-"""
+"""Encodings that rotate, or otherwise map, queries and keys; frequencies and scalings live in `frequencies`."""

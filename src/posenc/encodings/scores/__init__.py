@@ -1,3 +1,1 @@
-"""Encodings that score content against position, each with its row of the catalog; those that read positions alone live
-in `biases`.
-"""
+"""Encodings that score content against position; those that read positions alone live in `biases`."""

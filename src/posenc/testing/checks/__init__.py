@@ -1,1 +1,1 @@
-"""The checks of the conformance suite by theme; how an encoding is asked, and how far answers may lie apart, is one folder up."""
+"""The checks of the conformance suite, by theme; how they probe an encoding, and tolerances, are one folder up."""

@@ -1,4 +1,4 @@
-"""Every model type that is read: a row for those that treat positions alike. A new model type is one row.
+"""A row for each kind of model type that `config` can read; how rows are read is one folder up.
 
 Read in the modeling files of transformers 5.23.0, and proved by tests/parity/test_models_*.py against the live classes.
 """
