@@ -39,7 +39,7 @@ def masked(values: np.ndarray, by: float = -np.inf) -> np.ndarray:
     return np.where(LATER, by, values)
 
 
-def bucket(distance: int, both: bool = True, buckets: int = 32, most: int = 128) -> int:
+def bucket(distance: int, both: bool = True, buckets: int = 32, most: int = 128, clamped: bool = True) -> int:
     """The bucket of key - query, one at a time, as the authors' code has it."""
     start = 0
     if both:
@@ -52,7 +52,7 @@ def bucket(distance: int, both: bool = True, buckets: int = 32, most: int = 128)
         return start + distance
     # The small addend keeps whole logarithms whole.
     step = int(math.log(distance / exact) / math.log(most / exact) * (buckets - exact) + 1e-9)
-    return start + min(exact + step, buckets - 1)
+    return start + min(exact + step, buckets - 1) if clamped else min(start + exact + step, 31)
 
 
 def buckets(shift: int = 0, sign: int = 1, table: np.ndarray = TABLE, **how: Any) -> np.ndarray:
@@ -76,6 +76,10 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "a bias of zeros": (ALIBI, {"bias": np.zeros((H, N, N))}, "bias left out"),
     "far keys win": (BLOOM, {"bias": masked(-linear(slopes()))}, "sign of the bias"),
     "slopes counted from 0": (BLOOM, {"bias": masked(linear(slopes(first=0)))}, "first slope"),
+    "another slope in one head": (ALIBI, {"bias": linear(np.where(P[:H] == 3, 0.4, slopes()))}, "slopes of heads"),
+    "two heads without a slope": (ALIBI, {"bias": linear(slopes() * (np.arange(H) % 4 > 0))}, "slopes of heads"),
+    "a slope twice": (ALIBI, {"bias": linear(slopes()[[0, 0, 2, 3, 4, 5, 6, 7]])}, "slopes of heads"),
+    "buckets without a last one": (ENCODER, {"bias": buckets(clamped=False), "table": TABLE}, "far buckets"),
     "slopes to 2^-16": (ALIBI, {"bias": linear(slopes(steepest=16.0))}, "steepest"),
     "slopes of half of the heads": (BLOOM, logits(masked(linear(np.tile(slopes(4), 2))), ROOT), "slopes of a shard"),
     "the first half of the slopes twice": (ALIBI, {"bias": linear(np.tile(slopes()[:4], 2))}, "order of heads"),
@@ -125,7 +129,6 @@ NEITHER: dict[str, tuple[Any, Any]] = {
     "noise": (ALIBI, {"bias": linear(slopes()) + RANDOM.standard_normal((H, N, N))}),
     "squared distances": (ALIBI, {"bias": linear(slopes()) * np.abs(np.subtract.outer(P, P))}),
     "a bias a pair of tokens": (ENCODER, {"bias": RANDOM.standard_normal((H, N, N))}),
-    "another head's slope in one head": (ALIBI, {"bias": linear(np.where(P[:H] == 3, 0.4, slopes()))}),
 }
 
 HARMLESS: dict[str, tuple[Any, Any]] = {

@@ -9,8 +9,10 @@ from typing import Any
 from posenc.diagnosis.added_tables import judge_table, table_record
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
+from posenc.diagnosis.judge_capture import judge_capture
 from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.live_module import is_module, module_evidence
+from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
@@ -34,7 +36,7 @@ def diagnose(
     """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
 
     expected: a record, what `from_config` returns, or a config (a dict, or the path of its file or folder).
-    actual: any of these; a live torch module; or arrays, as a dict or in an .npz or .safetensors file (never a pickle):
+    actual: any of these; a live torch module; what `capture` saw of a model; or arrays, as a dict or in an .npz or .safetensors file (never a pickle):
     `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with `positions`
     where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and
     the learned `table`. Of sinusoids that are added: `table`. Of a checkpoint: its inv_freq, or the shapes of its learned tables.
@@ -52,6 +54,8 @@ def diagnose(
     The base is 10000 where 500000 is meant.
     """
     one = side_of("expected", expected, waive)
+    if isinstance(actual, Capture):
+        return judge_capture(_require_model(one.positions), actual, length)
     groups = _groups(one.positions, layer, part)
     tables = _tables_of_checkpoint(actual, groups)
     if tables is not None:
@@ -80,6 +84,14 @@ def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagno
     if findings is None:
         return None
     return Diagnosis(not findings, findings, compared=f"shapes of {', '.join(shapes)}"[:300])
+
+
+def _require_model(meant: Encoding | ModelPositions) -> ModelPositions:
+    if isinstance(meant, ModelPositions):
+        return meant
+    raise TypeError(
+        "expected must be the config of a model to be compared with its capture; got a record. Give config."
+    )
 
 
 def _arrays(actual: Any) -> Mapping[str, Any] | None:

@@ -17,7 +17,8 @@ class BiasUsage:
 
     factor: multiplies it.   order: which head's bias stands where head h is meant, `order[h]`; empty for h itself.
     query_shift: added to positions of queries.   swapped: query for key.   position_type, bias_type: cast to that type.
-    product_factor: multiplies the product of queries and keys besides.
+    product_factor: multiplies the product of queries and keys besides.   head_factors: what each head's bias is
+    multiplied by; empty for 1.   unclamped: whether far distances fall into buckets beyond the last one of T5.
     """
 
     record: ALiBi | T5Bias
@@ -28,12 +29,19 @@ class BiasUsage:
     position_type: NarrowType | None = None
     bias_type: NarrowType | None = None
     product_factor: float = 1.0
+    head_factors: tuple[float, ...] = ()
+    unclamped: bool = False
 
     def biases(self, query: np.ndarray, key: np.ndarray, table: np.ndarray | None) -> np.ndarray:
         """What is added to the logits, (heads, n, m). table: what T5 has learned."""
         params = {"table": table} if isinstance(self.record, T5Bias) else None
-        query, key = self._used_positions(query, key)
-        biases = np.asarray(self.record.matrix(query, key, params, dtype=np.float64)) * self.factor
+        if self.unclamped and table is not None and isinstance(self.record, T5Bias):
+            biases = table[self.buckets(query, key)].transpose(2, 0, 1) * self.record.scale * self.factor
+        else:
+            query, key = self._used_positions(query, key)
+            biases = np.asarray(self.record.matrix(query, key, params, dtype=np.float64)) * self.factor
+        if self.head_factors:
+            biases = biases * np.array(self.head_factors)[:, None, None]
         biases = biases[list(self.order)] if self.order else biases
         return narrowed(biases, self.bias_type) if self.bias_type else biases
 
@@ -42,10 +50,23 @@ class BiasUsage:
         if not isinstance(self.record, T5Bias):
             raise TypeError(f"record must be T5Bias to have buckets; got {self.record!r}. Ask for biases.")
         query, key = self._used_positions(query, key)
-        return np.asarray(self.record.bucket(key - query[:, None]))
+        relative = key - query[:, None]
+        return _unclamped_buckets(self.record, relative) if self.unclamped else np.asarray(self.record.bucket(relative))
 
     def _used_positions(self, query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         query = query + self.query_shift
         if self.position_type:
             query, key = (narrowed(positions, self.position_type).astype(np.int64) for positions in (query, key))
         return (-query, -key) if self.swapped else (query, key)
+
+
+def _unclamped_buckets(record: T5Bias, relative: np.ndarray) -> np.ndarray:
+    """T5's buckets without the limit that keeps far keys in the last one of their direction."""
+    count = record.buckets // 2 if record.bidirectional else record.buckets
+    distance = np.abs(relative) if record.bidirectional else np.maximum(-relative, 0)
+    exact = count // 2
+    with np.errstate(divide="ignore"):
+        share = np.log(np.maximum(distance, 1) / exact) / np.log(record.max_distance / exact)
+    far = exact + (share * (count - exact)).astype(np.int64)
+    buckets = np.where(distance < exact, distance, far) + (count * (relative > 0) if record.bidirectional else 0)
+    return np.asarray(np.clip(buckets, 0, record.buckets - 1))

@@ -10,6 +10,7 @@ from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
 from posenc.diagnosis.named_arrays import named_arrays
+from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.doors import Biases
@@ -39,13 +40,20 @@ def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_m
         named_arrays(arrays), record, logit_factor, causal=is_model and isinstance(record, ALiBi)
     )
     usage = BiasUsage(record, factor)
+    compared = evidence.width()
+    wrong = not_finite(evidence.numbers())
+    if wrong is not None:
+        return Diagnosis(False, (wrong,), compared=compared)
     read_off = evidence.reads_table_off(usage)
     # Where the table is read off, logits without any bias fit every table.
     if not evidence.fits(usage) or (read_off and evidence.fits(replace(usage, factor=0.0))):
         explanation = explain([usage], BIASES, evidence)
-        return Diagnosis(False, () if explanation is None else explanation.findings)
+        if explanation is None:
+            return Diagnosis(False, compared=compared, worst=(evidence.describe_worst(usage),))
+        return Diagnosis(False, explanation.findings, compared=compared)
     if read_off:
         note = "the table was read off these numbers: they show its buckets alone; give table to check its values"
-        return Diagnosis(True, notes=(note,))
+        return Diagnosis(True, notes=(note,), compared=compared)
     shifted = evidence.rows_shifted(usage)
-    return Diagnosis(True, notes=("rows differ by a number each, which no softmax sees",) if shifted else ())
+    notes = ("rows differ by a number each, which no softmax sees",) if shifted else ()
+    return Diagnosis(True, notes=notes, compared=compared)

@@ -95,7 +95,35 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     yield from_defaults(usage, order=tuple(range(heads))[::-1]), {"message": "stand in the opposite order"}
     for local in (heads // shards for shards in SHARDS if heads % shards == 0 and heads > shards):
         order = tuple(head % local for head in range(heads))
-        yield from_defaults(usage, order=order), {"message": f"are those of the first {local}, again and again"}
+        yield (
+            from_defaults(usage, order=order),
+            {"message": f"are those of the first {local}, again and again, as on shards that each count from 0"},
+        )
+
+
+def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
+    """Another slope in some heads, read off."""
+    none = with_fields(usage, factor=0.0)
+    if not isinstance(usage.record, ALiBi) or none is None or evidence.reads_table_off(usage):
+        return
+    rest = evidence.gap(none)
+    seen = np.isfinite(rest)
+    expected, rest = (
+        _less_row_mean(part, seen) for part in (usage.biases(evidence.query, evidence.key, evidence.table), rest)
+    )
+    size = (expected * expected).sum((1, 2))
+    if not np.all(size > 0.0):
+        return
+    shown = (expected * rest).sum((1, 2)) / size
+    factors = tuple(0.0 if abs(one) < 1e-6 else fewest_digits(float(one)) for one in shown)
+    wrong = [head for head, one in enumerate(factors) if abs(one - 1.0) > 1e-4]
+    if wrong and len(wrong) < len(factors):
+        slopes = np.asarray(usage.record.slopes())
+        listed = (f"head {head} has {slopes[head] * factors[head]:.6g} for {slopes[head]:.6g}" for head in wrong[:4])
+        yield (
+            from_defaults(usage, head_factors=factors),
+            {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)},
+        )
 
 
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -174,6 +202,12 @@ BIASES: tuple[Mistake[BiasUsage], ...] = (
             _SHARDS, shard_slopes),
     Mistake("order of heads", "The biases of heads {message}.",
             "Give every head its own; with shards, those of its number in the whole layer.", head_order),
+    Mistake("far buckets",
+            "Far keys fall into buckets beyond the last one of their direction: the limit is missing.",
+            "Take the minimum of a bucket and the last one: min(bucket, buckets - 1).", setting(unclamped=True)),
+    Mistake("slopes of heads", "The slope of {count} of {all} heads is another: {heads}.",
+            "Give every head its own slope, 2^(-steepest·(h+1)/heads) where heads are a power of 2.", other_slopes,
+            alone=True),
     Mistake("bias and root", "The bias is {message} where it is meant the other way round.",
             "Look whether it is added before or after the logits are divided by √d.", before_or_after_root),
     Mistake("off by one", "Queries are at positions one too {message}.",

@@ -67,6 +67,25 @@ class ObservedBiases:
         middle = _middle(self.gap(usage))
         return bool(np.any(np.abs(middle[np.isfinite(middle)]) > self.tolerance.max()))
 
+    def width(self) -> str:
+        """What was observed, in words."""
+        heads, queries, keys = self.logits.shape
+        return f"biases of {heads} heads, {queries} queries and {keys} keys"
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """The arrays that must hold numbers; an infinity masks a logit."""
+        return {"bias or logits": np.where(np.isinf(self.logits), 0.0, self.logits), "q·k": self.product}
+
+    def describe_worst(self, usage: BiasUsage) -> str:
+        """Where the usage leaves most of the logits, in words."""
+        gap = self.gap(usage)
+        gap = np.abs(gap if self.reads_table_off(usage) else gap - _middle(gap))
+        head, query, key = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
+        return (
+            f"off by {gap[head, query, key]:.6g} in head {head}, query at {self.query[query]}, key at {self.key[key]}, "
+            f"where rounding allows {self.tolerance[head, query, key]:.2g}"
+        )
+
     @cached_property
     def subsample(self) -> ObservedBiases:
         """A few queries and keys of it: what does not fit these fits nothing."""

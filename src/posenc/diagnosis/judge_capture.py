@@ -1,0 +1,88 @@
+"""Whether a model that was run did with positions what its config says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
+from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.doors import Biases
+from posenc.encodings.adds.learned import Learned
+from posenc.models.model_positions import LayerGroup, ModelPositions
+
+
+def judge_capture(meant: ModelPositions, captured: Capture, length: int | None = None) -> Diagnosis:
+    """Compare every rotation, bias and table that was recorded. Raises ValueError where the config speaks of none."""
+    verdicts = [*_rotations(meant, captured, length), *_biases(meant, captured), *_rows(meant, captured)]
+    if not verdicts:
+        raise ValueError(
+            "expected must say something of what the model was seen to do, rotations, biases or tables of positions; "
+            f"got {meant.model_type}. Give the config of this model."
+        )
+    return Diagnosis(
+        all(verdict.agree for verdict in verdicts),
+        tuple(dict.fromkeys(finding for verdict in verdicts for finding in verdict.findings)),
+        tuple(dict.fromkeys(note for verdict in verdicts for note in verdict.notes)),
+        compared="; ".join(dict.fromkeys(verdict.compared for verdict in verdicts if verdict.compared)),
+        worst=tuple(dict.fromkeys(line for verdict in verdicts for line in verdict.worst)),
+    )
+
+
+def _rotations(meant: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
+    for recorded in captured.rotations:
+        part = "text" if "text" in meant.parts else meant.parts[0]
+        every = meant.of(part)
+        groups = tuple(group for group in every if recorded.layer is None or recorded.layer in group.layers)
+        evidence = rotation_evidence(recorded.arrays, recorded.layout)
+        yield judge_rotations(groups or every, meant, [("", evidence)], length)
+
+
+def _biases(meant: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
+    for recorded in captured.biases:
+        groups = meant.of(recorded.part) if recorded.part in meant.parts else meant.groups
+        own = tuple(group for group in groups if any(isinstance(record, Biases) for record in group.encodings))
+        if own:
+            yield judge_biases(own, recorded.arrays, is_model=True)
+
+
+def _rows(meant: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
+    """Which row of a learned table each token reads: the first one `offset`, each next one more."""
+    for name, rows in captured.rows.items():
+        group = _group_of(meant, name)
+        if group is None:
+            continue
+        every = np.atleast_2d(rows)
+        expected = group.offset + np.arange(every.shape[1])
+        compared = f"rows {every.min()} to {every.max()} of {name}, read by {every.shape[1]} tokens"
+        if np.all(every == expected):
+            yield Diagnosis(True, compared=compared)
+            continue
+        yield Diagnosis(False, (_wrong_rows(name, every, expected),), compared=compared)
+
+
+def _group_of(meant: ModelPositions, name: str) -> LayerGroup | None:
+    """The group whose learned table this is: of the part that its name says, or the only one."""
+    groups = [group for group in meant.groups if any(isinstance(record, Learned) for record in group.encodings)]
+    of_part = [group for group in groups if group.part in name.split(".")]
+    return next(iter(of_part or groups), None)
+
+
+def _wrong_rows(name: str, rows: np.ndarray, expected: np.ndarray) -> Finding:
+    wrong: Any = np.argwhere(rows != expected)[0]
+    shifts = np.unique(rows - expected)
+    if len(shifts) == 1:
+        shift = int(shifts[0])
+        sentence = f"Tokens read rows of {name} {abs(shift)} too {'high' if shift > 0 else 'low'}: the first row is "
+        sentence += f"{expected[0] + shift} where {expected[0]} is meant."
+        fix = f"Count positions from {expected[0]}: rows below belong to padding, or to nothing."
+        return Finding("offset of a table", sentence, fix)
+    got, meant = rows[tuple(wrong)], expected[wrong[1]]
+    sentence = f"Token {wrong[1]} of batch row {wrong[0]} reads row {got} of {name} where {meant} is meant."
+    return Finding("rows that are read", sentence, "Look at the position_ids that reach the table.")

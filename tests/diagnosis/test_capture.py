@@ -1,0 +1,87 @@
+"""Stock models that are run once: what they do agrees with their configs, and what is planted in them is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModel
+from transformers.models.bloom import modeling_bloom
+
+from posenc import RoPE
+from posenc.diagnosis import capture, diagnose
+
+SIZES = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": SIZES | {"num_key_value_heads": 2},
+    "gemma3_text": SIZES | {
+        "num_key_value_heads": 2, "head_dim": 16, "sliding_window": 16,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "smollm3": SIZES | {"num_key_value_heads": 2, "no_rope_layers": [1, 0], "pad_token_id": 0},
+    "gptj": {"vocab_size": 64, "n_embd": 64, "n_head": 4, "rotary_dim": 8, "n_layer": 2, "n_positions": 64},
+    "gpt_neox": SIZES | {"rotary_pct": 0.25},
+    "t5": {"vocab_size": 64, "d_model": 64, "num_heads": 4, "num_layers": 2, "d_kv": 16, "d_ff": 64},
+    "bloom": {"vocab_size": 64, "hidden_size": 48, "n_head": 6, "n_layer": 2},
+    "mpt": {"vocab_size": 64, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 64},
+    "falcon": SIZES | {"alibi": True, "new_decoder_architecture": False, "multi_query": True},
+    "opt": SIZES | {"ffn_dim": 64, "word_embed_proj_dim": 64, "max_position_embeddings": 64},
+    "roberta": SIZES | {"max_position_embeddings": 64, "pad_token_id": 1},
+    "gpt2": {"vocab_size": 64, "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 64},
+}  # fmt: skip
+TOKENS = torch.randint(3, 64, (2, 40), generator=torch.Generator().manual_seed(0))
+
+
+def built(model_type: str) -> tuple[dict[str, Any], Any]:
+    config = CONFIG_MAPPING[model_type](**MODELS[model_type])
+    torch.manual_seed(0)
+    return json.loads(config.to_json_string()), AutoModel.from_config(config, attn_implementation="eager").eval()
+
+
+@pytest.mark.parametrize("model_type", MODELS)
+def test_a_stock_model_agrees(model_type: str) -> None:
+    config, model = built(model_type)
+    before = {name: dict(vars(code)) for name, code in sys.modules.items() if name.startswith("transformers.models.")}
+    found = diagnose(config, capture(model, TOKENS))
+    assert found.agree, str(found)
+    assert found.compared
+    after = {name: dict(vars(sys.modules[name])) for name in before}
+    assert all(after[name].get(key) is value for name, own in before.items() for key, value in own.items())
+
+
+def test_another_base_is_named() -> None:
+    config, model = built("gptj")
+    for layer in model.h:
+        table = layer.attn.embed_positions
+        angle = torch.arange(len(table))[:, None] * 500.0 ** (-torch.arange(0, 8, 2) / 8)
+        layer.attn.embed_positions = torch.cat((angle.sin(), angle.cos()), 1)
+    found = diagnose(config, capture(model, TOKENS))
+    assert [finding.name for finding in found.findings] == ["base"]
+
+
+def test_slopes_in_another_order_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, model = built("bloom")
+    slopes = modeling_bloom._get_alibi_slopes
+    monkeypatch.setattr(modeling_bloom, "_get_alibi_slopes", lambda *given: slopes(*given).flip(0))
+    found = diagnose(config, capture(model, TOKENS))
+    assert [finding.name for finding in found.findings] == ["order of heads"]
+
+
+def test_rows_that_are_read_from_elsewhere_are_named() -> None:
+    config, model = built("opt")
+    model.decoder.embed_positions.offset = 1
+    found = diagnose(config, capture(model, TOKENS))
+    assert [finding.name for finding in found.findings] == ["offset of a table"]
+
+
+def test_what_shows_nothing_is_refused() -> None:
+    with pytest.raises(TypeError, match="model must be a torch module"):
+        capture(3, TOKENS)
+    plain = torch.nn.Embedding(64, 8)
+    with pytest.raises(ValueError, match="nothing of it was seen in Embedding"):
+        capture(plain, TOKENS)
+    with pytest.raises(TypeError, match="expected must be the config of a model"):
+        diagnose(RoPE(dim=16), capture(built("llama")[1], TOKENS))
