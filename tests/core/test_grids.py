@@ -124,3 +124,12 @@ REFUSED = [
 def test_refusals_name_the_argument(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_media_say_which_argument_is_wrong_and_what_it_was():
+    with pytest.raises(ValueError, match=r"^merge must be an integer from 1"):
+        Image(2, 2, merge=0)
+    with pytest.raises(TypeError, match=r"^segments must be a list of Text, Image, Video and Film; got 3\b"):
+        positions.media(3, after="largest")
+    with pytest.raises(TypeError, match=r"^segments must hold Text, Image, Video and Film; got 4\b"):
+        positions.media([4], after="largest")

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from posenc.checked_positions import checked, checked_pair
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
+from posenc.positions.distance import steps
 
 
 def test_a_span_starts_where_it_is_told():
@@ -88,3 +90,24 @@ def test_positions_of_queries_and_keys_come_from_one_library():
     for pair in ((np.arange(2), torch.arange(2)), (checked(np.arange(2)), checked(torch.arange(2)))):
         with pytest.raises(TypeError, match=r"^arrays must come from one library; got (numpy|torch) and (numpy|torch)"):
             checked_pair(*pair)
+
+
+def test_lists_follow_the_library_that_is_asked_for():
+    torch = pytest.importorskip("torch")
+    found = steps([5], [3, 9], torch.float32, like=torch.zeros(1))
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == [-2.0, 4.0]
+
+
+def test_embeddings_and_positions_come_from_one_library():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"^arrays must come from one library; got (numpy|torch) and (numpy|torch)"):
+        Sinusoidal(dim=4).attach(np.zeros((2, 4)), torch.arange(2))
+
+
+def test_an_embedding_is_added_in_the_precision_of_what_it_is_added_to():
+    torch = pytest.importorskip("torch")
+    record, places = Sinusoidal(dim=4), torch.arange(3)
+    table = record.embed(places, dtype=torch.float64)
+    assert record.attach(torch.zeros((3, 4), dtype=torch.float64), places).equal(table)
+    assert not table.equal(table.to(torch.float32).to(torch.float64))

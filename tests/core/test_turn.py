@@ -91,3 +91,15 @@ def test_refusals_name_the_argument(call, error, message):
 def test_angles_add():
     a, b = (posenc.RoPE(dim=2).turn([p]) for p in (3, 4))
     assert math.isclose(a.cos[0, 0] * b.cos[0, 0] - a.sin[0, 0] * b.sin[0, 0], math.cos(7), rel_tol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["RoPE", "PoPE", "LieRE", "HeadwiseRoPE"])
+def test_operators_are_frozen_and_compared_by_identity(name):
+    record = posenc.catalog.row(name).samples[0]
+    params = record.init(np.random.default_rng(0)) or None
+    places = np.arange(2) if record.axes == 1 else np.zeros((2, record.axes), np.int64)
+    one, other = (record.turn(places, params, role="query") for _ in range(2))
+    assert one != other
+    assert len({one, other}) == 2
+    with pytest.raises(AttributeError, match="cannot assign"):
+        one.heads = 3

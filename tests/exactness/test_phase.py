@@ -150,3 +150,14 @@ def test_neighbours_have_rows_of_their_own(backend: str, around: int) -> None:
         rows = np.concatenate(WAVES[backend](places, Geometric(dim, base), "float32"), -1)
         assert (rows[1:] != rows[:-1]).any(-1).all()
         assert len(np.unique(rows, axis=0)) == len(places)
+
+
+def test_what_lies_below_the_last_limb_adds_and_subtracts_too() -> None:
+    whole, tiny, other = (phase(np.array([place]), Geometric(8)) for place in (5, 1e-20, 3e-20))
+    turns = fixed_point.turns_per_step(Geometric(8))
+    sums = ((whole - tiny, -1e-20), (tiny - whole, 1e-20), (tiny - other, -2e-20))
+    sums += ((whole + tiny, 1e-20), (tiny + whole, 1e-20), (tiny + other, 4e-20))
+    for found, steps in sums:
+        np.testing.assert_allclose(found.tail[0], steps * turns, rtol=1e-12)  # a product and a sum, each rounded once
+    assert (whole - whole).tail is None
+    assert (whole + whole).tail is None
