@@ -18,6 +18,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_content import content, of_documents, placed
 from posenc.checked_positions import Positions, checked, checked_pair
+from posenc.declared_fields import Declared, Heads
 from posenc.turn import Operator
 
 Params = Mapping[str, Array]
@@ -38,7 +39,7 @@ Claim = Literal[
 
 
 @dataclass(frozen=True)
-class Encoding(abc.ABC):
+class Encoding(Declared, abc.ABC):
     """A positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it."""
 
     door: ClassVar[str]
@@ -166,7 +167,7 @@ class Biases(Encoding):
     """The door at the logits: one number for one (head, query position, key position)."""
 
     door: ClassVar[str] = "biases"
-    heads: int
+    heads: Heads
 
     @abc.abstractmethod
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

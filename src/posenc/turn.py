@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Declared, EvenWidth, Whole, Width
 
 Layout = Literal["bhtd", "bthd"]
 LAYOUTS = ("bhtd", "bthd")
 
 
 @dataclass(frozen=True)
-class Pairing:
+class Pairing(Declared):
     """Which channels of a head form the pairs that turn.
 
     layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
@@ -22,20 +23,12 @@ class Pairing:
     """
 
     layout: Literal["adjacent", "halves"]
-    dim: int
-    width: int
-    start: int = 0
-    blocks: int = 1
+    dim: Annotated[int, Whole(2)]
+    width: EvenWidth
+    start: Annotated[int, Whole(0)] = 0
+    blocks: Width = 1
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            layout=_check.choice("layout", self.layout, ("adjacent", "halves")),
-            dim=_check.integer("dim", self.dim, 2),
-            width=_check.integer("width", self.width, 2, even=True),
-            start=_check.integer("start", self.start, 0),
-            blocks=_check.integer("blocks", self.blocks, 1),
-        )
+    def _check_together(self) -> None:
         if self.start + self.width > self.dim:
             raise ValueError(
                 f"width must fit in the head: start + width at most dim={self.dim}; got start={self.start}, "

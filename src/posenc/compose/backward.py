@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Instance
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
 from posenc.encodings.rotates.rope import RoPE
@@ -35,10 +35,7 @@ class Backward(OfOne, Rotates):
     [[0.5403, -0.8415]]
     """
 
-    encoding: Rotates
-
-    def __post_init__(self) -> None:
-        _check.instance("encoding", self.encoding, Rotates, "a record that rotates")
+    encoding: Annotated[Rotates, Instance("a record that rotates")]
 
     @property
     def roles(self) -> tuple[Role, ...]:  # type: ignore[override]

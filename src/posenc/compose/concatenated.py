@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
+from posenc.declared_fields import Instance
 from posenc.doors import Adds, Params
 from posenc.encodings._of_one import OfOne
 from posenc.encodings.adds.learned import Learned
@@ -29,10 +30,7 @@ class Concatenated(OfOne, Adds):
     [[0.0, 0.0, 0.0, 0.0, 1.0]]
     """
 
-    encoding: Adds
-
-    def __post_init__(self) -> None:
-        _check.instance("encoding", self.encoding, Adds, "a record that adds")
+    encoding: Annotated[Adds, Instance("a record that adds")]
 
     @property
     def width(self) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
 from posenc.encodings.rotates.rope import RoPE
@@ -38,20 +39,16 @@ class Partial(OfOne, Rotates):
 
     encoding: Rotates
     dim: int
-    start: int = 0
+    start: Annotated[int, Whole(0)] = 0
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates")
-        _check.settle(
-            self, dim=_check.integer("dim", self.dim, encoding.head_dim), start=_check.integer("start", self.start, 0)
-        )
+        _check.settle(self, dim=_check.integer("dim", self.dim, encoding.head_dim))
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(
                 f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got "
                 f"{self.start}. Start earlier."
             )
-
-        _ = self.steady  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def roles(self) -> tuple[Role, ...]:  # type: ignore[override]

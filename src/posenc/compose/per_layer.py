@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc import _check
+from posenc.declared_fields import Declared
 from posenc.doors import Encoding
 
 
 @dataclass(frozen=True)
-class PerLayer:
+class PerLayer(Declared):
     """Which encoding each layer of a model uses; None for a layer without one. A schedule, not an encoding.
 
     >>> from posenc import RoPE
@@ -19,7 +20,7 @@ class PerLayer:
 
     layers: tuple[Encoding | None, ...]
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         if not isinstance(self.layers, tuple | list) or not self.layers:
             raise TypeError(
                 f"layers must be a tuple of records, at least one; got {_check.shown(self.layers)}. Give one for each "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.compose._parts import own
+from posenc.declared_fields import Instance, Real
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings._of_one import OfOne
 from posenc.encodings.adds.learned import Learned
@@ -32,15 +33,8 @@ class Scaled(OfOne, Adds):
     [[0.0, 0.5]]
     """
 
-    encoding: Adds
-    factor: float
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            encoding=_check.instance("encoding", self.encoding, Adds, "a record that adds"),
-            factor=_check.real("factor", self.factor, -1e6, 1e6),
-        )
+    encoding: Annotated[Adds, Instance("a record that adds")]
+    factor: Annotated[float, Real(-1e6, 1e6)]
 
     @property
     def width(self) -> int:
@@ -68,15 +62,8 @@ class LearnedScale(Adds):
     {'scale': array(0.5)}
     """
 
-    encoding: Adds
-    initial: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            encoding=_check.instance("encoding", self.encoding, Adds, "a record that adds"),
-            initial=_check.real("initial", self.initial, -1e6, 1e6),
-        )
+    encoding: Annotated[Adds, Instance("a record that adds")]
+    initial: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

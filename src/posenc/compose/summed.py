@@ -34,7 +34,7 @@ class Sum(Adds):
 
     parts: tuple[Adds, ...]
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         parts = _adding("parts", self.parts)
         if len({part.width for part in parts}) != 1:
             raise ValueError(f"parts must have one width; got {[part.width for part in parts]}. Make them equal.")

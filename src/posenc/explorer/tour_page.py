@@ -12,8 +12,9 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from posenc import _check
+from posenc.declared_fields import Declared, Whole
 from posenc.explorer.report import Report, Section
 from posenc.explorer.tour_basics import LADDER_TITLE, WORKED_TITLE, ladder, worked_examples
 from posenc.explorer.tour_order import ORDER_TITLE, PAIRS, orders, same_words
@@ -32,23 +33,17 @@ ALL = "all models"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Declared):
     """What the tour is given. text: a file, or the English that ships with Python; pairs: sentences in two orders."""
 
     text: Path | None = None
     pairs: tuple[tuple[str, str], ...] = PAIRS
     output: Path = Path("tour.html")
-    seed: int = 0
-    steps: int = STEPS
-    workers: int | None = None
+    seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
+    steps: Annotated[int, Whole(1, 10**6)] = STEPS
+    workers: Annotated[int, Whole(1, 1024)] | None = None
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            seed=_check.integer("seed", self.seed, 0, 2**63 - 1),
-            steps=_check.integer("steps", self.steps, 1, 10**6),
-            workers=None if self.workers is None else _check.integer("workers", self.workers, 1, 1024),
-        )
+    def _check_together(self) -> None:
         same_words(self.pairs)
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 from posenc import _check
+from posenc.declared_fields import Real
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 Spacing = Literal["octaves", "linear", "logarithmic"]
@@ -28,9 +29,9 @@ class Bands(Frequencies):
 
     count: int
     spacing: Spacing = "octaves"
-    resolution: float | None = None
+    resolution: Annotated[float, Real(2.0, LARGEST_RESOLUTION, above=True)] | None = None
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         spacing = _check.choice("spacing", self.spacing, SPACINGS)
         most = MOST_OCTAVES if spacing == "octaves" else _check.LARGEST_WIDTH // 2
         _check.settle(self, count=_check.integer("bands", self.count, 1, most), spacing=spacing)
@@ -39,10 +40,6 @@ class Bands(Frequencies):
                 f"resolution must be given with spacing='linear' or 'logarithmic' and only then; got "
                 f"resolution={self.resolution!r} with spacing={spacing!r}. Say what the fastest band must resolve, or "
                 "leave it out."
-            )
-        if self.resolution is not None:
-            _check.settle(
-                self, resolution=_check.real("resolution", self.resolution, 2.0, LARGEST_RESOLUTION, above=True)
             )
 
     @property

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Instance
 from posenc.phase.frequencies import Frequencies
 
 
@@ -23,11 +25,10 @@ class Chosen(Frequencies):
     [1.0, 0.01, 1.0]
     """
 
-    ladder: Frequencies
+    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
     rungs: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        _check.instance("ladder", self.ladder, Frequencies, "a record of frequencies")
+    def _check_together(self) -> None:
         if not isinstance(self.rungs, tuple | list) or not self.rungs:
             raise TypeError(
                 f"rungs must be a tuple of whole numbers; got {_check.shown(self.rungs)}. Give (0, 1, 0), say."

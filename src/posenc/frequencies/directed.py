@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from posenc import _check
+from posenc.declared_fields import Instance
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -21,13 +22,11 @@ class Directed(Frequencies):
     [1.0, 0.0]
     """
 
-    ladder: Frequencies
+    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
     direction: tuple[float, ...]
     coordinate: Literal["first", "second"]
 
-    def __post_init__(self) -> None:
-        _check.instance("ladder", self.ladder, Frequencies, "a record of frequencies")
-        _check.choice("coordinate", self.coordinate, ("first", "second"))
+    def _check_together(self) -> None:
         if not isinstance(self.direction, tuple | list) or len(self.direction) != self.ladder.pairs:
             raise ValueError(
                 f"direction must be {self.ladder.pairs} numbers of half turns, one a pair; got "

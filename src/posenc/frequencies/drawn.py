@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
 from posenc import _check
+from posenc.declared_fields import Real, Whole
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -21,16 +23,11 @@ class Drawn(Frequencies):
     of Box and Muller, and are rounded to float32 as a checkpoint would hold them."""
 
     count: int
-    std: float = 1.0
-    seed: int = 0
+    std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
+    seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            count=_check.integer("features", self.count, 1, _check.LARGEST_WIDTH // 2),
-            std=_check.real("std", self.std, 0.0, 1e4, above=True),
-            seed=_check.integer("seed", self.seed, 0, 2**63 - 1),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, count=_check.integer("features", self.count, 1, _check.LARGEST_WIDTH // 2))
 
     @property
     def pairs(self) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Base, Width
 from posenc.phase.frequencies import EXACT, Frequencies
 
 Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
-EXPONENTS = ("2i/d", "i/d", "i/(d/2-1)")
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,12 @@ class Geometric(Frequencies):
     (exp(-e·ln base), sinusoidal code); it matters for `numerics="float32"` alone.
     """
 
-    dim: int
-    base: float = 10_000.0
+    dim: Width
+    base: Base = 10_000.0
     exponent: Exponent = "2i/d"
     released: Literal["power", "exponential"] = "power"
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            exponent=_check.choice("exponent", self.exponent, EXPONENTS),
-            released=_check.choice("released", self.released, ("power", "exponential")),
-        )
+    def _check_together(self) -> None:
         if self.exponent == "i/(d/2-1)" and self.dim // 2 < 2:
             raise ValueError(
                 f"dim must be at least 4 for the exponent i/(d/2-1), which divides by d/2-1; got {self.dim}. Widen it."
@@ -79,7 +72,7 @@ class Divisors(Frequencies):
 
     divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         if not isinstance(self.divisors, tuple | list) or not self.divisors:
             raise TypeError(
                 f"divisors must be a tuple of numbers, at least one; got {_check.shown(self.divisors)}. Give (1, 2, "

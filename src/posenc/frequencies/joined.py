@@ -23,7 +23,7 @@ class Joined(Frequencies):
 
     parts: tuple[Frequencies, ...]
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         if not isinstance(self.parts, tuple | list) or not self.parts:
             raise TypeError(
                 f"parts must be a tuple of frequencies, at least one; got {_check.shown(self.parts)}. Give "

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Real
 from posenc.phase.frequencies import EXACT, Frequencies
 
 
@@ -23,16 +25,11 @@ class Shifted(Frequencies):
 
     count: int
     base: float = 10_000.0
-    shift: float = 1.0
-    scale: float = 1.0
+    shift: Annotated[float, Real(0.0, 1e6)] = 1.0
+    scale: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            base=_check.real("max_period", self.base, 0.0, 1e30, above=True),
-            shift=_check.real("shift", self.shift, 0.0, 1e6),
-            scale=_check.real("scale", self.scale, -1e6, 1e6),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, base=_check.real("max_period", self.base, 0.0, 1e30, above=True))
         if self.shift >= self.count:
             raise ValueError(
                 f"shift must be below the number of pairs, {self.count}, which it is taken from; got {self.shift!r}. "

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
-from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Instance
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -22,10 +23,7 @@ class InTurns(Frequencies):
     [6.2832]
     """
 
-    ladder: Frequencies
-
-    def __post_init__(self) -> None:
-        _check.instance("ladder", self.ladder, Frequencies, "a record of frequencies")
+    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
 
     @property
     def pairs(self) -> int:

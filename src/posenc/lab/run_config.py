@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
-from posenc import _check
+from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.doors import Encoding
+
+Counted = Annotated[int, Whole(1, 10**7)]
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Declared):
     """The size of a transformer. causal: a decoder; otherwise an encoder, which sees both ways."""
 
-    vocabulary: int
-    width: int = 64
-    heads: int = 4
-    layers: int = 2
+    vocabulary: Annotated[int, Whole(2, 1 << 20)]
+    width: Annotated[int, Whole(1, 1 << 14)] = 64
+    heads: Annotated[int, Whole(1, 1 << 10)] = 4
+    layers: Annotated[int, Whole(1, 1 << 10)] = 2
     causal: bool = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            vocabulary=_check.integer("vocabulary", self.vocabulary, 2, 1 << 20),
-            width=_check.integer("width", self.width, 1, 1 << 14),
-            heads=_check.integer("heads", self.heads, 1, 1 << 10),
-            layers=_check.integer("layers", self.layers, 1, 1 << 10),
-            causal=_check.truth("causal", self.causal),
-        )
+    def _check_together(self) -> None:
         if self.width % self.heads:
             raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Declared):
     """How a model is trained and measured; the same for every encoding that is compared.
 
     length: tokens a training window holds; `reach` times as many are the longest context it is measured at.
@@ -43,40 +38,23 @@ class Recipe:
     sample: tokens to generate, so that a text longer than any in training is seen.
     """
 
-    steps: int
-    seed: int = 0
-    length: int = 64
-    batch: int = 32
-    rate: float = 2e-3
-    warmup: int = 50
-    reach: int = 4
-    bins: int = 16
-    windows: int = 192
-    sample: int = 160
-    temperature: float = 0.8
+    steps: Counted
+    seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
+    length: Annotated[int, Whole(2, 10**7)] = 64
+    batch: Counted = 32
+    rate: Annotated[float, Real(0.0, 1.0, above=True)] = 2e-3
+    warmup: Annotated[int, Whole(0, 10**7)] = 50
+    reach: Counted = 4
+    bins: Counted = 16
+    windows: Counted = 192
+    sample: Annotated[int, Whole(0, 10**6)] = 160
+    temperature: Annotated[float, Real(0.0, 100.0, above=True)] = 0.8
     width: int = 64
     heads: int = 4
     layers: int = 2
     causal: bool = True
 
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("steps", 1),
-            ("length", 2),
-            ("batch", 1),
-            ("warmup", 0),
-            ("reach", 1),
-            ("bins", 1),
-            ("windows", 1),
-        ):
-            _check.settle(self, **{name: _check.integer(name, getattr(self, name), least, 10**7)})
-        _check.settle(
-            self,
-            seed=_check.integer("seed", self.seed, 0, 2**63 - 1),
-            rate=_check.real("rate", self.rate, 0.0, 1.0, above=True),
-            sample=_check.integer("sample", self.sample, 0, 10**6),
-            temperature=_check.real("temperature", self.temperature, 0.0, 100.0, above=True),
-        )
+    def _check_together(self) -> None:
         if self.longest % self.bins:
             raise ValueError(
                 f"bins must divide length·reach={self.longest}; got {self.bins}. Choose another number of bins."
@@ -93,16 +71,12 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Contestant(Declared):
     """An encoding in a comparison. pace: its own parameters learn at `pace` times the model's rate."""
 
     name: str
-    encoding: Encoding
-    pace: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check.instance("encoding", self.encoding, Encoding, "the record of an encoding")
-        _check.settle(self, pace=_check.real("pace", self.pace, 0.0, 1e4))
+    encoding: Annotated[Encoding, Instance("the record of an encoding")]
+    pace: Annotated[float, Real(0.0, 1e4)] = 1.0
 
 
 @dataclass(frozen=True)

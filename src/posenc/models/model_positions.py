@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from posenc import _check
+from posenc.declared_fields import Declared
 from posenc.doors import Encoding, Rotates
 from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.turn import Pairing, of_pairs
@@ -17,7 +18,7 @@ Plain = None | bool | int | float | str | tuple["Plain", ...]
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(Declared):
     """One value that a record was made from.
 
     name    the field or notion, "base", say
@@ -30,9 +31,6 @@ class Value:
     value: Plain
     source: Source
     key: str
-
-    def __post_init__(self) -> None:
-        _check.choice("source", self.source, SOURCES)
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value!r} ({self.source}: {self.key})"

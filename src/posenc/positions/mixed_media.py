@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from posenc import _check
+from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.positions.grid import grid
 from posenc.positions.sequences import LONGEST
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Declared):
     """`length` tokens of text, or frames of sound: time, height and width go on together, one step a token."""
 
-    length: int
-
-    def __post_init__(self) -> None:
-        _check.settle(self, length=_check.integer("length", self.length, 1, LONGEST))
+    length: Annotated[int, Whole(1, LONGEST)]
 
     @property
     def extent(self) -> int:
@@ -33,14 +31,14 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Image:
+class Image(Declared):
     """An image of height × width patches, of which merge × merge become one token: one time, its rows and columns."""
 
     height: int
     width: int
     merge: int
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _sides(self)
 
     @property
@@ -53,7 +51,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Video:
+class Video(Declared):
     """A video of frames × height × width patches, merge × merge to a token, `interval` steps of time from frame to frame.
 
     interval: 1 counts frames (Qwen2-VL); seconds between frames times steps a second follows the clock (Qwen2.5-VL). The
@@ -61,18 +59,13 @@ class Video:
     steps of 1/30 are one.
     """
 
-    frames: int
+    frames: Annotated[int, Whole(1, 1 << 20)]
     height: int
     width: int
     merge: int
-    interval: float
+    interval: Annotated[float, Real(0.0, 1e6)]
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            frames=_check.integer("frames", self.frames, 1, 1 << 20),
-            interval=_check.real("interval", self.interval, 0.0, 1e6),
-        )
+    def _check_together(self) -> None:
         _sides(self)
 
     @property
@@ -88,20 +81,15 @@ class Video:
 
 
 @dataclass(frozen=True)
-class Film:
+class Film(Declared):
     """A video and its sound, cut into chunks of so many steps of time; of each chunk the picture comes first.
 
     Qwen2.5-Omni (Xu et al. 2025, arXiv:2503.20215), where a step is 40 ms and a chunk lasts 2 seconds.
     """
 
-    video: Video
-    sound: Text
-    chunk: int
-
-    def __post_init__(self) -> None:
-        _check.instance("video", self.video, Video, "a Video")
-        _check.instance("sound", self.sound, Text, "a Text, one token a step of time")
-        _check.settle(self, chunk=_check.integer("chunk", self.chunk, 1, LONGEST))
+    video: Annotated[Video, Instance("a Video")]
+    sound: Annotated[Text, Instance("a Text, one token a step of time")]
+    chunk: Annotated[int, Whole(1, LONGEST)]
 
     @property
     def extent(self) -> int:

@@ -106,7 +106,7 @@ class LineBiases(Line, Biases):  # type: ignore[override]
     encoding: Biases
     spread: bool = False
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         if self.heads != self.encoding.heads:
             object.__setattr__(self, "encoding", replace(self.encoding, heads=self.heads))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Spread
 from posenc.doors import Adds, Claim, Params
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
@@ -38,16 +39,13 @@ class AxialLearned(Adds):
 
     shape: tuple[int, ...]
     dims: tuple[int, ...]
-    std: float = 1.0
+    std: Spread = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _check.settle(
-            self,
-            shape=_integers("shape", self.shape, 1 << 30),
-            dims=_integers("dims", self.dims, _check.LARGEST_WIDTH),
-            std=_check.real("std", self.std, 0.0, 1e3),
+            self, shape=_integers("shape", self.shape, 1 << 30), dims=_integers("dims", self.dims, _check.LARGEST_WIDTH)
         )
         if len(self.shape) != len(self.dims):
             raise ValueError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Whole
 from posenc.doors import Adds, Claim, Params
 from posenc.row import Row
 
@@ -31,7 +32,7 @@ class Count(Adds):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _check.settle(self, start=_start(self.start))
 
     @property
@@ -61,13 +62,13 @@ class NormalisedCount(Adds):
     (1.0, 0.5)
     """
 
-    length: int
+    length: Annotated[int, Whole(1, 1 << 30)]
     start: int = 1
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
-        _check.settle(self, length=_check.integer("length", self.length, 1, 1 << 30), start=_start(self.start))
+    def _check_together(self) -> None:
+        _check.settle(self, start=_start(self.start))
 
     @property
     def width(self) -> int:

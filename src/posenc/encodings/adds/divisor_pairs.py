@@ -36,9 +36,8 @@ class DivisorPairs(Adds):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _check.settle(self, divisors=Divisors(self.divisors).divisors)
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def width(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Spread
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.resize_table import grid_sizes
 from posenc.positions.grid import on_grid
@@ -41,11 +42,11 @@ class FactorisedLearned(Adds):
     sizes: tuple[int, ...]
     dims: tuple[int, ...]
     combine: Literal["summed", "concatenated"] = "summed"
-    std: float = 0.02
+    std: Spread = 0.02
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         sizes = grid_sizes("sizes", self.sizes, least=2)
         dims = grid_sizes("dims", self.dims, least=2, most=_check.LARGEST_WIDTH)
         combine = _check.choice("combine", self.combine, ("summed", "concatenated"))
@@ -54,7 +55,7 @@ class FactorisedLearned(Adds):
                 "one number for each coordinate" if combine == "concatenated" else "the same number for each coordinate"
             )
             raise ValueError(f"dims must be {rule} of sizes={sizes}; got {dims}. Give as many as there are tables.")
-        _check.settle(self, sizes=sizes, dims=dims, combine=combine, std=_check.real("std", self.std, 0.0, 1e3))
+        _check.settle(self, sizes=sizes, dims=dims, combine=combine)
         for rows, width in zip(sizes, dims, strict=True):
             _check.size("sizes", rows * width)
 

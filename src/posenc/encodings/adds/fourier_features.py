@@ -9,7 +9,7 @@ from typing import Any
 from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Claim, Params
-from posenc.encodings.adds._pairs import LAYOUTS, Layout, arranged
+from posenc.encodings.adds._pairs import Layout, arranged
 from posenc.frequencies.bands import Bands, Spacing
 from posenc.phase import cos_sin
 from posenc.row import Row
@@ -45,10 +45,8 @@ class FourierFeatures(Adds):
     layout: Layout = "interleaved"
     coordinate: bool = False
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _check.settle(self, bands=self.frequencies.count, resolution=self.frequencies.resolution)
-        _check.choice("layout", self.layout, LAYOUTS)
-        _check.truth("coordinate", self.coordinate)
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

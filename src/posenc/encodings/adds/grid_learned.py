@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Spread, Whole, Width
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.resize_table import grid_sizes, resize_table
 from posenc.positions.grid import on_grid
@@ -39,21 +40,15 @@ class GridLearned(Adds):
     [[9.0], [1.0], [2.0]]
     """
 
-    dim: int
+    dim: Width
     sizes: tuple[int, ...]
-    prefix: int = 0
-    std: float = 0.02
+    prefix: Annotated[int, Whole(0, 1 << 20)] = 0
+    std: Spread = 0.02
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            sizes=grid_sizes("sizes", self.sizes, least=2),
-            prefix=_check.integer("prefix", self.prefix, 0, 1 << 20),
-            std=_check.real("std", self.std, 0.0, 1e3),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, sizes=grid_sizes("sizes", self.sizes, least=2))
         _check.size("sizes", (self.prefix + math.prod(self.sizes)) * self.dim)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
@@ -48,22 +49,16 @@ class GridSinusoidal(Adds):
 
     dims: tuple[int, ...]
     order: tuple[int, ...] | None = None
-    base: float = 10_000.0
+    base: Base = 10_000.0
     layout: Layout = "interleaved"
     first: Literal["sine", "cosine"] = "sine"
     ladder: int | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         dims = _numbers("dims", self.dims)
-        _check.settle(
-            self,
-            dims=tuple(_check.integer("dims", dim, 2, even=True) for dim in dims),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            layout=_check.choice("layout", self.layout, LAYOUTS),
-            first=_check.choice("first", self.first, ("sine", "cosine")),
-        )
+        _check.settle(self, dims=tuple(_check.integer("dims", dim, 2, even=True) for dim in dims))
         order = range(len(dims)) if self.order is None else _numbers("order", self.order)
         _check.settle(self, order=tuple(_check.integer("order", axis, 0, MOST_AXES - 1) for axis in order))
         if sorted(self.order or ()) != list(range(len(dims))):
@@ -72,7 +67,6 @@ class GridSinusoidal(Adds):
             )
         if self.ladder is not None:
             _check.settle(self, ladder=_check.integer("ladder", self.ladder, max(self.dims), even=True))
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists
 
     @property
     def axes(self) -> int:

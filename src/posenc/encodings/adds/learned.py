@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Spread, Whole, Width
 from posenc.doors import Adds, Claim, Params
 from posenc.positions.stretched_table import Stretch, inside, resized
 from posenc.positions.whole_positions import whole
@@ -19,7 +20,6 @@ from posenc.row import Row
 __all__ = ["Learned", "resized"]
 
 Outside = Literal["error", "clamp", "interpolate", "wrap"]
-OUTSIDE = ("error", "clamp", "interpolate", "wrap")
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,19 @@ class Learned(Adds):
            [2., 3.]])
     """
 
-    dim: int
-    length: int
+    dim: Width
+    length: Annotated[int, Whole(1, 1 << 30)]
     outside: Outside = "error"
-    extent: int | None = None
-    std: float = 0.02
+    extent: Annotated[int, Whole(1, 1 << 24)] | None = None
+    std: Spread = 0.02
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            length=_check.integer("length", self.length, 1, 1 << 30),
-            outside=_check.choice("outside", self.outside, OUTSIDE),
-            std=_check.real("std", self.std, 0.0, 1e3),
-        )
+    def _check_together(self) -> None:
         _check.size("length", self.length * self.dim)
         if (self.extent is None) == (self.outside == "interpolate"):
             raise ValueError(
                 f"extent must be given with outside='interpolate' and only then; got extent={self.extent!r} with "
                 f"outside={self.outside!r}. Say how many positions the table is stretched over, or leave extent out."
             )
-        if self.extent is not None:
-            _check.settle(self, extent=_check.integer("extent", self.extent, 1, 1 << 24))
-
-        _ = self.stretch  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @cached_property
     def stretch(self) -> Stretch | None:

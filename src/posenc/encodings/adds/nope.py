@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Width
 from posenc.doors import Adds, Claim, Params
 from posenc.row import Row
 
@@ -22,14 +22,11 @@ class NoPE(Adds):
     [[0.0, 0.0], [0.0, 0.0]]
     """
 
-    dim: int
+    dim: Width
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "shift-linear"}
     )
-
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 1))
 
     @property
     def width(self) -> int:

@@ -29,9 +29,6 @@ class OneSine(Adds):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
-
     @property
     def width(self) -> int:
         return 1

@@ -41,10 +41,9 @@ class RandomFourierFeatures(Adds):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         drawn = self.frequencies
         _check.settle(self, features=drawn.count, std=drawn.std, seed=drawn.seed)
-        _check.choice("first", self.first, ("cosine", "sine"))
 
     @property
     def width(self) -> int:

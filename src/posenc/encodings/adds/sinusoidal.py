@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import checked
+from posenc.declared_fields import Base, Real, Whole
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
-from posenc.frequencies.geometric import EXPONENTS, Exponent
+from posenc.frequencies.geometric import Exponent
 from posenc.phase import Numerics, Waves, cos_sin
 from posenc.row import Row
 
@@ -41,31 +42,19 @@ class Sinusoidal(Adds):
            [ 0.1411, -0.99  ,  0.03  ,  0.9996]])
     """
 
-    dim: int
-    base: float = 10_000.0
+    dim: Annotated[int, Whole(2)]
+    base: Base = 10_000.0
     layout: Literal["interleaved", "concatenated"] = "interleaved"
     exponent: Exponent = "2i/d"
     first: Literal["sine", "cosine"] = "sine"
-    scale: float = 1.0
-    start: int = 0
+    scale: Annotated[float, Real(-1e6, 1e6)] = 1.0
+    start: Annotated[int, Whole(-(2**31), 2**31)] = 0
     odd: Literal["error", "truncate", "zero"] = "error"
     numerics: Numerics = "exact"
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            layout=_check.choice("layout", self.layout, ("interleaved", "concatenated")),
-            exponent=_check.choice("exponent", self.exponent, EXPONENTS),
-            first=_check.choice("first", self.first, ("sine", "cosine")),
-            scale=_check.real("scale", self.scale, -1e6, 1e6),
-            start=_check.integer("start", self.start, -(2**31), 2**31),
-            odd=_check.choice("odd", self.odd, ("error", "truncate", "zero")),
-            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
-        )
+    def _check_together(self) -> None:
         if self.dim % 2 and self.odd == "error":
             raise ValueError(
                 f"dim must be even, or odd must say what to do; got dim={self.dim}. "
@@ -74,7 +63,6 @@ class Sinusoidal(Adds):
         _check.instance(
             "dim", self.frequencies, Geometric, "wide enough for the exponent"
         )  # its own check refuses others
-        _ = self.waves  # settled now: torch.compile takes a record that exists, not one made while tracing
         if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
             _check.settle(self, claims=type(self).claims - {"shift-linear"})
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Spread, Whole
 from posenc.doors import Adds, Claim, Params
 from posenc.row import Row
 
@@ -32,13 +33,10 @@ class Time2Vec(Adds):
            [ 4.    ,  0.9093, -0.9589]])
     """
 
-    dim: int
-    std: float = 1.0
+    dim: Annotated[int, Whole(2)]
+    std: Spread = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
-
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 2), std=_check.real("std", self.std, 0.0, 1e3))
 
     @property
     def width(self) -> int:

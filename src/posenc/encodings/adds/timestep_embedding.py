@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Whole
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.shifted_exponent import Shifted
@@ -37,7 +38,7 @@ class TimestepEmbedding(Adds):
            [-0.8838,  0.2837, -0.4678, -0.9589]])
     """
 
-    dim: int
+    dim: Annotated[int, Whole(2)]
     shift: float = 1.0
     flip: bool = False
     scale: float = 1.0
@@ -46,12 +47,9 @@ class TimestepEmbedding(Adds):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 2))
+    def _check_together(self) -> None:
         ladder = self.frequencies
         _check.settle(self, shift=ladder.shift, scale=ladder.scale, max_period=ladder.base)
-        _check.truth("flip", self.flip)
-        _check.choice("numerics", self.numerics, ("exact", "float32"))
 
     @property
     def width(self) -> int:

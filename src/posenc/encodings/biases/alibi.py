@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
+from posenc.declared_fields import Real
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -41,18 +42,11 @@ class ALiBi(Biases):
     [[[-1.0, -0.5, 0.0]], [[-0.5, -0.25, 0.0]]]
     """
 
-    steepest: float = 8.0
+    steepest: Annotated[float, Real(0.0, 64.0, above=True)] = 8.0
     rule: Rule = "paper"
     form: Form = "symmetric"
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            steepest=_check.real("steepest", self.steepest, 0.0, 64.0, above=True),
-            rule=_check.choice("rule", self.rule, RULES),
-            form=_check.choice("form", self.form, FORMS),
-        )
+    def _check_together(self) -> None:
         if self.rule == "linear" and self.heads < 2:
             raise ValueError(
                 "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Real
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
@@ -36,19 +37,11 @@ class BoundedALiBi(Biases):
     """
 
     per_head: bool = False
-    initial_bound: float = 1.0
+    initial_bound: Annotated[float, Real(0.0, 1e6)] = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric"}
     )
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            per_head=_check.truth("per_head", self.per_head),
-            initial_bound=_check.real("initial_bound", self.initial_bound, 0.0, 1e6),
-        )
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

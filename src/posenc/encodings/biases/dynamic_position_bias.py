@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -36,20 +37,13 @@ class DynamicPositionBias(Biases):
     [[[0.7311, 0.0, -0.2689]]]
     """
 
-    dim: int = 128
-    depth: int = 2
+    dim: Annotated[int, Whole(1, 1 << 14)] = 128
+    depth: Annotated[int, Whole(1, 64)] = 2
     log_distance: bool = False
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            dim=_check.integer("dim", self.dim, 1, 1 << 14),
-            depth=_check.integer("depth", self.depth, 1, 64),
-            log_distance=_check.truth("log_distance", self.log_distance),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.dim * (self.heads + self.depth * self.dim))
 
     @property

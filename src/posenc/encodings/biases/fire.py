@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Real, Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -41,22 +42,14 @@ class FIRE(Biases):
     [[[0.7925, 0.5], [1.0, 0.9358]]]
     """
 
-    width: int = 32
-    threshold: float = 512.0
-    initial_c: float = 0.1
-    epsilon: float = 1e-6
+    width: Annotated[int, Whole(1, 1 << 14)] = 32
+    threshold: Annotated[float, Real(0.0, 1e9, above=True)] = 512.0
+    initial_c: Annotated[float, Real(0.0, 1e6, above=True)] = 0.1
+    epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            width=_check.integer("width", self.width, 1, 1 << 14),
-            threshold=_check.real("threshold", self.threshold, 0.0, 1e9, above=True),
-            initial_c=_check.real("initial_c", self.initial_c, 0.0, 1e6, above=True),
-            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
-        )
+    def _check_together(self) -> None:
         _check.size("width", self.heads * self.width)
 
     @property

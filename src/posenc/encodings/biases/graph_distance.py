@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
 from posenc.row import Row
@@ -39,20 +40,14 @@ class GraphDistance(Biases):
     [[0.0, 10.0, 20.0, -1.0]]
     """
 
-    nodes: int
-    rows: int = 512
+    nodes: Annotated[int, Whole(2, 1 << 16)]
+    rows: Annotated[int, Whole(2, 1 << 20)] = 512
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "learned", "symmetric"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            nodes=_check.integer("nodes", self.nodes, 2, 1 << 16),
-            rows=_check.integer("rows", self.rows, 2, 1 << 20),
-        )
+    def _check_together(self) -> None:
         _check.size("rows", math.prod(self.shapes["table"]))
 
     @property

@@ -27,9 +27,6 @@ class _Kerple(Biases):
         {"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(self, heads=_check.heads(self.heads))
-
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"r1": (self.heads,), "r2": (self.heads,)}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _window
 from posenc.encodings._layers import drawn
@@ -46,19 +47,14 @@ class LogCPB(Biases):
     """
 
     window: tuple[int, ...] = (8, 8)
-    width: int = 512
+    width: Annotated[int, Whole(1, 1 << 14)] = 512
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            window=_window.sides("window", self.window, 2),
-            width=_check.integer("width", self.width, 1, 1 << 14),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, window=_window.sides("window", self.window, 2))
         _check.size("width", self.width * (self.heads + self.axes))
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.whole_positions import whole_difference
 from posenc.row import Row
@@ -33,16 +34,11 @@ class RelativeBias(Biases):
     [[4.0, 4.0, 3.0, 2.0, 1.0, 0.0]]
     """
 
-    clip: int = 6
+    clip: Annotated[int, Whole(1, 1 << 20)] = 6
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            clip=_check.integer("clip", self.clip, 1, 1 << 20),
-        )
+    def _check_together(self) -> None:
         _check.size("clip", (2 * self.clip + 1) * self.heads)
 
     @property

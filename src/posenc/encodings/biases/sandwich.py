@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Base, Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -32,21 +33,12 @@ class Sandwich(Biases):
     [[[2.0, 1.5403, 0.5837]], [[1.0, 0.7701, 0.2918]]]
     """
 
-    dim: int = 128
-    base: float = 10_000.0
+    dim: Annotated[int, Whole(2, 1 << 16, even=True)] = 128
+    base: Base = 10_000.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"}
     )
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            dim=_check.integer("dim", self.dim, 2, 1 << 16, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-        )
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @cached_property
     def frequencies(self) -> Geometric:

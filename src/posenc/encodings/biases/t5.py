@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_positions import checked
+from posenc.declared_fields import Real, Whole
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.whole_positions import whole, whole_difference
 from posenc.row import Row
@@ -41,21 +42,15 @@ class T5Bias(Biases):
     """
 
     buckets: int = 32
-    max_distance: int = 128
+    max_distance: Annotated[int, Whole(2, 1 << 20)] = 128
     bidirectional: bool = True
-    scale: float = 1.0
+    scale: Annotated[float, Real(0.0, 1e6, above=True)] = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         both = _check.truth("bidirectional", self.bidirectional)
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both),
-            max_distance=_check.integer("max_distance", self.max_distance, 2, 1 << 20),
-            scale=_check.real("scale", self.scale, 0.0, 1e6, above=True),
-        )
+        _check.settle(self, buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both))
         if self.max_distance <= self._one_way // 2:
             raise ValueError(
                 f"max_distance must be above {self._one_way // 2}, the distances that have a bucket each with "

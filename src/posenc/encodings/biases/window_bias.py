@@ -46,9 +46,8 @@ class WindowBias(Biases):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(self, heads=_check.heads(self.heads), window=_window.sides("window", self.window, 1))
-        _check.settle(self, class_token=_check.truth("class_token", self.class_token))
+    def _check_together(self) -> None:
+        _check.settle(self, window=_window.sides("window", self.window, 1))
         if max(self.window) == 1:
             raise ValueError(f"window must have more than one place; got {self.window}. Give (7, 7), say.")
         _check.size("window", math.prod(self.shapes["table"]))

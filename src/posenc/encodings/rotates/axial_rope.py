@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base, Instance
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import Frequencies, Numerics, Steady, cos_sin, product_dtype
@@ -46,30 +47,22 @@ class AxialRoPE(Rotates):
     axis: tuple[int, ...]
     rung: tuple[int, ...]
     ladder: int | Frequencies
-    base: float = 10_000.0
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     blocks: int = 1
     numerics: Numerics = "exact"
-    scaling: Scaling | None = None
+    scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            axis=_numbers("axis", self.axis, MOST_AXES - 1),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, axis=_numbers("axis", self.axis, MOST_AXES - 1))
         if not isinstance(self.ladder, Frequencies):
             _check.settle(self, ladder=_check.integer("ladder", self.ladder, 2, even=True))
         elif self.base != 10_000.0 or self.scaling is not None:
             raise ValueError(f"ladder must be a width beside base or scaling; got {self.ladder!r}. Put them into it.")
-        if self.scaling is not None:
-            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
         _check.settle(self, rung=_numbers("rung", self.rung, self.rungs.pairs - 1))
         if len(self.rung) != len(self.axis):
             raise ValueError(f"rung must have one number a pair, {len(self.axis)}; got {len(self.rung)}. Give as many.")
@@ -78,7 +71,6 @@ class AxialRoPE(Rotates):
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
         _check.settle(self, blocks=self.channels.blocks)
-        _ = self.on_axes, self.steady  # settled now: torch.compile takes a record that exists
 
     @property
     def axes(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions, along_axes
+from posenc.declared_fields import Base, EvenWidth, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Rebased
@@ -40,21 +41,15 @@ class CayleySTRING(Rotates):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    dim: int
-    axes: int = 1
-    base: float = 10_000.0
+    dim: EvenWidth
+    axes: Annotated[int, Whole(1, 16)] = 1
+    base: Base = 10_000.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            axes=_check.integer("axes", self.axes, 1, 16),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.dim * self.dim)
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import along_axes
+from posenc.declared_fields import Heads, Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Matrices
 from posenc.phase import exponential
@@ -40,27 +41,18 @@ class ComRoPE(Rotates):
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 
-    dim: int
-    heads: int
-    block: int
-    axes: int = 1
+    dim: Annotated[int, Whole(2)]
+    heads: Heads
+    block: Annotated[int, Whole(2)]
+    axes: Annotated[int, Whole(1, 16)] = 1
     commuting: Literal["dependent", "partition"] = "dependent"
-    std: float = 1.0
+    std: Annotated[float, Real(0.0, 1e3, above=True)] = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "fractional", "learned"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2),
-            heads=_check.heads(self.heads),
-            block=_check.integer("block", self.block, 2),
-            axes=_check.integer("axes", self.axes, 1, 16),
-            commuting=_check.choice("commuting", self.commuting, ("dependent", "partition")),
-            std=_check.real("std", self.std, 0.0, 1e3, above=True),
-        )
+    def _check_together(self) -> None:
         if self.dim % self.block:
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
         if self.commuting == "partition" and self.blocks % self.axes:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base, EvenWidth
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Directed, Geometric
 from posenc.phase import cos_sin_of_sum
@@ -39,21 +40,15 @@ class DirectionalRoPE(Rotates):
 
     direction: tuple[float, ...]
     rung: tuple[int, ...]
-    ladder: int
-    base: float = 10_000.0
+    ladder: EvenWidth
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            ladder=_check.integer("ladder", self.ladder, 2, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
+    def _check_together(self) -> None:
         if not isinstance(self.rung, tuple | list) or not self.rung:
             raise TypeError(
                 f"rung must be a tuple of whole numbers, one a pair; got {_check.shown(self.rung)}. Give (0, 1)."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Base, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
 from posenc.phase import Numerics, Steady, along_one, cos_sin
@@ -34,9 +34,9 @@ class DualBaseRoPE(Rotates):
     array([[0.5403, 0.8415, 0.5403, 0.8415]])
     """
 
-    dim: int
-    base: float = 10_000.0
-    second_base: float = 100_000.0
+    dim: Annotated[int, Whole(4, even=True)]
+    base: Base = 10_000.0
+    second_base: Base = 100_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     numerics: Numerics = "exact"
 
@@ -44,22 +44,9 @@ class DualBaseRoPE(Rotates):
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 4, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            second_base=_check.real("second_base", self.second_base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
-        )
+    def _check_together(self) -> None:
         if self.dim % 4:
             raise ValueError(f"dim must be a multiple of 4, pairs in each half; got {self.dim}. Widen the head.")
-        _ = (
-            self.channels,
-            self.frequencies,
-            self.steady,
-        )  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import EvenWidth, Heads, Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
@@ -44,27 +45,17 @@ class FoPE(Rotates):
     [[[0.5403, 1.0]]]
     """
 
-    dim: int
-    heads: int
-    length: int
-    base: float = 10_000.0
+    dim: EvenWidth
+    heads: Heads
+    length: Annotated[int, Whole(7, 2**31)]
+    base: Annotated[float, Real(1.0, 1e30)] = 10_000.0
     padding: Literal["zero", "one"] = "zero"
-    gain: float = 0.3
+    gain: Annotated[float, Real(0.0, 1e3)] = 0.3
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            heads=_check.heads(self.heads),
-            length=_check.integer("length", self.length, 7, 2**31),
-            base=_check.real("base", self.base, 1.0, 1e30),
-            padding=_check.choice("padding", self.padding, ("zero", "one")),
-            gain=_check.real("gain", self.gain, 0.0, 1e3),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim * self.dim)
-        _ = self.kept, self.frequencies  # settled now: torch.compile takes a record that exists
 
     @property
     def head_dim(self) -> int:

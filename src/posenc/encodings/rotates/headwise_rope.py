@@ -11,6 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base, EvenWidth, Heads
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -41,24 +42,17 @@ class HeadwiseRoPE(Rotates):
     [[[0.5403]], [[-0.4161]], [[1.0]]]
     """
 
-    dim: int
-    heads: int
+    dim: EvenWidth
+    heads: Heads
     shares: tuple[int, ...]
-    base: float = 10_000.0
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "halves"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            heads=_check.heads(self.heads),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
+    def _check_together(self) -> None:
         if not isinstance(self.shares, tuple | list) or not 2 <= len(self.shares) <= MOST_AXES:
             raise TypeError(
                 f"shares must be a tuple of 2 to {MOST_AXES} whole numbers, the heads of each axis; got "
@@ -67,7 +61,6 @@ class HeadwiseRoPE(Rotates):
         _check.settle(self, shares=tuple(_check.integer("shares", share, 1) for share in self.shares))
         if sum(self.shares) > self.heads:
             raise ValueError(f"shares must be at most heads={self.heads} together; got {self.shares}. Share out fewer.")
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def axes(self) -> int:

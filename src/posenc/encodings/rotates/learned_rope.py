@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Base, EvenWidth
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin_of_learned
@@ -36,21 +37,13 @@ class LearnedRoPE(Rotates):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    dim: int
-    base: float = 10_000.0
+    dim: EvenWidth
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
 
     @property
     def head_dim(self) -> int:

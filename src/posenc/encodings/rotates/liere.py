@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import along_axes
+from posenc.declared_fields import Heads, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Matrices
 from posenc.phase import exponential
@@ -38,21 +39,14 @@ class LieRE(Rotates):
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 
-    dim: int
-    heads: int
-    block: int
-    axes: int = 1
+    dim: Annotated[int, Whole(2)]
+    heads: Heads
+    block: Annotated[int, Whole(2)]
+    axes: Annotated[int, Whole(1, 16)] = 1
 
     always: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "fractional", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2),
-            heads=_check.heads(self.heads),
-            block=_check.integer("block", self.block, 2),
-            axes=_check.integer("axes", self.axes, 1, 16),
-        )
+    def _check_together(self) -> None:
         if self.dim % self.block:
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
         _check.size("dim", self.axes * self.heads * self.dim * self.block)

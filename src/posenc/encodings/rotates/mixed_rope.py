@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
@@ -38,21 +39,15 @@ class MixedRoPE(Rotates):
     [[0.5403, -0.4161], [1.0, -0.8011]]
     """
 
-    dim: int
-    base: float = 10.0
+    dim: Annotated[int, Whole(4, even=True)]
+    base: Base = 10.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 4, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
+    def _check_together(self) -> None:
         if self.dim % 4:
             raise ValueError(
                 f"dim must be a multiple of 4, two pairs across each other; got {self.dim}. Widen the head."

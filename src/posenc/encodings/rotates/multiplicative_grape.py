@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.operators import Rebased
 from posenc.phase import cos_sin_of_learned
@@ -36,17 +37,12 @@ class MultiplicativeGRAPE(Rotates):
     [[0.0, -1.0, 7.0]]
     """
 
-    dim: int
-    rate: float = 1.0
+    dim: Annotated[int, Whole(2)]
+    rate: Annotated[float, Real(0.0, 1e3, above=True)] = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self, dim=_check.integer("dim", self.dim, 2), rate=_check.real("rate", self.rate, 0.0, 1e3, above=True)
-        )
 
     @property
     def head_dim(self) -> int:

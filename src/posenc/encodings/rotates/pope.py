@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Base, Heads, Width
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Polar
@@ -39,9 +40,9 @@ class PoPE(Rotates):
     True
     """
 
-    dim: int
-    heads: int
-    base: float = 10_000.0
+    dim: Width
+    heads: Heads
+    base: Base = 10_000.0
     phase: Literal["zero", "uniform"] = "zero"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
@@ -49,16 +50,8 @@ class PoPE(Rotates):
     )
     roles_differ: ClassVar[str] = "whose keys have a phase"
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            heads=_check.heads(self.heads),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            phase=_check.choice("phase", self.phase, ("zero", "uniform")),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.dim * self.heads)
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from posenc import _check
 from posenc._array import Array
+from posenc.declared_fields import Base, EvenWidth, Instance
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
 from posenc.phase import Frequencies, Numerics, Steady, along_one, cos_sin, product_dtype
@@ -37,33 +38,19 @@ class RoPE(Rotates):
            [0.5403, 0.8415, 1.    , 0.01  ]])
     """
 
-    dim: int
-    base: float = 10_000.0
+    dim: EvenWidth
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     numerics: Numerics = "exact"
-    scaling: Scaling | None = None
+    scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-            numerics=_check.choice("numerics", self.numerics, ("exact", "float32")),
-        )
-        if self.scaling is not None:
-            _check.instance("scaling", self.scaling, Scaling, "a scaling such as Linear(factor=4.0), or None")
+    def _check_together(self) -> None:
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
-        _ = (
-            self.channels,
-            self.frequencies,
-            self.steady,
-        )  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:

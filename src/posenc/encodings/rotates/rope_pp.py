@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Base, EvenWidth, Heads
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -36,9 +36,9 @@ class RoPEPlusPlus(Rotates):
     ([0.5403, 0.8415], [0.8415, -0.5403])
     """
 
-    dim: int
-    heads: int
-    base: float = 10_000.0
+    dim: EvenWidth
+    heads: Heads
+    base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "halves"
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
@@ -46,17 +46,9 @@ class RoPEPlusPlus(Rotates):
     )
     roles_differ: ClassVar[str] = "which treats them differently"
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            heads=_check.heads(self.heads),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
+    def _check_together(self) -> None:
         if self.heads % 2:
             raise ValueError(f"heads must be even, a real and an imaginary head together; got {self.heads}. Add one.")
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def head_dim(self) -> int:

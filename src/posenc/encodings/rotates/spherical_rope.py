@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
 from posenc.operators import Matrices
@@ -33,20 +34,14 @@ class SphericalRoPE(Rotates):
     [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
     """
 
-    dim: int
-    base: float = 100.0
+    dim: Annotated[int, Whole(3, _check.LARGEST_WIDTH // 2)]
+    base: Base = 100.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 3, _check.LARGEST_WIDTH // 2),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-        )
+    def _check_together(self) -> None:
         if self.dim % 3:
             raise ValueError(f"dim must be a multiple of 3; got {self.dim}. Give {self.dim + 3 - self.dim % 3}, say.")
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @property
     def axes(self) -> int:

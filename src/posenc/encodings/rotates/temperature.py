@@ -7,13 +7,14 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
+from posenc.declared_fields import Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
@@ -70,18 +71,13 @@ class LogNTemperature(Temperature):
     [1.0, 1.0, 2.0]
     """
 
-    length: int
+    length: Annotated[int, Whole(2, LONGEST)]
     start: Literal[0, 1] = 1
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            length=_check.integer("length", self.length, 2, LONGEST),
-            start=_check.integer("start", self.start, 0, 1),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
 
     def _rise(self, positions: Positions) -> Array:
         xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
@@ -106,20 +102,14 @@ class StepTemperature(Temperature):
     [1.0, 1.0693, 1.0693, 1.2398]
     """
 
-    scale: float = 0.1
-    floor: int = 8192
+    scale: Annotated[float, Real(0.0, 1e3)] = 0.1
+    floor: Annotated[int, Whole(1, LONGEST)] = 8192
     start: Literal[0, 1] = 1
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            scale=_check.real("scale", self.scale, 0.0, 1e3),
-            floor=_check.integer("floor", self.floor, 1, LONGEST),
-            start=_check.integer("start", self.start, 0, 1),
-        )
+    def _check_together(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
 
     def _rise(self, positions: Positions) -> Array:
         lib, xp = positions.lib, positions.lib.xp

@@ -38,7 +38,7 @@ class ValueRotation(OfOne, Rotates):
 
     roles: ClassVar[tuple[Role, ...]] = ("value", "output")
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
         if "isometry" not in encoding.claims or "query" not in encoding.roles:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Base
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
@@ -39,13 +40,13 @@ class XDRoPE(Rotates):
     """
 
     sections: tuple[int, ...]
-    base: float = 10_000.0
+    base: Base = 10_000.0
     numerics: Numerics = "exact"
     scaling: Scaling | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         if not isinstance(self.sections, tuple | list) or not 2 <= len(self.sections) <= MOST_AXES:
             raise TypeError(
                 f"sections must be a tuple of 2 to {MOST_AXES} numbers of pairs, one an axis; got "
@@ -53,8 +54,7 @@ class XDRoPE(Rotates):
             )
         sections = tuple(_check.integer("sections", count, 1, 1 << 16) for count in self.sections)
         _check.integer("sections", sum(sections), 1, _check.LARGEST_WIDTH // 2)
-        _check.settle(self, sections=sections, base=_check.real("base", self.base, 0.0, 1e30, above=True))
-        _ = self.channels  # settled now: torch.compile takes a record that exists, not one made while tracing
+        _check.settle(self, sections=sections)
 
     @property
     def axes(self) -> int:

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
+from posenc.declared_fields import Base, EvenWidth, Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import Frequencies, cos_sin, power_of_two
@@ -66,27 +66,15 @@ class XPos(Rotates):
     True
     """
 
-    dim: int
-    base: float = 10_000.0
-    scale_base: float = 512.0
-    gamma: float = 0.4
-    centre: int = 0
+    dim: EvenWidth
+    base: Base = 10_000.0
+    scale_base: Annotated[float, Real(0.0, 1e9, above=True)] = 512.0
+    gamma: Annotated[float, Real(0.0, 1e3, above=True)] = 0.4
+    centre: Annotated[int, Whole(-(2**30), 2**30)] = 0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "fractional"})
     roles_differ: ClassVar[str] = "which stretches one and shrinks the other"
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            scale_base=_check.real("scale_base", self.scale_base, 0.0, 1e9, above=True),
-            gamma=_check.real("gamma", self.gamma, 0.0, 1e3, above=True),
-            centre=_check.integer("centre", self.centre, -(2**30), 2**30),
-            pairing=_check.choice("pairing", self.pairing, ("adjacent", "halves")),
-        )
-        _ = self.frequencies, self.decays, self.farthest  # settled now: torch.compile takes a record that exists
 
     @property
     def head_dim(self) -> int:

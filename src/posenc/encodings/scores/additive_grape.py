@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
@@ -17,7 +18,6 @@ from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
 
 Gates = Literal["both", "query", "key"]
-GATES = ("both", "query", "key")
 #: The least length by which a direction is divided, as in the authors' code.
 LEAST = 1e-6
 
@@ -45,21 +45,14 @@ class AdditiveGRAPE(Scores):
     [[[[-2.0, -1.0, 0.0]]]]
     """
 
-    dim: int
-    heads: int
+    dim: Width
+    heads: Heads
     gates: Gates = "both"
     normalised: bool = True
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            heads=_check.heads(self.heads),
-            gates=_check.choice("gates", self.gates, GATES),
-            normalised=_check.truth("normalised", self.normalised),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim)
 
     @property

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
+from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
@@ -45,29 +46,19 @@ class ContextualGRAPE(Scores):
     [[[[-2.0, 0.0, 0.0]]]]
     """
 
-    dim: int
-    heads: int
-    model_dim: int
-    base: float = 10_000.0
+    dim: EvenWidth
+    heads: Heads
+    model_dim: Width
+    base: Base = 10_000.0
     own_clocks: bool = False
     own_frequencies: bool = False
-    initial: float = 1e-3
+    initial: Annotated[float, Real(0.0, 1e3, above=True)] = 1e-3
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            own_clocks=_check.truth("own_clocks", self.own_clocks),
-            own_frequencies=_check.truth("own_frequencies", self.own_frequencies),
-            initial=_check.real("initial", self.initial, 0.0, 1e3, above=True),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim)
         _check.size("model_dim", self.heads * self.model_dim)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Whole, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.positions.sums_between import each_once, from_last, reached, sigmoid
 from posenc.row import Row
@@ -39,14 +40,13 @@ class CoPE(Scores):
     [[[[15.0, 10.0, 5.0, 0.0]]]]
     """
 
-    dim: int
-    rows: int = 64
+    dim: Width
+    rows: Annotated[int, Whole(2, 1 << 20)] = 64
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 1), rows=_check.integer("rows", self.rows, 2, 1 << 20))
+    def _check_together(self) -> None:
         _check.size("rows", self.rows * self.dim)
 
     @property

@@ -48,7 +48,7 @@ class DAPE(Scores):
     dim: int
     width: int = 32
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         settle(self)
         _check.size("width", self.width * 3 * self.heads)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Whole
 from posenc.doors import Biases, Claim, Documents, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
@@ -48,13 +49,12 @@ class DAPEv2(Scores):
     encoding: Biases
     dim: int
     width: int = 32
-    kernel: int = 3
+    kernel: Annotated[int, Whole(3, 63)] = 3
 
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         settle(self)
-        _check.settle(self, kernel=_check.integer("kernel", self.kernel, 3, 63))
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel must be odd; got {self.kernel}. Give {self.kernel + 1}, say.")
         _check.size("width", self.kernel * self.width * 2 * self.heads)

@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Params, Scores
 from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
@@ -48,24 +49,21 @@ class DeBERTa(Scores):
     [[[[0.0, 1.0, 2.0, 3.0, 3.0]]]]
     """
 
-    dim: int
-    heads: int
+    dim: Width
+    heads: Heads
     buckets: int = 256
     max_distance: int | None = 512
     terms: Terms = "both"
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         spaced = self.max_distance is not None
         _check.settle(
             self,
-            dim=_check.integer("dim", self.dim, 1),
-            heads=_check.heads(self.heads),
             buckets=_check.integer(
                 "buckets", self.buckets, 4 if spaced else 1, 1 << 12 if spaced else 1 << 20, even=spaced
             ),
-            terms=_check.choice("terms", self.terms, TERMS),
         )
         if spaced:
             least = self.buckets // 2 + 2

@@ -11,6 +11,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
+from posenc.declared_fields import Width
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings import _window
 from posenc.positions.whole_positions import whole_distances
@@ -39,13 +40,13 @@ class Decomposed(Scores):
     [[[[22.0, 23.0, 13.0]]]]
     """
 
-    dim: int
+    dim: Width
     size: tuple[int, ...] = (14, 14)
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 1), size=_window.sides("size", self.size, 2))
+    def _check_together(self) -> None:
+        _check.settle(self, size=_window.sides("size", self.size, 2))
         _check.size("dim", sum(math.prod(shape) for shape in self.shapes.values()))
 
     @property

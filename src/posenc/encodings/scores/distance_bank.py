@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
+from posenc.declared_fields import Heads, Whole, Width
 from posenc.doors import Claim, Params, Scores
 from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
@@ -38,22 +39,15 @@ class DistanceBank(Scores):
     [[[[0.0, 30.0, 20.0, 0.0]]]]
     """
 
-    heads: int
-    model_dim: int
-    basis: int = 16
-    extent: int = 1024
+    heads: Heads
+    model_dim: Width
+    basis: Width = 16
+    extent: Annotated[int, Whole(1, 1 << 20)] = 1024
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "query"
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            basis=_check.integer("basis", self.basis, 1),
-            extent=_check.integer("extent", self.extent, 1, 1 << 20),
-        )
+    def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.model_dim * self.basis)
         _check.size("extent", self.basis * self.extent)
 

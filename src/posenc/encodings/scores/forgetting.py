@@ -10,6 +10,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
+from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.positions.sums_between import each_once, log_sigmoid, reached
 from posenc.row import Row
@@ -37,19 +38,14 @@ class ForgettingGate(Scores):
     [[[[0.0, 0.0, 0.0], [-0.3133, 0.0, 0.0], [-1.6265, -1.3133, 0.0]]]]
     """
 
-    heads: int
-    model_dim: int
+    heads: Heads
+    model_dim: Width
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "key"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-        )
+    def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.model_dim)
 
     @property

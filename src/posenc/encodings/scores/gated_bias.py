@@ -10,6 +10,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
+from posenc.declared_fields import Width
 from posenc.doors import Biases, Claim, Params, Scores
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
@@ -45,13 +46,12 @@ class GatedBias(Scores):
     """
 
     encoding: Biases
-    dim: int
+    dim: Width
 
     reads: ClassVar = "query"
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _wrapped.biasing(self.encoding)
-        _check.settle(self, dim=_check.integer("dim", self.dim, 1))
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

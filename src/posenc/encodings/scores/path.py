@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings._layers import drawn
 from posenc.positions.sums_between import ahead, each_once, over_keys, reached, sigmoid
@@ -47,27 +48,18 @@ class PaTH(Scores):
     [[[[-1.0, 0.0, 0.0]]]]
     """
 
-    dim: int
-    heads: int
-    model_dim: int
-    rank: int = 32
-    taps: int = 3
-    epsilon: float = 1e-6
+    dim: Width
+    heads: Heads
+    model_dim: Width
+    rank: Width = 32
+    taps: Annotated[int, Whole(1, 64)] = 3
+    epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            rank=_check.integer("rank", self.rank, 1),
-            taps=_check.integer("taps", self.taps, 1, 64),
-            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
-        )
+    def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
         _check.size("model_dim", self.model_dim * (self.rank + self.heads))
 

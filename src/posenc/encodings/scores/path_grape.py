@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs_of_both
 from posenc.checked_positions import Positions
+from posenc.declared_fields import EvenWidth, Heads, Real, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.frequencies import Geometric
@@ -46,25 +47,17 @@ class PathGRAPE(Scores):
     [[[[-0.005415, -0.002708, 0.0]]]]
     """
 
-    heads: int
-    model_dim: int
-    width: int = 8
-    epsilon: float = 2.0**-23
+    heads: Heads
+    model_dim: Width
+    width: EvenWidth = 8
+    epsilon: Annotated[float, Real(0.0, 1.0)] = 2.0**-23
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            width=_check.integer("width", self.width, 2, even=True),
-            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
-        )
+    def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.width * self.model_dim)
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @cached_property
     def frequencies(self) -> Geometric:

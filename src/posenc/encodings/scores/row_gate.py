@@ -11,6 +11,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs_of_both
+from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.positions.sums_between import ahead, each_once, from_last, log_sigmoid
 from posenc.row import Row
@@ -39,21 +40,15 @@ class RowGate(Scores):
     [[[[-1.0064, -0.3133, 0.0, 0.0]]]]
     """
 
-    heads: int
-    model_dim: int
-    width: int = 8
+    heads: Heads
+    model_dim: Width
+    width: Width = 8
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            width=_check.integer("width", self.width, 1),
-        )
+    def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.width * self.model_dim)
 
     @property

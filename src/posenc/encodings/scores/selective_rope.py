@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings._layers import drawn
 from posenc.encodings.scores._turned import added
@@ -49,38 +50,26 @@ class SelectiveRoPE(Scores):
     [[[[-2.0, -2.0, 0.0]]]]
     """
 
-    dim: int
-    heads: int
-    model_dim: int
-    rank: int = 16
-    taps: int = 4
-    base: float = 500_000.0
+    dim: EvenWidth
+    heads: Heads
+    model_dim: Width
+    rank: Width = 16
+    taps: Annotated[int, Whole(1, 64)] = 4
+    base: Base = 500_000.0
     gated: bool = False
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
     gathers: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 2, even=True),
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 1),
-            rank=_check.integer("rank", self.rank, 1),
-            taps=_check.integer("taps", self.taps, 1, 64),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-            gated=_check.truth("gated", self.gated),
-            epsilon=_check.real("epsilon", self.epsilon, 0.0, 1.0),
-        )
+    def _check_together(self) -> None:
         if self.model_dim % self.heads:
             raise ValueError(
                 f"model_dim must be a multiple of heads={self.heads}; got {self.model_dim}. Widen the layer."
             )
         _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
         _check.size("model_dim", self.model_dim * (self.rank + self.heads))
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @cached_property
     def frequencies(self) -> Geometric:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import content, placed
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Whole, Width
 from posenc.doors import Claim, Params, Scores
 from posenc.positions.whole_positions import whole_distances
 from posenc.row import Row
@@ -38,13 +39,12 @@ class Shaw(Scores):
     [[[[0.5, 0.5, 1.0, 1.5]]]]
     """
 
-    dim: int
-    clip: int = 16
+    dim: Width
+    clip: Annotated[int, Whole(0, 1 << 20)] = 16
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
-    def __post_init__(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 1), clip=_check.integer("clip", self.clip, 0, 1 << 20))
+    def _check_together(self) -> None:
         _check.size("clip", (2 * self.clip + 1) * self.dim)
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
+from posenc.declared_fields import Base, EvenWidth, Heads, Width
 from posenc.doors import Claim, Params, Scores
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -40,25 +41,17 @@ class TransformerXL(Scores):
     [[[[0.9093, 0.8415, 0.0]]]]
     """
 
-    dim: int
-    heads: int
-    model_dim: int
-    base: float = 10_000.0
+    dim: Width
+    heads: Heads
+    model_dim: EvenWidth
+    base: Base = 10_000.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
     )
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            dim=_check.integer("dim", self.dim, 1),
-            heads=_check.heads(self.heads),
-            model_dim=_check.integer("model_dim", self.model_dim, 2, even=True),
-            base=_check.real("base", self.base, 0.0, 1e30, above=True),
-        )
+    def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.model_dim * self.dim)
-        _ = self.frequencies  # settled now: torch.compile takes a record that exists, not one made while tracing
 
     @cached_property
     def frequencies(self) -> Geometric:

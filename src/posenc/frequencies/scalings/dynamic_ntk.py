@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc import _check
 from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.ntk_aware import with_base_stretched
-from posenc.frequencies.scalings.scaling import Scaling, places, stretch, wider_than_two
+from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch, wider_than_two
 from posenc.phase.frequencies import EXACT
 
 
@@ -32,17 +31,9 @@ class DynamicNTK(Scaling):
     [1.0, 0.005]
     """
 
-    factor: float
-    original: int
-    length: int
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            factor=stretch(self.factor),
-            original=places("original", self.original),
-            length=places("length", self.length),
-        )
+    factor: Stretch
+    original: Places
+    length: Places
 
     def fits(self, ladder: Geometric) -> None:
         wider_than_two(ladder, "DynamicNTK")

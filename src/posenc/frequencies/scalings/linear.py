@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc import _check
 from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -24,10 +23,7 @@ class Linear(Scaling):
     [0.5, 0.005]
     """
 
-    factor: float
-
-    def __post_init__(self) -> None:
-        _check.settle(self, factor=stretch(self.factor))
+    factor: Stretch
 
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         return tuple(EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact())

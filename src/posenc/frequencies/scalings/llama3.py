@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
-from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
-from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 
@@ -31,19 +32,12 @@ class Llama3(Scaling):
     [1.0, 0.003979]
     """
 
-    factor: float = 8.0
-    original: int = 8192
-    low: float = 1.0
-    high: float = 4.0
+    factor: Stretch = 8.0
+    original: Places = 8192
+    low: Annotated[float, Real(0.0, 1e9, above=True)] = 1.0
+    high: Annotated[float, Real(0.0, 1e9, above=True)] = 4.0
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            factor=stretch(self.factor),
-            original=places("original", self.original),
-            low=_check.real("low", self.low, 0.0, 1e9, above=True),
-            high=_check.real("high", self.high, 0.0, 1e9, above=True),
-        )
+    def _check_together(self) -> None:
         if self.low > self.high:
             raise ValueError(
                 f"low must be at most high; got low={self.low}, high={self.high}. Wavelengths above original/low are "

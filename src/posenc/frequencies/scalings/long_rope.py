@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Real, Whole
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, Scaling, places, stretch
+from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, Places, Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -36,22 +37,13 @@ class LongRoPE(Scaling):
 
     short: tuple[float, ...]
     long: tuple[float, ...]
-    original: int
-    length: int
-    factor: float
-    attention: float | None = None
+    original: Annotated[int, Whole(2, LONGEST)]
+    length: Places
+    factor: Stretch
+    attention: Annotated[float, Real(0.0, 1e6, above=True)] | None = None
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            short=_divisors("short", self.short),
-            long=_divisors("long", self.long),
-            original=places("original", self.original, least=2),
-            length=places("length", self.length),
-            factor=stretch(self.factor),
-        )
-        if self.attention is not None:
-            _check.settle(self, attention=_check.real("attention", self.attention, 0.0, 1e6, above=True))
+    def _check_together(self) -> None:
+        _check.settle(self, short=_divisors("short", self.short), long=_divisors("long", self.long))
 
     def fits(self, ladder: Geometric) -> None:
         for name in ("short", "long"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc import _check
 from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
-from posenc.frequencies.scalings.scaling import Scaling, stretch, wider_than_two
+from posenc.frequencies.scalings.scaling import Scaling, Stretch, wider_than_two
 from posenc.phase.frequencies import EXACT
 
 
@@ -26,10 +25,7 @@ class NTKAware(Scaling):
     [1.0, 0.005]
     """
 
-    factor: float
-
-    def __post_init__(self) -> None:
-        _check.settle(self, factor=stretch(self.factor))
+    factor: Stretch
 
     def fits(self, ladder: Geometric) -> None:
         wider_than_two(ladder, "NTKAware")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
-from posenc import _check
+from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 
@@ -28,19 +29,12 @@ class NTKByParts(Scaling):
     [1.0, 0.002643]
     """
 
-    factor: float
-    original: int
-    alpha: float = 1.0
-    beta: float = 32.0
+    factor: Stretch
+    original: Places
+    alpha: Annotated[float, Real(0.0, 1e9)] = 1.0
+    beta: Annotated[float, Real(0.0, 1e9, above=True)] = 32.0
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            factor=stretch(self.factor),
-            original=places("original", self.original),
-            alpha=_check.real("alpha", self.alpha, 0.0, 1e9),
-            beta=_check.real("beta", self.beta, 0.0, 1e9, above=True),
-        )
+    def _check_together(self) -> None:
         if self.alpha >= self.beta:
             raise ValueError(
                 f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc import _check
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -25,10 +24,7 @@ class NTKFixed(Scaling):
     [0.5, 0.0025]
     """
 
-    factor: float
-
-    def __post_init__(self) -> None:
-        _check.settle(self, factor=stretch(self.factor))
+    factor: Stretch
 
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         step = EXACT.divide(EXACT.ln(Decimal(self.factor)), Decimal(ladder.dim))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
-from posenc import _check
+from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -25,11 +26,8 @@ class NTKMixed(Scaling):
     [0.5, 0.0025]
     """
 
-    factor: float
-    b: float
-
-    def __post_init__(self) -> None:
-        _check.settle(self, factor=stretch(self.factor), b=_check.real("b", self.b, 0.0, 10.0))
+    factor: Stretch
+    b: Annotated[float, Real(0.0, 10.0)]
 
     def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
         # (i+1)^b over (d/2)^b, by way of one logarithm a pair.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array, Library
+from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric, powers
-from posenc.frequencies.scalings.scaling import Scaling, stretch
+from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -31,15 +33,8 @@ class Proportional(Scaling):
     [1.0, 0.1, 0.0, 0.0]
     """
 
-    fraction: float
-    factor: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            fraction=_check.real("fraction", self.fraction, 0.0, 1.0, above=True),
-            factor=stretch(self.factor),
-        )
+    fraction: Annotated[float, Real(0.0, 1.0, above=True)]
+    factor: Stretch = 1.0
 
     def fits(self, ladder: Geometric) -> None:
         if not self.turning(ladder):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Annotated
 
-from posenc import _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Instance
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling
 from posenc.phase.frequencies import EXACT, TWO_PI
@@ -26,11 +27,7 @@ class Resonance(Scaling):
     [6.0, 628.0]
     """
 
-    scaling: Scaling | None = None
-
-    def __post_init__(self) -> None:
-        if self.scaling is not None:
-            _check.instance("scaling", self.scaling, Scaling, "a scaling or None")
+    scaling: Annotated[Scaling, Instance("a scaling or None")] | None = None
 
     def fits(self, ladder: Geometric) -> None:
         if self.scaling is not None:

@@ -6,11 +6,13 @@ import abc
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array, Library
+from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.phase.frequencies import Frequencies
 
@@ -18,10 +20,13 @@ from posenc.phase.frequencies import Frequencies
 LARGEST_FACTOR = 1e6
 #: The longest length in positions that is accepted.
 LONGEST = 2**53
+#: By how much the context is stretched, and a length in positions.
+Stretch = Annotated[float, Real(1.0, LARGEST_FACTOR)]
+Places = Annotated[int, Whole(1, LONGEST)]
 
 
 @dataclass(frozen=True)
-class Scaling(abc.ABC):
+class Scaling(Declared, abc.ABC):
     """Maps the frequencies of a rotation to (frequencies, attention factor): a record of plain numbers.
 
     What depends on a length depends on the length stated in the record, never on what was computed before or beside.
@@ -59,12 +64,10 @@ class Rescaled(Frequencies):
     [0.25, 0.0025]
     """
 
-    ladder: Geometric
-    scaling: Scaling
+    ladder: Annotated[Geometric, Instance("a geometric ladder, Geometric(dim=64), say")]
+    scaling: Annotated[Scaling, Instance("a scaling, Linear(factor=4.0), say")]
 
-    def __post_init__(self) -> None:
-        _check.instance("ladder", self.ladder, Geometric, "a geometric ladder, Geometric(dim=64), say")
-        _check.instance("scaling", self.scaling, Scaling, "a scaling, Linear(factor=4.0), say")
+    def _check_together(self) -> None:
         if self.ladder.exponent != "2i/d" or self.ladder.dim % 2:
             raise ValueError(
                 f"ladder must have the exponents 2i/d of an even width; got exponent={self.ladder.exponent!r}, "
@@ -81,16 +84,6 @@ class Rescaled(Frequencies):
 
     def float32(self, like: Array | Library) -> Array:
         return self.scaling.float32(self.ladder, _array.library(like))
-
-
-def stretch(value: object) -> float:
-    """A checked factor by which the context is stretched."""
-    return _check.real("factor", value, 1.0, LARGEST_FACTOR)
-
-
-def places(name: str, value: object, least: int = 1) -> int:
-    """A checked length in positions."""
-    return _check.integer(name, value, least, LONGEST)
 
 
 def wider_than_two(ladder: Geometric, name: str) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
-from posenc.frequencies.scalings.scaling import Scaling, places, stretch
+from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, Places, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 #: What the released ramp adds to its end where it has no length.
@@ -44,32 +45,16 @@ class YaRN(Scaling):
     ([1.0, 0.1, 0.00625, 0.00025], 1.1386)
     """
 
-    factor: float
-    original: int
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
+    factor: Stretch
+    original: Places
+    beta_fast: Annotated[float, Real(0.0, 1e9, above=True)] = 32.0
+    beta_slow: Annotated[float, Real(0.0, 1e9, above=True)] = 1.0
     truncate: bool = True
-    mscale: float | None = None
-    mscale_all_dim: float | None = None
-    attention: float | None = None
+    mscale: Annotated[float, Real(0.0, 1e3)] | None = None
+    mscale_all_dim: Annotated[float, Real(0.0, 1e3)] | None = None
+    attention: Annotated[float, Real(0.0, 1e6, above=True)] | None = None
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            factor=stretch(self.factor),
-            original=places("original", self.original),
-            beta_fast=_check.real("beta_fast", self.beta_fast, 0.0, 1e9, above=True),
-            beta_slow=_check.real("beta_slow", self.beta_slow, 0.0, 1e9, above=True),
-            truncate=_check.truth("truncate", self.truncate),
-        )
-        for name in ("mscale", "mscale_all_dim"):
-            if getattr(self, name) is not None:
-                _check.settle(self, **{name: _check.real(name, getattr(self, name), 0.0, 1e3)})
-        if self.attention is not None:
-            _check.settle(self, attention=_check.real("attention", self.attention, 0.0, 1e6, above=True))
-        self._agree()
-
-    def _agree(self) -> None:
+    def _check_together(self) -> None:
         if self.beta_slow > self.beta_fast:
             raise ValueError(
                 f"beta_slow must be at most beta_fast; got beta_slow={self.beta_slow}, beta_fast={self.beta_fast}. "
@@ -142,8 +127,8 @@ def magnitude(factor: float, mscale: float) -> float:
 def attention_of(
     dialect: Literal["transformers", "megatron", "outside"],
     factor: float,
-    mscale: float | None,
-    mscale_all_dim: float | None,
+    mscale: Annotated[float, Real(0.0, 1e3)] | None,
+    mscale_all_dim: Annotated[float, Real(0.0, 1e3)] | None,
 ) -> float:
     """The attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
 
@@ -155,7 +140,7 @@ def attention_of(
     [1.3689, 1.2608, 1.0]
     """
     _check.choice("dialect", dialect, DIALECTS)
-    factor = stretch(factor)
+    factor = _check.real("factor", factor, 1.0, LARGEST_FACTOR)
     if dialect == "outside":
         return 1.0
     if dialect == "transformers":

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from posenc import _check
-from posenc.models.checkpoints.row_permutation import MOST_HEADS, Fused
+from posenc.declared_fields import Declared, Heads, Whole, Width
+from posenc.models.checkpoints.row_permutation import Fused
 from posenc.models.pair_rotation import PairLayout
 from posenc.turn import Pairing
 
 
 @dataclass(frozen=True)
-class HeadShape:
+class HeadShape(Declared):
     """The heads of a layer's queries and keys.
 
     heads, kv_heads: of queries, and of keys and values.   head_dim: channels of a head of queries.
@@ -26,21 +28,15 @@ class HeadShape:
     Pairing(layout='halves', dim=128, width=128, start=0, blocks=1)
     """
 
-    heads: int
-    kv_heads: int
-    head_dim: int
+    heads: Heads
+    kv_heads: Heads
+    head_dim: Annotated[int, Whole(2)]
     width: int | None = None
     start: int = 0
-    latent: int | None = None
+    latent: Width | None = None
     grouped: bool | None = None
 
-    def __post_init__(self) -> None:
-        _check.settle(
-            self,
-            heads=_check.integer("heads", self.heads, 1, MOST_HEADS),
-            kv_heads=_check.integer("kv_heads", self.kv_heads, 1, MOST_HEADS),
-            head_dim=_check.integer("head_dim", self.head_dim, 2),
-        )
+    def _check_together(self) -> None:
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"kv_heads must divide heads; got heads={self.heads}, kv_heads={self.kv_heads}. "
@@ -49,11 +45,7 @@ class HeadShape:
         if self.width is None:
             start = _check.integer("start", self.start, 0, self.head_dim - 2)
             _check.settle(self, width=self.head_dim - start)
-        if self.latent is not None:
-            _check.settle(self, latent=_check.integer("latent", self.latent, 1))
-        if self.grouped is not None:
-            _check.truth("grouped", self.grouped)
-        _ = self.pairing("halves")
+        self.pairing("halves")
 
     def pairing(self, layout: PairLayout) -> Pairing:
         """Of a head of queries."""

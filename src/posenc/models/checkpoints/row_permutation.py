@@ -8,6 +8,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.declared_fields import Declared, Heads
 from posenc.turn import Pairing
 
 #: More heads than any model has.
@@ -15,7 +16,7 @@ MOST_HEADS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Fused:
+class Fused(Declared):
     """Heads of a projection that makes queries, keys and values at once.
 
     query, key, value: how many heads of each; all heads have one width.
@@ -24,15 +25,12 @@ class Fused:
     Raises ValueError or TypeError naming the field.
     """
 
-    query: int
-    key: int
-    value: int
+    query: Heads
+    key: Heads
+    value: Heads
     grouped: bool
 
-    def __post_init__(self) -> None:
-        for name in ("query", "key", "value"):
-            _check.settle(self, **{name: _check.integer(name, getattr(self, name), 1, MOST_HEADS)})
-        _check.truth("grouped", self.grouped)
+    def _check_together(self) -> None:
         if self.grouped and (self.key != self.value or self.query % self.key):
             raise ValueError(
                 "key must equal value and divide query where heads are grouped; "

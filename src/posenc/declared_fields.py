@@ -1,0 +1,128 @@
+"""Fields of records whose annotations state their rules: each is checked when a record is made, and stored as plain numbers.
+
+A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record is made.
+A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from posenc import _check
+
+Rule = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An integer in a range."""
+
+    least: int
+    most: int = _check.LARGEST_WIDTH
+    even: bool = False
+
+    def __call__(self, name: str, value: Any) -> int:
+        return _check.integer(name, value, self.least, self.most, even=self.even)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number in a range, or with `above` strictly above its lower end."""
+
+    least: float
+    most: float
+    above: bool = False
+
+    def __call__(self, name: str, value: Any) -> float:
+        return _check.real(name, value, self.least, self.most, above=self.above)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of the annotated class, described in words."""
+
+    what: str
+
+
+Width = Annotated[int, Whole(1)]
+EvenWidth = Annotated[int, Whole(2, even=True)]
+Heads = Annotated[int, Whole(1, 1 << 16)]
+Base = Annotated[float, Real(0.0, 1e30, above=True)]
+#: Tables are drawn from a normal distribution of this standard deviation.
+Spread = Annotated[float, Real(0.0, 1e3)]
+
+
+class Declared:
+    """A frozen record that checks its fields by their rules, and then what joins several of them."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, rule in rules(kind):
+            object.__setattr__(self, name, rule(name, getattr(self, name)))
+        self._check_together()
+        for name in derived(kind):
+            getattr(self, name)
+
+    def _check_together(self) -> None:
+        """Refuse fields that do not go together."""
+
+
+@lru_cache(maxsize=1024)
+def rules(record: type) -> tuple[tuple[str, Rule], ...]:
+    """The fields of a class that have a rule, each with it."""
+    hints: dict[str, Any] = get_type_hints(record, include_extras=True)
+    found = ((field.name, _rule(hints[field.name])) for field in dataclasses.fields(record))
+    return tuple((name, rule) for name, rule in found if rule is not None)
+
+
+@lru_cache(maxsize=1024)
+def derived(record: type) -> tuple[str, ...]:
+    """What a class makes of its fields once: made with the record, since torch.compile makes none while it traces."""
+    return tuple(
+        name for owner in record.__mro__ for name, value in vars(owner).items() if isinstance(value, cached_property)
+    )
+
+
+def _rule(hint: Any) -> Rule | None:
+    if hint is bool:
+        return _check.truth
+    origin, of = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        rule = hint.__metadata__[0]
+        return _Instance(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
+    if origin is Literal:
+        return Whole(min(of), max(of)) if isinstance(of[0], int) else _Choice(of)
+    if origin in (Union, types.UnionType) and len(of) == 2 and of[1] is type(None):
+        rule = _rule(of[0])
+        return None if rule is None else _Optional(rule)
+    return None
+
+
+@dataclass(frozen=True)
+class _Choice:
+    options: tuple[str, ...]
+
+    def __call__(self, name: str, value: Any) -> str:
+        return _check.choice(name, value, self.options)
+
+
+@dataclass(frozen=True)
+class _Instance:
+    kind: type
+    what: str
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return _check.instance(name, value, self.kind, self.what)
+
+
+@dataclass(frozen=True)
+class _Optional:
+    rule: Rule
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return None if value is None else self.rule(name, value)
