@@ -37,6 +37,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "scale": "default",
     "table": "hot",
     "add": "hot",
+    "models": "hot",
     "modules": "hot",
     "bias": "hot",
     "attention": "default",

@@ -17,7 +17,7 @@ from posenc.phase import steady_of, waves_of
 from posenc.torch.angles import turn
 from posenc.torch.apply_turn import rotate, rotate_one
 from posenc.torch.vector_table import table
-from posenc.turn import Layout, Operator
+from posenc.turn import Layout, Operator, Turn
 
 #: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
 REMEMBERED, MANY = 1 << 22, 32
@@ -34,11 +34,20 @@ def rotate_pair_at(
 ) -> tuple[Array, Array]:
     """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
     alike = q.dtype == k.dtype and q.device == k.device
-    if _is_seen_through() or not alike or steady_of(record) is None:
-        by_role = (rotate_at(record, params, x, positions, role, layout) for x, role in ((q, "query"), (k, "key")))  # type: ignore[arg-type]
-        return next(by_role), next(by_role)
-    by = turn(record, positions, params, dtype=_array.library(q).wide_dtype(q.dtype))
-    return rotate(q, k, by, layout=layout)
+    if not alike or not _one_turn_serves(record):
+        rotated = rotate_at(record, params, q, positions, "query", layout)
+        return rotated, rotate_at(record, params, k, positions, "key", layout)
+    by = turn_at(record, params, q, positions, "both")
+    if type(by) is Turn and not _is_seen_through():
+        return rotate(q, k, by, layout=layout)
+    return by(q, layout=layout), by(k, layout=layout)
+
+
+@_array.host
+def _one_turn_serves(record: Rotates) -> bool:
+    """Whether neither the record nor one inside it treats queries and keys differently."""
+    inside = (value for value in vars(record).values() if isinstance(value, Rotates))
+    return not record.roles_differ and all(map(_one_turn_serves, inside))
 
 
 def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> Array:
