@@ -222,7 +222,7 @@ SIXTEEN = (
     "without AVX-512's conversions, bfloat16 is widened and rounded in several steps of AVX2, about as long as memory "
     "takes"
 )
-TABLES = (
+TABLE_REASON = (
     "a product in double precision for each pair and the test of its rounding take about as long as the memory does"
 )
 #: The same, of one kind of processor alone.
@@ -261,8 +261,8 @@ REASONS = {
     "prototype overwrote it",
     "embedding × scale + positions, bfloat16": f"{SIXTEEN}; the rows of positions are read in float32, twice the bytes "
     f"of the words'",
-    "cosines and sines, 100 000": TABLES,
-    "sinusoidal table, 100 000": TABLES,
+    "cosines and sines, 100 000": TABLE_REASON,
+    "sinusoidal table, 100 000": TABLE_REASON,
     "import of the kernels": "opening the library and telling PyTorch's autograd of it take most, and about as much as "
     "each other",
     "ALiBi": "a mask is read, where a kernel that knew slopes would compute it",
