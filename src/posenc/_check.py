@@ -31,7 +31,10 @@ def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, eve
         raise TypeError(f"{rule}; got {shown(value)}. Give a whole number.")
     number = int(value)
     if not least <= number <= most or (even and number % 2):
-        raise ValueError(f"{rule}; got {number}. Give a number that fits the rule.")
+        nearest = min(max(number, least), most)
+        if even and nearest % 2:
+            nearest += 1 if nearest < most else -1
+        raise ValueError(f"{rule}; got {number}. Use {nearest}, for example.")
     return number
 
 
@@ -50,7 +53,7 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or not least <= number <= most or (above and number == least):
-        raise ValueError(f"{rule}; got {number!r}. Give a number that fits the rule.")
+        raise ValueError(f"{rule}; got {number!r}. Use a number in this range.")
     return number
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hostile.values import NAN, NOT_A_WORD, NOT_REAL, NOT_TRUTH, NOT_WHOLE, all_refused, refusal
+from posenc import _check
 from posenc.catalog import CATALOG
 from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.doors import Encoding
@@ -151,3 +152,19 @@ def test_init_wants_a_generator(row: Any) -> None:
 def test_numpy_numbers_are_numbers() -> None:
     assert RoPE(dim=np.int64(8), base=np.float32(100)) == RoPE(dim=8, base=100.0)  # type: ignore[arg-type]
     assert Sinusoidal(dim=8, base=100) == Sinusoidal(dim=8, base=100.0)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "even", "value", "nearest"),
+    [(2, 100, True, 7, 8), (2, 100, True, -3, 2), (3, 9, True, 99, 8), (1, 5, False, 0, 1), (1, 5, False, 6, 5)],
+)
+def test_a_whole_number_that_is_refused_comes_with_one_that_fits(least, most, even, value, nearest) -> None:
+    with pytest.raises(ValueError, match=rf"^dim must be .* got {value}\. Use {nearest}, for example\.$"):
+        _check.integer("dim", value, least, most, even=even)
+    assert _check.integer("dim", nearest, least, most, even=even) == nearest
+
+
+def test_a_number_that_is_refused_comes_with_its_range() -> None:
+    message = r"^base must be a finite number above 0 .* got -1\.0\. Use a number in this range\.$"
+    with pytest.raises(ValueError, match=message):
+        _check.real("base", -1.0, 0.0, 10.0, above=True)

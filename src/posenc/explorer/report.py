@@ -115,7 +115,7 @@ class Report:
         return page.page(self.title, self.lead, page.plain("status", self.status), sections, self.language)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to `path`, whole or not at all: a reader never sees half of it. Returns the path.
+        """Write the page to `path` atomically, so that a reader never sees half of it. Returns the path.
 
         Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
         """
