@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diagnosis import rotary_implementation as rotary
-from posenc import AxialRoPE, Partial
+from posenc import AxialRoPE, Partial, XDRoPE
 from posenc.diagnosis import diagnose
 
 SECTIONS = (8, 12, 12)
@@ -94,3 +94,18 @@ def test_two_records_over_several_axes(other: dict[str, Any], name: str) -> None
 def test_positions_without_their_axes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^positions must have a coordinate for each axis"):
         diagnose(MEANT, seen(BLOCKS) | {"positions": GRID[:, :2]})
+
+
+def test_a_table_of_channels_that_read_their_own_coordinate() -> None:
+    """HunYuan-VL's sections cut through pairs, so that its table has a column for every channel."""
+    grid = np.array([[w, h] for h in range(4) for w in range(7)]) + 3
+    frequencies = np.tile(rotary.frequencies(16, 1e4), 2)
+
+    def table(positions: np.ndarray) -> dict[str, Any]:
+        angle = positions[:, np.repeat([0, 1], 8)] * frequencies
+        return {"cos": np.cos(angle), "sin": np.sin(angle), "positions": grid}
+
+    assert diagnose(XDRoPE(sections=(4, 4)), table(grid)).agree
+    found = diagnose(XDRoPE(sections=(4, 4)), table(grid * [1, 0]))
+    assert [finding.name for finding in found.findings] == ["positions"]
+    assert "coordinate 1 stand still at 0" in found.findings[0].sentence

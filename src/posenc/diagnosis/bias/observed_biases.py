@@ -112,7 +112,9 @@ def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float,
             f"query_positions must be given where keys are not the queries; got {queries} and {keys}. Give both."
         )
     unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
-    tolerance = ROUNDING[arrays[name].dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
+    # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.
+    dtype = "float32" if name == "bias" and arrays[name].dtype == "bfloat16" else arrays[name].dtype
+    tolerance = ROUNDING[dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
     table = arrays["table"].values.astype(np.float64) if "table" in arrays and isinstance(record, T5Bias) else None
     if table is not None and table.shape != record.shapes["table"]:
         raise ValueError(f"table must have shape {record.shapes['table']}, buckets and heads; got {table.shape}.")

@@ -18,6 +18,7 @@ from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.doors import Encoding, Rotates
+from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.frequencies import DynamicNTK, LongRoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation
@@ -68,6 +69,8 @@ def _judge(
     record = _rotation(groups, label)
     if record is None:
         return _without_rotation(meant, evidence, label)
+    if isinstance(record, XDRoPE) and isinstance(evidence, ObservedTable):
+        record, evidence = record.channels, _each_channel(evidence, record.head_dim)
     usage, notes = _as_shown(_served(record, meant, evidence, length), evidence)
     if pair_rotation(usage.record) is None:
         raise ValueError(
@@ -128,6 +131,13 @@ def _harmless(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tupl
             message = f"positions are shifted by {', '.join(map(str, shift))}"
             note = f"{message}; for a rotation of queries and keys alike this is harmless"
             yield replace(start, query=side, key=side), note
+
+
+def _each_channel(table: ObservedTable, dim: int) -> ObservedTable:
+    """A table with a column for every channel of the head, where those of both halves may be the same."""
+    if 2 * table.cos.shape[1] != dim:
+        return table
+    return replace(table, cos=np.tile(table.cos, 2), sin=np.tile(table.sin, 2), layout="")
 
 
 def _may_regroup(usage: RotationUsage) -> bool:
