@@ -18,7 +18,7 @@ LARGEST_BYTES = 1 << 33
 
 def shown(value: object) -> str:
     """The value as a message shows it: short, and with its type where the value alone would mislead."""
-    text = repr(value)
+    text = " ".join(repr(value).split("\n"))
     if len(text) > 80:
         text = text[:77] + "..."
     return f"{text} ({type(value).__name__})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ def attention(
     encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An encoding
     that is added belongs before attention: `encoding.attach(x, positions, params)`.
     causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
-    mask: true where a query may see a key, broadcasting to (batch, heads, n, m). A query that sees nothing gives zeros.
+    mask: true where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives zeros.
     scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
 
     Logits are formed in float32 at least; the output has the dtype of q.
@@ -79,6 +80,11 @@ def attention(
     array([0.38, 0.62, 0.  , 0.  ])
     """
     encodings, params = _paired(encodings, params)
+    if hidden is not None and not any(isinstance(encoding, Scores) and encoding.reads for encoding in encodings):
+        raise ValueError(
+            f"hidden must be left out where no encoding reads it; got {_check.shown(hidden)}. Leave it out, or give an "
+            "encoding that reads the input of the layer."
+        )
     q, k, v = _by_heads(q, k, v, layout)
     axes = _axes(encodings)
     query, key = _placed("query", query, q, axes), _placed("key", key, k, axes)
@@ -147,6 +153,7 @@ def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Arra
                 else _check.shown(value)
             )
             raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
+        _array.floats(name, value)
     _array.library(q, k, v)  # refuses a mixture of libraries
     if layout == "bthd":
         q, k, v = (value.swapaxes(1, 2) for value in (q, k, v))
@@ -187,6 +194,8 @@ def _logits(
         if isinstance(encoding, Rotates) and "query" in encoding.roles:
             turned_q = encoding.turn(query, values, role="query", dtype=dtype)(turned_q, layout="bhtd")
             turned_k = encoding.turn(key, values, role="key", dtype=dtype)(turned_k, layout="bhtd")
+    if lib.concrete(q):
+        lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, q, k)
     scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
     logits = (turned_q @ turned_k.swapaxes(-1, -2)) * scale
     for encoding, values in zip(encodings, params, strict=True):
@@ -197,7 +206,7 @@ def _logits(
                 )
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
-            logits = logits + encoding.score(q, k, query, key, values, hidden=hidden)
+            logits = logits + encoding.score(q, k, query, key, values, hidden=hidden if encoding.reads else None)
     return logits
 
 
@@ -239,6 +248,12 @@ def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
     if mask is None:
         return visible
     mask = _array.as_mask("mask", mask, like=logits)
+    shape, whole = tuple(mask.shape), tuple(logits.shape)
+    if len(shape) > 4 or any(own not in (1, size) for own, size in zip(shape[::-1], whole[::-1], strict=False)):
+        raise ValueError(
+            f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Give it an axis of 1 where "
+            "it is the same, mask[:, None, None, :] for one of keys alone."
+        )
     return mask if visible is None else mask & visible
 
 

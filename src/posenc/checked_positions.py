@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from posenc import _array
+from posenc import _array, _check
 from posenc._array import Array, Library
 
 #: The largest position that has a float64 of its own and of its neighbours.
@@ -38,6 +39,11 @@ class Positions(NamedTuple):
             return self.with_array(self.array[index])
         return self._replace(array=self.array[index], documents=self.documents[index])
 
+    def check_size(self, numbers: int, dtype: Any) -> None:
+        """Refuse so many positions that a table of so many numbers for each could not be meant, before it exists."""
+        if self.readable and (count := numbers * math.prod(self.array.shape)) > _check.LARGEST_BYTES // 8:
+            self.lib.check_size("positions", count, dtype, self.array)
+
     def guard(self, dtype: Any = None) -> Array:
         """0.0, or NaN for a position out of range that could not be read; in the widest float if no dtype is given."""
         xp, lib = self.lib.xp, self.lib
@@ -51,7 +57,7 @@ class Positions(NamedTuple):
         inside = self.array <= limit
         if not name.startswith("uint"):  # -limit is no unsigned number
             inside = inside & (self.array >= -limit)
-        return xp.where(inside, zero, xp.full_like(zero, float("nan")))
+        return xp.where(inside, zero, float("nan"))  # no array of NaN, which jax_debug_nans would stop at
 
 
 def checked(positions: Any, name: str = "positions", like: Array | None = None) -> Positions:

@@ -108,7 +108,8 @@ class Adds(Encoding):
         """What `embed` is called with, checked once: positions, parameters of their library, and the dtype of the result."""
         learned = self.checked(params)
         positions = checked(positions, like=_first(learned))
-        return positions, learned, positions.lib.result_dtype(dtype)
+        positions.check_size(self.width, dtype := positions.lib.result_dtype(dtype))
+        return positions, learned, dtype
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
@@ -159,7 +160,14 @@ class Rotates(Encoding):
                 f"got {role!r}. Make a turn for each."
             )
         positions = checked(positions, like=_first(learned))
-        return positions, learned, positions.lib.result_dtype(dtype)
+        if len(positions.array.shape) < (1 if self.axes == 1 else 2):
+            last = "" if self.axes == 1 else f", {self.axes}"
+            raise ValueError(
+                f"positions must have an axis of positions, (*batch, n{last}); got shape {tuple(positions.array.shape)}. "
+                "Put a single position into a list."
+            )
+        positions.check_size(self.head_dim, dtype := positions.lib.result_dtype(dtype))
+        return positions, learned, dtype
 
 
 @dataclass(frozen=True)
@@ -205,12 +213,15 @@ class Biases(Encoding):
         lib, last = _array.library(query), -1 if self.axes == 1 else -2
         if min(query.ndim, key.ndim) < -last:
             raise ValueError(
-                f"query and key must have a last axis of {self.axes} coordinates; got shapes {tuple(query.shape)} and "
-                f"{tuple(key.shape)}. Give (*batch, n, {self.axes})."
+                f"query and key must have an axis of positions, (*batch, n{'' if self.axes == 1 else f', {self.axes}'}); got "
+                f"shapes {tuple(query.shape)} and {tuple(key.shape)}. Put a single position into a list."
             )
-        if not lib.compiling():  # a bound on a length still unknown would become part of the program
+        if lib.concrete(query) and lib.concrete(
+            key
+        ):  # while tracing, a bound on a length would become part of the program
             batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
-            _check.size("query and key", self.heads * math.prod((*batch, query.shape[last], key.shape[last])))
+            count = self.heads * math.prod((*batch, query.shape[last], key.shape[last]))
+            lib.check_size("query and key", count, lib.result_dtype(dtype), query, key)
         head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
             return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
@@ -237,7 +248,15 @@ class Scores(Encoding):
 
     @final
     def checked_call(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None, documents: Any = None
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None,
+        documents: Any = None,
+        *,
+        hidden: Array | None = None,
     ) -> tuple[Array, Array, Positions, Positions, Params]:
         """What `score` is called with, checked once: content, positions of its places, and parameters as wide as content.
 
@@ -245,11 +264,18 @@ class Scores(Encoding):
         it, whose names have a dot, stay as they are.
         """
         learned = self.checked(params)
+        if hidden is not None and self.reads is None:
+            raise ValueError(
+                f"hidden must be left out for {type(self).__name__}, which reads only q and k; got {_check.shown(hidden)}. "
+                "Leave it out."
+            )
         lib = _array.library(_array.floats("q", q), _array.floats("k", k), *learned.values())
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
         q = content("q", q, dim, heads, lib)
         k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
         query, key = placed("query", query, q, -2, self.axes), placed("key", key, k, -2, self.axes)
+        if query.readable and key.readable:
+            lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], q.dtype, q, k)
         query, key = of_documents(documents, query, key)
         own = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
         return q, k, query, key, own

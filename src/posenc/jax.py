@@ -6,18 +6,25 @@ made once passes through `jit` and `vmap`. Records need nothing: they are hashab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 
-from posenc import _array, _check
+from posenc import _array, _check, parse
 from posenc._array import Array
+from posenc._array.jax_library import Jax
 from posenc.doors import Adds, Biases, Documents, Encoding, Params, Rotates, Scores
 from posenc.operators import ByChannel, Matrices, Polar, Rebased
-from posenc.turn import Layout, Turn
+from posenc.turn import Layout, Pairing, Turn
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def parameters(record: Encoding, seed: int = 0) -> dict[str, Array]:
@@ -39,6 +46,17 @@ def bind(record: Encoding, seed: int = 0) -> Bound:
     return Bound(record, parameters(record, seed))
 
 
+def _broadcasts(method: Method) -> Method:
+    """A method within which axes are added by broadcasting, whatever `jax_numpy_rank_promotion` asks of the user's own code."""
+
+    @wraps(method)
+    def within(*arguments: Any, **named: Any) -> Any:
+        with jax.numpy_rank_promotion("allow"):
+            return method(*arguments, **named)
+
+    return cast(Method, within)
+
+
 @dataclass(frozen=True, eq=False)
 class Bound:
     """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
@@ -55,10 +73,12 @@ class Bound:
     record: Encoding
     params: Params
 
+    @_broadcasts
     def add(self, x: Array, positions: Array) -> Array:
         """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
         return self._through(Adds, "add").attach(x, positions, self.params)
 
+    @_broadcasts
     def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: Layout) -> tuple[Array, Array]:
         """Turned q and k, whose heads may be grouped, for their own positions; layout "bhtd" or "bthd"."""
         record = self._through(Rotates, "rotate")
@@ -76,16 +96,21 @@ class Bound:
         """The output of attention turned back at the positions of its queries."""
         return self._turned(output, "query", query, "output", layout)
 
+    @_broadcasts
     def _turned(self, x: Array, name: str, positions: Array, role: Any, layout: Layout) -> Array:
         record = self._through(Rotates, "rotate_values and rotate_back")
         positions = _array.as_array(name, positions, x)
         dtype = _array.library(x).wide_dtype(x.dtype)
         return record.turn(positions, self.params, role=role, dtype=dtype)(x, layout=layout)
 
+    @_broadcasts
     def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
-        return self._through(Biases, "bias").matrix(jnp.asarray(query), jnp.asarray(key), self.params, dtype=dtype)
+        record, lib = self._through(Biases, "bias"), Jax()
+        query, key = _array.as_array("query", query, lib), _array.as_array("key", key, lib)
+        return record.matrix(query, key, self.params, dtype=dtype)
 
+    @_broadcasts
     def score(
         self,
         q: Array,
@@ -102,6 +127,7 @@ class Bound:
         packed = {"documents": documents} if record.gathers else {}
         return record.score(q, k, query, key, self.params, hidden=hidden, **packed)
 
+    @_broadcasts
     def values(self, weights: Array, query: Array, key: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
         return self._through(Scores, "values").values(weights, query, key, self.params)
@@ -111,9 +137,43 @@ class Bound:
         return self.record
 
 
-jax.tree_util.register_dataclass(Bound, data_fields=["params"], meta_fields=["record"])
-jax.tree_util.register_dataclass(Turn, data_fields=["cos", "sin"], meta_fields=["pairing", "factor", "heads"])
-jax.tree_util.register_dataclass(Rebased, data_fields=["turn", "basis"], meta_fields=[])
-jax.tree_util.register_dataclass(Polar, data_fields=["cos", "sin"], meta_fields=["heads"])
-jax.tree_util.register_dataclass(ByChannel, data_fields=["cos", "sin"], meta_fields=[])
-jax.tree_util.register_dataclass(Matrices, data_fields=["matrix"], meta_fields=["heads"])
+def _record_to_bytes(meta: tuple[Encoding]) -> bytes:
+    text = repr(meta[0])
+    if type(meta[0]).__name__ not in parse.classes() or parse.record(text) != meta[0]:
+        raise ValueError(
+            f"record must be one that posenc knows, to be read back with the export; got {_check.shown(meta[0])}. "
+            "Close over it instead of passing it as an argument."
+        )
+    return text.encode()
+
+
+def _record_from_bytes(text: bytes) -> tuple[Encoding]:
+    return (parse.record(text.decode()),)
+
+
+def _fields_to_bytes(meta: tuple[Any, ...]) -> bytes:
+    return json.dumps([asdict(value) if isinstance(value, Pairing) else value for value in meta]).encode()
+
+
+def _fields_from_bytes(text: bytes) -> tuple[Any, ...]:
+    return tuple(Pairing(**value) if isinstance(value, dict) else value for value in json.loads(text))
+
+
+def _register(node: type, arrays: list[str], rest: list[str], to_bytes: Any, from_bytes: Any) -> None:
+    """Make a class a pytree, which `jax.export` can write into a file and read back."""
+    jax.tree_util.register_dataclass(node, data_fields=arrays, meta_fields=rest)
+    name = f"posenc.{node.__name__}"
+    export.register_pytree_node_serialization(
+        node, serialized_name=name, serialize_auxdata=to_bytes, deserialize_auxdata=from_bytes
+    )
+
+
+_register(Bound, ["params"], ["record"], _record_to_bytes, _record_from_bytes)
+for _operator, _arrays, _rest in (
+    (Turn, ["cos", "sin"], ["pairing", "factor", "heads"]),
+    (Rebased, ["turn", "basis"], []),
+    (Polar, ["cos", "sin"], ["heads"]),
+    (ByChannel, ["cos", "sin"], []),
+    (Matrices, ["matrix"], ["heads"]),
+):
+    _register(_operator, _arrays, _rest, _fields_to_bytes, _fields_from_bytes)

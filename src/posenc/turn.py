@@ -184,15 +184,13 @@ def with_heads(
             )
         length = x.shape[2 if layout == "bhtd" else 1]
     _of_these_places(part, x, layout, length, heads, tail)
-    if layout is None:
-        return part
-    if heads is not None:
-        return part if layout == "bhtd" else part.swapaxes(-2 - tail, -1 - tail)
-    return (
-        part[(..., None, slice(None), *[slice(None)] * tail)]
-        if layout == "bhtd"
-        else part[(..., None, *[slice(None)] * tail)]
-    )
+    behind = (slice(None),) * tail
+    if layout is not None and heads is None:
+        part = part[(..., None, slice(None), *behind)] if layout == "bhtd" else part[(..., None, *behind)]
+    elif layout == "bthd":
+        part = part.swapaxes(-2 - tail, -1 - tail)
+    missing = x.ndim - 1 + tail - part.ndim
+    return part[(None,) * missing] if missing else part  # all axes of x, for jax_numpy_rank_promotion="raise"
 
 
 def _of_these_places(part: Array, x: Array, layout: Layout | None, length: int, heads: int | None, tail: int) -> None:

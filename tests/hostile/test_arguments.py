@@ -3,8 +3,10 @@ name."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,10 @@ from hostile.values import (
     refusal,
 )
 from posenc import catalog
+from posenc._array.numpy_library import NUMPY
 from posenc.attention import attention
 from posenc.compose import PerLayer
-from posenc.doors import Encoding
+from posenc.doors import Encoding, Rotates
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
@@ -69,6 +72,8 @@ def _attention(**changed: Any) -> Any:
 
 
 NOT_Q = (*NOT_CONTENT, np.zeros((1, 1, 2, 5)))
+#: Those that do not fit logits of shape (1, 1, 2, 2): a mask never adds to batch, heads, queries, keys or axes.
+NARROW_MASKS = tuple(np.ones(shape, bool) for shape in ((2, 1, 2, 2), (3, 1, 1), (3, 2), (3,), (1, 1, 1, 2, 2), (0,)))
 ATTENDED = {"q": X, "k": X, "v": X, "query": TWO, "key": TWO, "layout": "bhtd", "encodings": [WHEEL], "params": [None]}
 
 CALLS = (
@@ -168,6 +173,7 @@ CALLS = (
             "query": (*NOT_POSITIONS, [0.5, 1.0], [0]),
             "key": (*NOT_POSITIONS, [0.5, 1.0], [0]),
             "params": (None, *NOT_PARAMS),
+            "hidden": (np.ones((1, 2, 4)), X, "x", 0),
         },
     ),
     Call(
@@ -207,7 +213,8 @@ CALLS = (
             "encodings": (None, "RoPE", WHEEL, [None], [WAVES], [RoPE], {}),
             "params": (None, [None, None], "x", {}, 3),
             "causal": NOT_TRUTH,
-            "mask": ("x", object(), 0.5, np.array([0.5])),
+            "mask": ("x", object(), 0.5, np.array([0.5]), *NARROW_MASKS),
+            "hidden": (np.ones((1, 2, 4)), X, "x", 0),
             "scale": (*NOT_REAL[1:], 0.0, -1.0),
         },
     ),
@@ -229,6 +236,55 @@ def test_a_bad_argument_is_refused_by_its_name(call: Call, name: str) -> None:
 def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:
     many = np.broadcast_to(np.zeros(1, np.int64), (10**6,))
     assert str(refusal(lambda: SLOPES.matrix(many, many))).startswith("query and key")
+
+
+@pytest.mark.parametrize("row", [row for row in catalog.CATALOG if row.encoding.door in ("rotates", "biases")])
+def test_a_single_position_is_refused_in_a_line(row: catalog.Row) -> None:
+    record, params = row.samples[0], _params(row.samples[0])
+    one = 3 if record.axes == 1 else [3] * record.axes
+    if isinstance(record, Rotates):
+        error = refusal(lambda: record.turn(one, params, role=record.roles[0]))
+    else:
+        error = refusal(lambda: record.matrix(one, one, params))
+    assert "must have an axis of positions, (*batch, n" in str(error)
+    assert str(error).endswith("Put a single position into a list.")
+
+
+@pytest.mark.parametrize("row", [row for row in catalog.CATALOG if row.encoding.door in ("adds", "rotates")])
+def test_a_table_of_a_terabyte_is_refused_before_it_exists(row: catalog.Row) -> None:
+    record, params = row.samples[0], _params(row.samples[0])
+    many = np.broadcast_to(np.zeros(record.axes, np.int8), (2**20, 2**20, record.axes))
+    if record.axes == 1:
+        many = many[..., 0]
+    call = partial(record.turn, role=record.roles[0]) if isinstance(record, Rotates) else record.embed
+    assert str(_without_reading(lambda: call(many, params))).startswith("positions must ask for at most")
+
+
+def _without_reading(call: Callable[[], Any]) -> Exception:
+    """The refusal of a call, of which no value of the positions is read."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(NUMPY), "extremes", lambda *_: (0, 0))
+        return refusal(call)
+
+
+@pytest.mark.parametrize("layout", ["sparse", "nested"])
+def test_tensors_that_are_not_dense_are_refused_by_name(layout: str) -> None:
+    torch = pytest.importorskip("torch")
+    if layout == "sparse":
+        thin, content = torch.arange(2).to_sparse(), torch.ones(2, 4).to_sparse()
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nested tensors are a prototype
+            thin, content = (torch.nested.nested_tensor([part, part]) for part in (torch.arange(2), torch.ones(2, 4)))
+    for name, call in (
+        ("positions", lambda: WHEEL.turn(thin)),
+        ("positions", lambda: WAVES.embed(thin)),
+        ("x", lambda: WAVES.attach(content, torch.arange(2))),
+        ("x", lambda: WHEEL.turn(torch.arange(2))(content)),
+        ("mask", lambda: from_mask(thin)),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name} must be a dense array; got a .*{layout}"):
+            call()
 
 
 @pytest.mark.parametrize(

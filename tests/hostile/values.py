@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -38,6 +39,9 @@ NOT_REAL: tuple[Any, ...] = (None, "1.0", False, NAN, INF, -INF, 1j, [1.0], {}, 
 NOT_A_WORD: tuple[Any, ...] = (None, "", "no such word", 1, 0.5, True, b"halves", [], object())
 #: In place of True or False.
 NOT_TRUTH: tuple[Any, ...] = (None, 0, 1, "yes", 1.0, [], np.array([True]), object())
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", PendingDeprecationWarning)
+    MATRIX = np.matrix([[0, 1]])
 #: In place of positions.
 NOT_POSITIONS: tuple[Any, ...] = (
     None,
@@ -59,6 +63,11 @@ NOT_POSITIONS: tuple[Any, ...] = (
     np.array(["2020-01-01"], "datetime64[D]"),
     np.array([0, 1], np.float16),
     np.array([0, 2**60]),
+    np.ma.array([0, 1], mask=[True, False]),
+    [np.ma.array([0, 1], mask=[True, False])],
+    MATRIX,
+    range(10**9),
+    range(10**30),
 )
 #: In place of the floats of x, q, k or v.
 NOT_CONTENT: tuple[Any, ...] = (
@@ -71,6 +80,7 @@ NOT_CONTENT: tuple[Any, ...] = (
     np.zeros((1, 1, 2, 4), np.int64),
     np.zeros((1, 1, 2, 4), np.complex128),
     np.zeros((1, 1, 2, 4), object),
+    np.ma.array(np.zeros((1, 1, 2, 4)), mask=True),
 )
 #: In place of parameters.
 NOT_PARAMS: tuple[Any, ...] = ([1.0], "table", 3, object(), {"no_such_name": np.zeros(2)}, {1: np.zeros(2)})

@@ -8,14 +8,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 
-from posenc import ALiBi, RoPE, Shaw, Sinusoidal, T5Bias, Turn
+from every import every as every_value
+from posenc import (
+    ALiBi,
+    CayleySTRING,
+    Learned,
+    LearnedRoPE,
+    NormalisedCount,
+    Partial,
+    PoPE,
+    RoPE,
+    Shaw,
+    Sinusoidal,
+    T5Bias,
+    Turn,
+    XPos,
+    YaRN,
+)
 from posenc.compose import LearnedScale
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind, parameters
 from posenc.testing import budgets
 from posenc.testing.one_coordinate import placed
-from samples import DOORS, SAMPLES, by_night, firsts
+from samples import DOORS, FIRST_OF_CLASS, SAMPLES, by_night, firsts
 
 #: The others by night, since compiling takes seconds: that every row jits, maps and has its gradient is checked by
 #: tests/conformance.
@@ -213,6 +230,115 @@ def test_training_lowers_the_loss() -> None:
         bound = step(bound)
     # Each step multiplies the distance from 2 by 1 - 0.5·2·mean(wave²) = 1/2.
     assert abs(float(bound.params["scale"]) - 2.0) < 1e-5
+
+
+def test_numpy_positions_beside_jax_arrays_are_those_of_jax() -> None:
+    """As in JAX itself; a number that 32 bits do not hold is refused where it can still be seen."""
+    positions, far, x = np.arange(3), np.array([0, 1, 2**31]), jnp.ones((1, 2, 3, 4))
+    shaw = bind(Shaw(dim=4, clip=2))
+    for name, call in (
+        ("positions", lambda at: bind(Sinusoidal(dim=4)).add(x, at)),
+        ("query", lambda at: bind(RoPE(dim=4)).rotate(x, x, at, positions, layout="bhtd")[0]),
+        ("key", lambda at: bind(RoPE(dim=4)).rotate(x, x, positions, at, layout="bhtd")[1]),
+        ("query", lambda at: bind(ALiBi(heads=2)).bias(at, positions)),
+        ("key", lambda at: bind(ALiBi(heads=2)).bias(positions, at)),
+        ("key", lambda at: shaw.score(x, x, positions, at)),
+        ("key", lambda at: shaw.values(x @ x.swapaxes(-1, -2), positions, at)),
+    ):
+        assert isinstance(call(positions), jax.Array)
+        assert jnp.array_equal(call(positions), call(jnp.arange(3)))
+        with pytest.raises(ValueError, match=rf"^{name} must be below 2\^31 .* got values from 0 to 2147483648"):
+            call(far)
+        with pytest.raises(ValueError, match=rf"^{name} must be integers, or float32 .* got 16777217\.0"):
+            call(far / 128 + 1.0)
+
+
+def test_no_size_is_refused_while_nothing_is_allocated() -> None:
+    """2^33 numbers and more, of which a trace makes none; eager, sizes count with the bytes of their dtype."""
+    shape = jax.eval_shape(lambda at: bind(ALiBi(heads=32)).bias(at, at), jax.ShapeDtypeStruct((20_000,), jnp.int32))
+    assert shape.shape == (32, 20_000, 20_000)
+    positions = jnp.arange(8_193)
+    with pytest.raises(ValueError, match=r"^query and key must ask for at most .* got 2148007968 numbers of 4 bytes"):
+        bind(ALiBi(heads=32)).bias(positions, positions)
+    with pytest.raises(ValueError, match=r"^q and k must ask for at most .*"):
+        bind(Shaw(dim=4, clip=2)).score(*[jnp.ones((32, 8_193, 4))] * 2, positions, positions)
+
+
+def exported(record: Encoding) -> Any:
+    """The pytree and inputs of a length still unknown, exported."""
+    length = export.symbolic_shape("length")[0]
+
+    def described(x: jax.Array) -> Any:
+        return jax.ShapeDtypeStruct(tuple(length if size in (5, 7) else size for size in x.shape), x.dtype)
+
+    arguments = [described(x) for x in inputs(record)]
+    bound = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), bind(record))
+    return export.export(jitted)(bound, *arguments)
+
+
+EXPORTED = (ALiBi(heads=12), T5Bias(heads=12), RoPE(dim=8), Sinusoidal(dim=8), Shaw(dim=8, clip=2))
+
+
+@pytest.mark.parametrize("record", by_night(EXPORTED, daily={RoPE(dim=8), T5Bias(heads=12)}))
+def test_a_length_may_be_a_symbol_in_an_export_that_is_written_and_read_back(record: Encoding) -> None:
+    program = export.deserialize(exported(record).serialize())
+    for count in (6, 9):
+        arguments = long_inputs(record, count)
+        assert near(program.call(bound_to(record), *arguments), run(bound_to(record), *arguments), unit(record))
+
+
+def long_inputs(record: Encoding, count: int) -> list[jax.Array]:
+    """Inputs of so many queries and as many keys."""
+    at = jnp.arange(count)
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((3, 12, count, 8)), jnp.float32)
+    if isinstance(record, Adds):
+        return [x[:, 0], at]
+    keys = x[:, :4] if isinstance(record, Rotates) else x
+    return [at, at] if isinstance(record, Biases) else [x, keys, at, at]
+
+
+def test_an_operator_is_written_and_read_back() -> None:
+    for record in (RoPE(dim=8, scaling=YaRN(4.0, 4096)), Partial(RoPE(dim=4), dim=8), PoPE(dim=4, heads=2)):
+        turn = record.turn(jnp.arange(5), parameters(record) or None, role="query")
+        x = jnp.ones((1, 2, 5, turn.dim))
+        program = export.export(jax.jit(lambda turn, x: turn(x, layout="bhtd")))(turn, x)
+        assert jnp.array_equal(export.deserialize(program.serialize()).call(turn, x), turn(x, layout="bhtd"))
+
+
+def test_a_record_that_could_not_be_read_back_is_not_written() -> None:
+    class Mine(ALiBi):
+        pass
+
+    program = export.export(jax.jit(lambda bound: bound.bias(jnp.arange(2), jnp.arange(2))))(Bound(Mine(heads=2), {}))
+    with pytest.raises(ValueError, match=r"^record must be one that posenc knows"):
+        program.serialize()
+
+
+def test_strict_promotion_of_ranks_and_dtypes() -> None:
+    """Every class, traced; and a turn that is applied by the user's own code."""
+
+    def check(record: Encoding) -> None:
+        jax.eval_shape(run, bind(record), *inputs(record))
+
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        every_value(FIRST_OF_CLASS, check)
+        for layout, shape in (("bhtd", (1, 2, 5, 8)), ("bthd", (1, 5, 2, 8)), (None, (3, 5, 8))):
+            with jax.numpy_rank_promotion("allow"):
+                turn = RoPE(dim=8).turn(jnp.arange(5))
+            assert turn(jnp.ones(shape), layout=layout).shape == shape
+
+
+#: One of each guard against positions that cannot be read.
+GUARDED = (
+    RoPE(dim=4), LearnedRoPE(dim=4), XPos(dim=4), ALiBi(heads=2), T5Bias(heads=2), Learned(dim=4, length=90_000),
+    NormalisedCount(length=90_000), CayleySTRING(dim=4),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("record", GUARDED)
+def test_no_guard_makes_a_nan_of_good_input(record: Encoding) -> None:
+    with jax.debug_nans(True):
+        assert all(bool(jnp.isfinite(part).all()) for part in run(bind(record), *inputs(record)))
 
 
 def test_errors() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from posenc._array.resolve import library, library_name, to_numpy
 
 
 def as_array(name: str, value: Any, like: Array | Library | None = None) -> Array:
-    """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy."""
-    if type(value) is np.ndarray and value.dtype.kind in "iuf":
+    """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy.
+
+    A NumPy array beside one of JAX becomes one of JAX, as in JAX itself.
+    """
+    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (like is None or _keeps_numpy(like)):
         return value
     if library_name(value) in ("torch", "jax"):
-        return value
+        return whole_array(name, value)
     if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
         raise TypeError(
             f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. Convert it first."
@@ -28,18 +32,61 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
         raise TypeError(
             f"{name} must hold numbers; got {array.dtype} in {_check.shown(value)}. Give integers or floats."
         )
-    if like is None or isinstance(value, (np.ndarray, np.generic)):
+    if like is None or (isinstance(value, (np.ndarray, np.generic)) and _keeps_numpy(like)):
         return array
     lib = library(like)
-    if array.dtype.kind in "iu" and array.size and not lib.float64 and np.abs(array).max() >= 2**31:
-        raise ValueError(
-            f"{name} must be below 2^31 where there are no 64-bit numbers; got {_check.shown(value)}. Enable them."
-        )
+    if not lib.float64:
+        _fits_32_bits(name, array)
     return lib.constant(array)
+
+
+def _fits_32_bits(name: str, array: np.ndarray) -> None:
+    """Refuse whole numbers that would become others where there are no 64-bit numbers."""
+    if not array.size:
+        return
+    if array.dtype.kind in "iu" and max(-int(array.min()), int(array.max())) >= 2**31:
+        raise ValueError(
+            f"{name} must be below 2^31 where there are no 64-bit numbers; got values from {array.min()} to {array.max()}. "
+            "Enable 64-bit numbers (jax_enable_x64)."
+        )
+    with np.errstate(over="ignore"):
+        changed = array[(array == np.trunc(array)) & (array.astype(np.float32) != array)]
+    if array.dtype.kind == "f" and changed.size:
+        raise ValueError(
+            f"{name} must be integers, or float32 numbers, where there are no 64-bit numbers; got {changed.flat[0]}, which "
+            "float32 does not hold. Give integers, or enable 64-bit numbers (jax_enable_x64)."
+        )
+
+
+def _keeps_numpy(like: Array | Library | None) -> bool:
+    """Whether a NumPy array stays one: beside a PyTorch tensor too, where the mixture is then refused."""
+    return like is None or library(like).name != "jax"
+
+
+def whole_array(name: str, value: Array) -> Array:
+    """An array whose numbers are all there, each in its place; masked, sparse and nested ones are refused."""
+    what = ""
+    if library_name(value) == "torch":
+        torch = sys.modules["torch"]
+        if value.is_nested or value.layout is not torch.strided:
+            what = "a nested tensor" if value.is_nested else f"a tensor of layout {value.layout}"
+    elif isinstance(value, np.ma.MaskedArray):
+        what = "a masked array, whose mask would be lost"
+    elif isinstance(value, np.matrix):
+        what = "a numpy.matrix, whose * is another product"
+    if what:
+        raise TypeError(f"{name} must be a dense array; got {what}. Convert it first.")
+    return value
 
 
 def _even(name: str, value: Any) -> np.ndarray:
     """A number or an even nest of lists as a NumPy array."""
+    if isinstance(value, range):  # of which at least eight numbers each will be made
+        _check.size(name, (value.stop - value.start) // value.step, 8 * 8)
+        return np.arange(value.start, value.stop, value.step)
+    for part in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(part, np.ndarray):
+            whole_array(name, part)
     try:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:
@@ -64,7 +111,7 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
         value = _even(name, value) if like is None else library(like).constant(_even(name, value))
     if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {_check.shown(value)}. Give true or false.")
-    if dtype_name(value.dtype) == "bool":
+    if dtype_name(whole_array(name, value).dtype) == "bool":
         return value
     ends = library(value).extremes(value)
     if ends is not None and not set(to_numpy(value).ravel().tolist()) <= {0, 1}:
@@ -81,4 +128,4 @@ def floats(name: str, value: Any) -> Array:
         raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
     if kind(value) not in ("float", "narrow"):
         raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
-    return value
+    return value if type(value) is np.ndarray else whole_array(name, value)

@@ -24,6 +24,10 @@ class Jax(Library):
     def concrete(self, array: Array) -> bool:
         return not isinstance(array, self.jax.core.Tracer)
 
+    def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
+        if all(self.concrete(array) and len(array.sharding.device_set) == 1 for array in arrays):
+            super().check_size(name, count, dtype, *arrays)  # what several devices share may be larger than one of them
+
     def detach(self, array: Array) -> Array:
         return self.jax.lax.stop_gradient(array)
 

@@ -17,6 +17,8 @@ Host = TypeVar("Host")
 
 #: What results may be rounded to, where the library has it: NumPy has no bfloat16.
 RESULTS = ("float16", "bfloat16", "float32", "float64")
+#: Bytes of each.
+SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
 class Library:
@@ -59,6 +61,14 @@ class Library:
     def concrete(self, array: Array) -> bool:
         """Whether the values can be read now, at no cost: not while tracing, not on an accelerator."""
         return True
+
+    def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
+        """Refuse, before it exists, a result of so many numbers that could not be meant.
+
+        Not on an accelerator, which says itself when its memory ends.
+        """
+        if all(map(self.concrete, arrays)):
+            _check.size(name, count, SIZES[dtype_name(dtype)])
 
     def extremes(self, array: Array) -> tuple[Any, Any] | None:
         """The least and the greatest value as Python numbers; None for no values, or values that cannot be read."""

@@ -53,7 +53,7 @@ def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
     xp, values = lib.xp, lib.detach(frequencies)
     size, sign = xp.abs(values), xp.where(values < 0, -xp.ones_like(values), xp.ones_like(values))
     whole, fraction = _cut(positions)
-    too_large = xp.where(size < 2.0**word.limb_bits, xp.zeros_like(size), xp.full_like(size, float("nan")))
+    too_large = xp.where(size < 2.0**word.limb_bits, xp.zeros_like(size), float("nan"))
     tail = positions.guard()[..., None] + fraction[..., None] * values / (2 * math.pi) + too_large
     columns = _columns(whole, _turn_limbs(size, word, lib), word)
     signs = lib.astype(sign, columns[0].dtype)

@@ -31,7 +31,7 @@ def exponential(matrix: Array, name: str = "positions") -> Array:
             "Scale positions down, to [0, 1] say."
         )
     fits = (size <= LARGEST_TURN)[..., None, None]
-    part = xp.where(fits, matrix, xp.full_like(matrix, float("nan"))) * 2.0**-SQUARINGS
+    part = xp.where(fits, matrix, float("nan")) * 2.0**-SQUARINGS
     less = part
     for term in range(TERMS, 1, -1):
         less = part + lib.product(part, less) / term

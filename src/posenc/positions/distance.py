@@ -51,7 +51,7 @@ def steps(query: Array | Positions, key: Array | Positions, dtype: Any, like: Ar
     if lib.float64 or not whole:
         return floats
     xp = lib.xp
-    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, xp.full_like(floats, float("nan")), floats)
+    return xp.where(xp.abs(distance) >= FARTHEST_NARROW, float("nan"), floats)
 
 
 def _narrow(query: Array, key: Array, lib: Library) -> Array:

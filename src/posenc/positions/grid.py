@@ -140,7 +140,7 @@ def on_grid(
             f"positions must be on the grid of {sizes}{before}; got {bad}. Resize the table to a larger grid."
         )
     zero = sum((guard for _, guard in found[1:]), found[0][1])
-    guard = xp.where(fits, zero, xp.full_like(zero, float("nan")))
+    guard = xp.where(fits, zero, float("nan"))
     safe = [xp.clip(index, 0, size - 1) for (index, _), size in zip(found, sizes, strict=True)]
     if prefix:
         safe[-1] = xp.where(front, xp.clip(last, 0, prefix - 1), safe[-1])

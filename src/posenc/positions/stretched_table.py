@@ -53,7 +53,7 @@ def inside(positions: Array, last: int, lib: Library) -> Array:
         )
     xp = lib.xp
     zero = lib.widest(xp.zeros_like(positions))
-    return xp.where((positions >= 0) & (positions <= last), zero, xp.full_like(zero, float("nan")))
+    return xp.where((positions >= 0) & (positions <= last), zero, float("nan"))
 
 
 def resized(table: Array, length: int) -> Array:

@@ -29,7 +29,7 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
         )
     index = lib.astype(xp.where(fits, exact, xp.zeros_like(exact)), lib.integer)
     zero = lib.widest(xp.zeros_like(positions.array))
-    return index, xp.where(fits, zero, xp.full_like(zero, float("nan")))
+    return index, xp.where(fits, zero, float("nan"))
 
 
 def whole_difference(query: Positions, key: Positions) -> tuple[Array, Array]:

@@ -91,7 +91,7 @@ def _counted(positions: Positions, start: int, length: int, dtype: Any) -> Array
     # A 32-bit integer wraps at its end; a count that went the wrong way is not a number.
     wrapped = (count < steps) if start >= 0 else (count > steps)
     real = lib.widest(count)
-    share = (xp.where(wrapped, xp.full_like(real, float("nan")), real) + positions.guard()) / length
+    share = (xp.where(wrapped, float("nan"), real) + positions.guard()) / length
     return lib.astype(share, dtype)[..., None]
 
 

@@ -118,7 +118,7 @@ class XPos(Rotates):
             )
         steps, far = lib.signed(positions.array) - self.centre, xp.abs(away) > self.farthest
         steps = xp.where(far, xp.zeros_like(steps), -steps if role == "query" else steps)
-        return steps, xp.where(far, xp.full_like(away, float("nan")), xp.zeros_like(away))
+        return steps, xp.where(far, float("nan"), xp.zeros_like(away))
 
 
 ROW = Row(

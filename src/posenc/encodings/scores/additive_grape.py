@@ -69,7 +69,7 @@ class AdditiveGRAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib = query.lib
         distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
         behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]

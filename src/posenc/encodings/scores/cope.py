@@ -69,7 +69,7 @@ class CoPE(Scores):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents, hidden=hidden)
         lib, xp = query.lib, query.lib.xp
         counted = self._counted(q, k, query, key)
         values = lib.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows

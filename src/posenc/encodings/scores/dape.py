@@ -73,7 +73,7 @@ class DAPE(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         bias, x = logits_and_bias(self, q, k, query, key, learned)
         inner = leaky(mixed(x, learned["weight_in"], learned["bias_in"]), query.lib)
         return bias + mixed(inner, learned["weight_out"], learned["bias_out"])

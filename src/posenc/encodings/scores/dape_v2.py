@@ -88,7 +88,7 @@ class DAPEv2(Scores):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents, hidden=hidden)
         bias, x = logits_and_bias(self, q, k, query, key, learned)
         lib, xp, real = query.lib, query.lib.xp, x.dtype
         visible = lib.astype(reached(query, key), real)[..., None, :, :]

@@ -89,7 +89,7 @@ class DeBERTa(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib = query.lib
         distance, guard = whole_distances(query, key)
         row = lib.xp.broadcast_to(self._row(-distance, lib), (*q.shape[:-1], k.shape[-2]))

@@ -65,7 +65,7 @@ class Decomposed(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib, xp, total = query.lib, query.lib.xp, 0.0
         pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
         for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):

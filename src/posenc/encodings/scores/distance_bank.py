@@ -63,7 +63,7 @@ class DistanceBank(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib, xp = query.lib, query.lib.xp
         profiles = (inputs(hidden, q, self.model_dim)[..., None, :, :] @ learned["weights"]) @ learned["bank"]
         distance, guard = whole_distances(query, key)

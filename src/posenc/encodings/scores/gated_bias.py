@@ -81,7 +81,7 @@ class GatedBias(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         x = inputs(hidden, q, self.model_dim)
         x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)
         channels = x @ learned["weight"].swapaxes(0, 1) + learned["bias"]

@@ -61,7 +61,7 @@ class Shaw(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib, (row, guard) = query.lib, self._rows(query, key)
         products = q @ learned["relative_keys"].swapaxes(0, 1)
         row = lib.xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))

@@ -70,7 +70,7 @@ class TransformerXL(Scores):
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params)
+        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         xp, u, half = query.lib.xp, learned["u"], self.model_dim // 2
         asked = (q + learned["v"][:, None, :]) @ learned["W_R"].swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., :half], asked[..., half:]
