@@ -136,9 +136,10 @@ def order_blindness(
 ) -> OrderBlindness:
     """Each word's output of one layer of self-attention in two orders, compared.
 
-    Words are split at spaces, without capitals and the punctuation around them; every word has an embedding drawn from the seed and its letters, so it is
-    the same wherever it stands. Queries, keys and values are projections drawn from the seed. A vector narrower than 4
-    is appended to the embedding, a wider one added. A repeated word is compared first with first, second with second.
+    Words are split at spaces, without capitals and the punctuation around them; every word has an embedding drawn from
+    the seed and its letters, so it is the same wherever it stands. Queries, keys and values are projections drawn from
+    the seed. A vector narrower than 4 is appended to the embedding, a wider one added. A repeated word is compared
+    first with first, second with second.
 
     dim: channels of the embedding; by default the encoding's width where it adds, else 16.   params: what the encoding
     learns, drawn from the seed if left out. Raises ValueError or TypeError naming the argument.
@@ -262,7 +263,8 @@ def words_of(sentence: str) -> list[str]:
 
 
 def usual_records(longest: int) -> tuple[Encoding, ...]:
-    """The encodings that sentences are compared with unless others are asked for. longest: the most words of a sentence.
+    """The encodings that sentences are compared with unless others are asked for. longest: the most words of a
+    sentence.
 
     Of each kind the best known; a learned table is drawn as wide as the words' vectors, or an untrained one would show
     nothing.

@@ -18,8 +18,8 @@ def contestants(recipe: Recipe) -> tuple[Contestant, ...]:
     """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
 
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
-    encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short training.
-    """
+    encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short
+    training."""
     head = recipe.width // recipe.heads
     return (
         Contestant("none", NoPE(dim=recipe.width)),

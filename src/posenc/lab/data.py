@@ -44,7 +44,8 @@ def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0
     held = max(int(len(tokens) * share), longest + longest // 2)
     if len(tokens) < 2 * held:
         raise ValueError(
-            f"text must give at least {2 * (longest + longest // 2)} tokens; got {len(tokens)}. Give a longer text, with less repetition."
+            f"text must give at least {2 * (longest + longest // 2)} tokens; got {len(tokens)}. Give a longer text, "
+            "with less repetition."
         )
     return Corpus(tokens[:-held], tokens[-held:], vocabulary)
 
@@ -66,7 +67,8 @@ def batches(
 def masked(
     inputs: np.ndarray, blank: int, rng: np.random.Generator, share: float = 0.15
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The task of an encoder (Devlin et al. 2019, arXiv:1810.04805, §3.1): (inputs with blanks, what stood there or -100).
+    """The task of an encoder (Devlin et al. 2019, arXiv:1810.04805, §3.1): (inputs with blanks, what stood there or
+    -100).
 
     At least one token a row is blanked, so that every batch has something to learn.
     """

@@ -48,7 +48,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{rule}; got {name}: byte {data[error.start]:#04x} at {error.start} is not UTF-8. Convert it (iconv -t utf-8)."
+            f"{rule}; got {name}: byte {data[error.start]:#04x} at {error.start} is not UTF-8. Convert it (iconv -t "
+            "utf-8)."
         ) from None
     if "\0" in text:
         raise ValueError(f"{rule}; got {name}: it holds NUL, so it is no text. Give a text file.")

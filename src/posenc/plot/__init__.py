@@ -1,10 +1,9 @@
 """Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
 
 Each function takes a record, draws into `ax` or a new figure, and returns the Axes.
-Functions of several panels (`rotated`, `differences`, `binary`) take and return an array of Axes. Remaining keywords go to
-the matplotlib call that draws the data. Nothing is shown and pyplot is never touched: save with `axes.figure.savefig`,
-or let a notebook show `axes.figure`.
-"""
+Functions of several panels (`rotated`, `differences`, `binary`) take and return an array of Axes. Remaining keywords go
+to the matplotlib call that draws the data. Nothing is shown and pyplot is never touched: save with
+`axes.figure.savefig`, or let a notebook show `axes.figure`."""
 
 from posenc.plot.analogy import binary, dials
 from posenc.plot.by_distance import bias, bias_by_distance, score_by_distance

@@ -32,7 +32,8 @@ def dials(
 
     Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
     record: a record with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
-    pairs: which; at most eight from the fastest to the slowest if left out.   keywords: for `Axes.plot`, which draws the hands.
+    pairs: which; at most eight from the fastest to the slowest if left out.
+    keywords: for `Axes.plot`, which draws the hands.
     """
     read = record if isinstance(record, Dials) else dials_of(record, position)
     chosen = canvas.spread("pairs", pairs, len(read.turns), DIALS)
@@ -57,7 +58,10 @@ def dials(
                 **keywords,
             },
         )
-        text = f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\nperiod {canvas.steps(read.wavelengths[pair])}"
+        text = (
+            f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\n"
+            f"period {canvas.steps(read.wavelengths[pair])}"
+        )
         ax.annotate(text, (x, y - 1.15), ha="center", va="top", fontsize="small")
     ax.set(xlim=(-1.3, STEP_X * (columns - 1) + 1.3), ylim=(-STEP_Y * (rows - 1) - 2.75, 1.15), aspect="equal")
     ax.set_axis_off()
@@ -70,7 +74,8 @@ def binary(
 ) -> np.ndarray:
     """Numbers in bits beside the encoding of the same numbers; an array of two Axes.
 
-    count: how many numbers, or what `posenc.inspect.binary_counting` gave.   record: Sinusoidal(dim=2·bits) if left out.
+    count: how many numbers, or the result of `posenc.inspect.binary_counting`.
+    record: Sinusoidal(dim=2·bits) if left out.
     ax: two Axes.   keywords: for `Axes.imshow`, which draws the encoding.
     """
     made = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, record)

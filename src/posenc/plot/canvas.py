@@ -53,7 +53,8 @@ def several(
     given = np.asarray(ax, dtype=object).reshape(-1)
     if len(given) != rows * columns or not all(isinstance(one, Axes) for one in given):
         raise ValueError(
-            f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {_check.shown(ax)}. Give that many."
+            f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {_check.shown(ax)}. "
+            "Give that many."
         )
     return given
 
@@ -96,7 +97,9 @@ def drawn(record: Encoding, params: Params | None) -> Params | None:
 
 
 def name(record: Encoding, most: int = 64, *, params: Params | None = None) -> str:
-    """The record as a title writes it: its class and the fields that are not at their defaults; told where it is untrained."""
+    """The record as a title writes it: its class and the fields that are not at their defaults; told where it is
+    untrained.
+    """
     text = _name(record)
     return (text if len(text) <= most else text[: most - 1] + "…") + (
         ", untrained" if params is None and record.shapes else ""

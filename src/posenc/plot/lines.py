@@ -36,7 +36,8 @@ def curves(
     for index, (label, (xs, ys)) in enumerate(named.items()):
         if np.shape(xs) != np.shape(ys) or np.ndim(xs) != 1:
             raise ValueError(
-                f"named[{label!r}] must be two rows of one length; got shapes {np.shape(xs)} and {np.shape(ys)}. Cut the longer."
+                f"named[{label!r}] must be two rows of one length; got shapes {np.shape(xs)} and {np.shape(ys)}. Cut "
+                "the longer."
             )
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": canvas.literal(label)}
         ax.plot(xs, ys, **{**line, **keywords})

@@ -54,8 +54,8 @@ def differences(
 ) -> np.ndarray:
     """How a vector differs from itself at the first position (adds) or from itself alone (rotates); an array of Axes.
 
-    An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a panel
-    for each. Above each quarter of the dimensions stands its share of the squared difference.
+    An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a
+    panel for each. Above each quarter of the dimensions stands its share of the squared difference.
     record: a record, or what `posenc.inspect.position_change` gave; then the next two say nothing.
     vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
     """

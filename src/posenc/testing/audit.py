@@ -49,9 +49,9 @@ class Audit:
 def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1) -> Audit:
     """Whether decoding token by token with a cache gives what all tokens at once give.
 
-    whole(x) → (batch, n, ...) for x (batch, n, ...): token ids or vectors. step(part, cache) → (output, cache), with None for
-    the first cache. prompt: how many tokens the first step takes; then one at a time. See `causal_lm` for models of Hugging
-    Face. ValueError where shapes do not belong together.
+    whole(x) → (batch, n, ...) for x (batch, n, ...): token ids or vectors. step(part, cache) → (output, cache), with
+    None for the first cache. prompt: how many tokens the first step takes; then one at a time. See `causal_lm` for
+    models of Hugging Face. ValueError where shapes do not belong together.
 
     >>> def step(part, total):
     ...     sums = part.cumsum(1) if total is None else total + part.cumsum(1)
@@ -77,7 +77,8 @@ def batch_equals_single(module: Callable[..., Array], *arguments: Array) -> Audi
     """
     if not arguments or len({len(_tokens(argument)) for argument in arguments}) != 1 or len(arguments[0]) < 2:
         raise ValueError(
-            f"arguments must have one batch of two rows or more on their first axis; got shapes {[tuple(a.shape) for a in arguments]}. "
+            "arguments must have one batch of two rows or more on their first axis; got shapes "
+            f"{[tuple(a.shape) for a in arguments]}. "
             "Give a batch."
         )
     with torch.no_grad():
@@ -95,9 +96,10 @@ def sharded_equals_whole(
 ) -> Audit:
     """Whether the parts of a sequence, each with the positions it has in the whole, give what the whole gives.
 
-    module(x, positions) acts on each token by itself, as a rotation does: x (batch, n, ...), positions (n,) or (batch, n).
-    scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a causal
-    mask. ValueError where the sequence cannot be cut so.
+    module(x, positions) acts on each token by itself, as a rotation does: x (batch, n, ...), positions (n,) or (batch,
+    n).
+    scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a
+    causal mask. ValueError where the sequence cannot be cut so.
 
     >>> sharded_equals_whole(lambda x, p: x + p[:, None], torch.zeros(1, 8, 2), torch.arange(8), scheme="zigzag").ok
     True
@@ -108,7 +110,8 @@ def sharded_equals_whole(
     pieces = shards * (2 if scheme == "zigzag" else 1)
     if length % pieces or positions.shape[-1] != length:
         raise ValueError(
-            f"shards must cut the {length} tokens of x into {pieces} equal pieces, with a position each; got {positions.shape[-1]} "
+            f"shards must cut the {length} tokens of x into {pieces} equal pieces, with a position each; got "
+            f"{positions.shape[-1]} "
             "positions. Give another length."
         )
     cut = torch.arange(length, device=x.device).reshape(pieces, -1)
@@ -123,15 +126,17 @@ def sharded_equals_whole(
 def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], other: Sequence[Array]) -> Audit:
     """Whether a program exported from arguments of one length gives what the module gives at another length.
 
-    example, other: the same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
-    length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an audit that failed.
+    example, other: the same arguments at two lengths: axes whose sizes differ are exported as free. A module that has
+    its length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an audit
+    that failed.
 
     >>> exported_equals_eager(torch.nn.Linear(2, 2), [torch.zeros(1, 4, 2)], [torch.zeros(1, 7, 2)]).ok
     True
     """
     if len(example) != len(other) or any(one.ndim != two.ndim for one, two in zip(example, other, strict=True)):
         raise ValueError(
-            f"other must have the arguments of example at another length; got {len(other)} for {len(example)}. Give both."
+            f"other must have the arguments of example at another length; got {len(other)} for {len(example)}. Give "
+            "both."
         )
     free = tuple(_free(one, two) for one, two in zip(example, other, strict=True))
     if not any(free):

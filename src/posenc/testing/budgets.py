@@ -11,9 +11,9 @@ from posenc.doors import Encoding
 #: The distance from 1.0 to the next number.
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
-#: NumPy and the vector libraries of PyTorch and XLA promise sine, cosine, exponential and logarithm to 2 ulp or better in
-#: float32 and 1 ulp in float64. A value passes through at most one of them, one product and one sum before it is compared
-#: with another that did the same: 2·(2 + 1/2 + 1/2) = 6 ulp.
+#: NumPy and the vector libraries of PyTorch and XLA promise sine, cosine, exponential and logarithm to 2 ulp or better
+#: in float32 and 1 ulp in float64. A value passes through at most one of them, one product and one sum before it is
+#: compared with another that did the same: 2·(2 + 1/2 + 1/2) = 6 ulp.
 ULPS_OF_A_VALUE = 6
 
 #: The angle of a fixed-point phase is good to 2^-53 of a turn's eighth in float64 (two roundings), and to 1.2e-7 where
@@ -32,7 +32,9 @@ def rounding(dtype: str, largest: float = 1.0) -> float:
 
 
 def product(dtype: str, terms: int, largest: float) -> float:
-    """For a sum of `terms` products whose magnitudes sum to `largest`: every partial sum rounds once (Higham 2002, §3.1)."""
+    """For a sum of `terms` products whose magnitudes sum to `largest`: every partial sum rounds once (Higham 2002,
+    §3.1).
+    """
     return (terms + 2 * ULPS_OF_A_VALUE) * EPSILON[dtype] * largest
 
 
@@ -49,7 +51,7 @@ def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -
 
 
 def formed(encoding: Encoding) -> bool:
-    """Whether a record forms its angles in floats, of learned numbers or sums over tokens, and says how fast they grow."""
+    """Whether a record computes angles in floats, from learned numbers or sums over tokens, and says how they grow."""
     return hasattr(encoding, "fastest")
 
 

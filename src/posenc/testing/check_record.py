@@ -67,10 +67,9 @@ def check_remote_record(
 ) -> RecordReport:
     """Run the checks of a record in the child process, and compare its numbers here.
 
-    With `against`, they are compared with that record's; else with those of the record that it calls itself, where there
-    is one of that name and these fields, or with the published conventions. What its checks say can only make it worse.
-    Raises ValueError naming the argument.
-    """
+    With `against`, they are compared with that record's; else with those of the record that it calls itself, where
+    there is one of that name and these fields, or with the published conventions. What its checks say can only make it
+    worse. Raises ValueError naming the argument."""
     fields = _fields(code, against, dim, base)
     built = code.ask("build", fields=fields)
     if not isinstance(built, dict) or not isinstance(built.get("record"), str):

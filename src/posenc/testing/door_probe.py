@@ -107,7 +107,7 @@ def program(
     params: Mapping[str, Any] | None = None,
     anchors: Any = ANCHORS,
 ) -> Callable[[Array], Array]:
-    """A function of positions (*batch, n) of one library, with all else fixed; it can be compiled, traced and exported."""
+    """A function of positions (*batch, n) of one library, the rest fixed; it can be compiled, traced and exported."""
     encoding = one_coordinate(encoding)
     side = sides(encoding)[0] if side is None else side
     single = dtype if dtype in ("float32", "float64") else "float32"

@@ -32,8 +32,8 @@ def positions_within(encoding: Encoding) -> np.ndarray:
 
 
 def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
-    """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n); or
-    the scores of drawn content (heads, n, n) and what it adds to the output."""
+    """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
+    or the scores of drawn content (heads, n, n) and what it adds to the output."""
     values, places = dict(params) or None, placed(encoding, positions)
     if isinstance(encoding, Adds):
         return {"embed": np.asarray(encoding.embed(places, values), np.float64)}

@@ -40,7 +40,9 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
 
 
 def placed(encoding: Encoding, positions: Array) -> Array:
-    """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the number."""
+    """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the
+    number.
+    """
     if encoding.axes == 1:
         return positions
     return _array.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)

@@ -73,9 +73,9 @@ def check_encoding(
 ) -> Report:
     """Run every check that applies to the record.
 
-    expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that is
-    no check of this record (ValueError). slow: also the checks that generate machine code, seconds each.
-    Raises TypeError naming the argument. A failed check is in the report, not raised.
+    expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that
+    is no check of this record (ValueError). slow: also the checks that generate machine code, seconds each. Raises
+    TypeError naming the argument. A failed check is in the report, not raised.
 
     >>> from posenc import NoPE
     >>> report = check_encoding(NoPE(dim=4))

@@ -10,7 +10,9 @@ Status = Literal["passed", "failed", "expected", "left out"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check's outcome. sentence: why it failed, why that was expected, or why it was left out; empty when it passed."""
+    """One check's outcome. sentence: why it failed, why that was expected, or why it was left out; empty when it
+    passed.
+    """
 
     name: str
     status: Status

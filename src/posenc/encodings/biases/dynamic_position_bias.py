@@ -32,7 +32,8 @@ class DynamicPositionBias(Biases):
     argument.
 
     >>> import numpy as np
-    >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
+    >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1)}
+    >>> params |= {"weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
     >>> DynamicPositionBias(heads=1, dim=1, depth=1).matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
     [[[0.7311, 0.0, -0.2689]]]
     """

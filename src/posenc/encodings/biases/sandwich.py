@@ -29,7 +29,7 @@ class Sandwich(Biases):
 
     Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
 
-    >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, cos 2 + cos 0.02
+    >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, …
     [[[2.0, 1.5403, 0.5837]], [[1.0, 0.7701, 0.2918]]]
     """
 

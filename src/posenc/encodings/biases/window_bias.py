@@ -37,7 +37,8 @@ class WindowBias(Biases):
 
     >>> import numpy as np
     >>> table = np.arange(15.0)[:, None]  # rows of 5
-    >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], [[0, 0], [0, 2], [1, 0], [1, 2]], {"table": table})[0].tolist()
+    >>> keys = [[0, 0], [0, 2], [1, 0], [1, 2]]
+    >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], keys, {"table": table})[0].tolist()
     [[7.0, 5.0, 2.0, 0.0]]
     """
 

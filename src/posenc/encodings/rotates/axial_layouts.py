@@ -1,4 +1,4 @@
-"""The layouts of released rotations over several axes: which coordinate and which frequency each pair has, as a table."""
+"""The layouts of released rotations over several axes: the coordinate and the frequency of each pair, as a table."""
 
 from __future__ import annotations
 
@@ -32,8 +32,15 @@ class AxialLayout:
 
 #: The first two rows differ in pairing alone, and so on: what is left is what released code really decides.
 LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
-    "qwen2-vl-vision": AxialLayout(rules.bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"),
-    "sam2": AxialLayout(rules.bands, "adjacent", "SAM 2, rope-vit axial, timm RotaryEmbeddingCat, Llama 4 vision (positions from 1), Flux, Wan, CogVideoX (diffusers), get_axial_freqs"),
+    "qwen2-vl-vision": AxialLayout(
+        rules.bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"
+    ),
+    "sam2": AxialLayout(
+        rules.bands,
+        "adjacent",
+        "SAM 2, rope-vit axial, timm RotaryEmbeddingCat, Llama 4 vision (positions from 1), Flux, Wan, CogVideoX "
+        "(diffusers), get_axial_freqs",
+    ),
     "gemma4-vision": AxialLayout(rules.bands, "halves", "Gemma 4 vision", blocks="axes"),
     "step3-vision": AxialLayout(rules.bands_last_first, "halves", "Step 3 vision"),
     "inkling2-vision": AxialLayout(rules.bands_last_first, "adjacent", "Inkling 2 vision"),
@@ -43,10 +50,16 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME", axes=2),
     "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
     "glm4v": AxialLayout(rules.chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
-    "qwen3-vl": AxialLayout(rules.strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3),
-    "ernie4.5-vl": AxialLayout(rules.time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3),
+    "qwen3-vl": AxialLayout(
+        rules.strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3
+    ),
+    "ernie4.5-vl": AxialLayout(
+        rules.time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3
+    ),
     "videorope": AxialLayout(rules.time_last, "halves", "VideoRoPE", axes=3),
-    "hope": AxialLayout(rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, still=True),
+    "hope": AxialLayout(
+        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, still=True
+    ),
     "lumos": AxialLayout(rules.two_three_three, "halves", "MM-RoPE of Lumos-1", axes=3),
 })  # fmt: skip
 

@@ -79,7 +79,7 @@ class CayleySTRING(Rotates):
 
 
 def _summed(parts: tuple[Positions, ...], frequencies: Array) -> tuple[Array, Array]:
-    """Cosine and sine of the sum of the angles on all axes: each angle stays exact, and their sinusoids are multiplied."""
+    """Cosine and sine of the sum of the angles on all axes: each angle is exact, and their sinusoids are multiplied."""
     wide = parts[0].lib.real
     cosine, sine = cos_sin_of_learned((parts[0],), (frequencies[0],), wide)
     for part, own in zip(parts[1:], frequencies[1:], strict=True):

@@ -1,4 +1,4 @@
-"""Rotary position embedding of the plane along directions of its own for each pair, not along rows and columns alone."""
+"""Rotary position embedding of the plane in which each pair has its own direction, not only rows and columns."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FoPE(Rotates):
         return dict.fromkeys(("cosines", "sines"), (self.heads, self.kept, self.kept))
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """One plus N(0, gain²·2/(kept·(kept + heads))), the spread that the authors' xavier_normal_ gives this shape."""
+        """One plus N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}

@@ -35,7 +35,8 @@ class PoPE(Rotates):
     "key", which differ. Gives a `Polar` operator. Raises ValueError or TypeError naming the field or argument.
 
     >>> record, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
-    >>> q, k = record.turn([5], params, role="query")(x), record.turn([3], params, role="key")(x[None, None], layout="bhtd")
+    >>> q = record.turn([5], params, role="query")(x)
+    >>> k = record.turn([3], params, role="key")(x[None, None], layout="bhtd")
     >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
     True
     """

@@ -53,7 +53,7 @@ class SphericalRoPE(Rotates):
 
     @cached_property
     def frequencies(self) -> Chosen:
-        """How fast each triple turns: every second rung of a ladder over twice the width, whose width may then be odd."""
+        """The frequency of each triple: every second one of those over twice the width, which may then be odd."""
         return Chosen(Geometric(2 * self.dim, self.base), tuple(range(0, 2 * (self.dim // 3), 2)))
 
     def turn(

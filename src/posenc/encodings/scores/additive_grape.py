@@ -39,7 +39,7 @@ class AdditiveGRAPE(Scores):
     the argument.
 
     >>> record = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
-    >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # softplus(omega) = 1, slope 1/256
+    >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # slope 1/256
     >>> q, k = np.full((1, 1, 1, 1), 0.5 * math.log(math.e**256 - 1)), np.zeros((1, 1, 3, 1))  # softplus(2q) = 256
     >>> record.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
     [[[[-2.0, -1.0, 0.0]]]]

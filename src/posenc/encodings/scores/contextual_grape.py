@@ -92,7 +92,8 @@ class ContextualGRAPE(Scores):
         lib, xp = query.lib, query.lib.xp
         logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
         steps = xp.logaddexp(logits, xp.zeros_like(logits))
-        # 1.0 for each key before a position, (*batch, positions, keys); summed in the widest float, which TF32 leaves alone.
+        # 1.0 for each key before a position, (*batch, positions, keys); summed in the widest float, which TF32 leaves
+        # alone.
         before = (lib.widest(ahead(key, at).swapaxes(-1, -2)) for at in (query, key))
         steps, frequencies = lib.widest(steps), lib.widest(xp.exp(learned["log_frequencies"]))[:, None, :]
         there, here = ((counted @ steps).swapaxes(-1, -2)[..., None] * frequencies for counted in before)

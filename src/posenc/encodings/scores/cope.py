@@ -25,8 +25,8 @@ class CoPE(Scores):
     Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
     Causal by its definition: a key behind the query has the empty sum, row 0.
     Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
-    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their positions,
-    where a row holds several.
+    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
+    positions, where a row holds several.
 
     dim: channels of a head.     rows: length of the table; no position is counted beyond rows - 1 (`npos_max`).
 

@@ -1,4 +1,4 @@
-"""Path-integral GRAPE: what a query forgets of a key is added up over the keys between them, each turned to its place."""
+"""Path-integral GRAPE: gates are added up over the keys between a query and a key, each rotated to its position."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PathGRAPE(Scores):
 
     >>> record = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
     >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
-    >>> record.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # slope 1/256, gates of 1/2
+    >>> record.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # gates of 1/2
     [[[[-0.005415, -0.002708, 0.0]]]]
     """
 

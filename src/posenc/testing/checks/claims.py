@@ -65,7 +65,8 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
         except (ValueError, TypeError):  # a grid that ends
             continue
         if differ(found, own, budget + 4 * lost * _length(encoding)):
-            yield f"moving queries and keys by 3 along axis {axis} changes a logit by {np.nanmax(np.abs(found - own)):.2g}"
+            change = np.nanmax(np.abs(found - own))
+            yield f"moving queries and keys by 3 along axis {axis} changes a logit by {change:.2g}"
 
 
 def _length(encoding: Encoding) -> float:
@@ -92,7 +93,8 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
         turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
         change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if not change.max() <= budget:  # what is no number is not as long
-            return f"the length of a {role} at position {positions[change.argmax()]} changes by a factor of {1 + change.max():.6g}"
+            where, factor = positions[change.argmax()], 1 + change.max()
+            return f"the length of a {role} at position {where} changes by a factor of {factor:.6g}"
     return None
 
 
@@ -189,7 +191,10 @@ def _symmetric(encoding: Encoding) -> None:
     against = None
     if differ(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):
         head, m, n = np.unravel_index(int(np.abs(found - other).argmax()), found.shape)
-        against = f"head {head} gives {found[head, m, n]:.6g} for ({places[m]}, {places[n]}) and {other[head, m, n]:.6g} for ({places[n]}, {places[m]})"
+        against = (
+            f"head {head} gives {found[head, m, n]:.6g} for ({places[m]}, {places[n]}) and {other[head, m, n]:.6g} "
+            f"for ({places[n]}, {places[m]})"
+        )
     _judge(encoding, "symmetric", against)
 
 
@@ -198,7 +203,7 @@ def _shift_linear(encoding: Encoding) -> None:
 
 
 def _no_matrix(encoding: Adds) -> Iterator[str]:
-    """Fit M(k) on half of the rows and try it on the other half; an error is told beside what the shift changes at all."""
+    """Fit M(k) on half of the rows and test it on the other half; an error is compared with what the shift changes."""
     most = min(reach(encoding), 1_000 if budgets.released(encoding) else 10**6)
     # Near rows, where tables differ, and far ones, where slow waves have turned.
     near = np.arange(min(most, 6 * encoding.width + 16))
@@ -216,7 +221,10 @@ def _no_matrix(encoding: Adds) -> Iterator[str]:
         change = np.abs(after - before).max(initial=0.0)
         # A double angle loses at most a few bits of 53 in the fit; released arithmetic loses its angles' error.
         if error > (1e-6 + 40 * budgets.angle(encoding, most)) * change + 1e-12:
-            yield f"no matrix takes row t to row t+{shift}: the best one errs by {error:.2g} where the rows change by {change:.2g}"
+            yield (
+                f"no matrix takes row t to row t+{shift}: the best one errs by {error:.2g} where the rows change by "
+                f"{change:.2g}"
+            )
 
 
 CHECKS = (

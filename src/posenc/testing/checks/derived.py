@@ -52,7 +52,9 @@ def _prefill(encoding: Encoding) -> None:
 
 
 def _heads_differ(encoding: Encoding) -> None:
-    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its record says so."""
+    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its record says
+    so.
+    """
     twelve = twelve_heads(encoding)
     found = rows(twelve, np.array([0, 1, 7, 30]))
     for one in range(len(found)):

@@ -80,7 +80,8 @@ def _negative(encoding: Encoding) -> None:
             )
             ensure(
                 str(error).startswith(NAMES[encoding.door]),
-                f"negative positions ({side}): expected a message that begins with the argument, got {str(error)[:80]!r}.",
+                f"negative positions ({side}): expected a message that begins with the argument, got "
+                f"{str(error)[:80]!r}.",
             )
             continue
         ensure(

@@ -126,7 +126,8 @@ def _rounded_activations(encoding: Encoding) -> None:
     worst = int((error - limit).max(-1).reshape(-1, len(places)).max(0).argmax())
     ensure(
         bool((error <= limit).all()),
-        f"bfloat16 activations at position {int(places[worst])}: expected one rounding ({limit[..., worst, :].max():.2g}), got an error of {error[..., worst, :].max():.2g}.",
+        f"bfloat16 activations at position {int(places[worst])}: expected one rounding "
+        f"({limit[..., worst, :].max():.2g}), got an error of {error[..., worst, :].max():.2g}.",
     )
 
 

@@ -1,9 +1,8 @@
 """Checks against published numbers, for records that go by a published name: what no self-consistency can see.
 
-A wrong exponent or a bucket on the wrong side is as relative, smooth and bounded as the right one. Each entry builds its
-own record of the class under test, with the fields of the source, and asks for numbers printed there or computed from
-the formula there by hand.
-"""
+A wrong exponent or a bucket on the wrong side is as relative, smooth and bounded as the right one. Each entry builds
+its own record of the class under test, with the fields of the source, and asks for numbers printed there or computed
+from the formula there by hand."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ def _not_a_number(
             row = found[..., 1, :]
             ensure(
                 _is_nan(encoding, row),
-                f"position {place} in a traced {name} program: expected NaN, as the plain call refuses it, got {row.ravel()[:3]}.",
+                f"position {place} in a traced {name} program: expected NaN, as the plain call refuses it, got "
+                f"{row.ravel()[:3]}.",
             )
             ensure(
                 not np.isnan(found[..., 0, :]).any(),
