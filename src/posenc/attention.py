@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.checked_content import of_documents
 from posenc.checked_positions import checked
-from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.doors import Adds, Biases, Documents, Encoding, Params, Rotates, Scores
 from posenc.turn import LAYOUTS, Layout
 
 
@@ -58,6 +59,7 @@ def attention(
     mask: Array | None = None,
     scale: float | None = None,
     hidden: Array | None = None,
+    documents: Documents = None,
 ) -> Attended:
     """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v, with every positional encoding written out.
 
@@ -71,6 +73,8 @@ def attention(
     causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
     mask: true where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives zeros.
     scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a query
+    sees the keys of its own, and scores that read the keys in between leave the others out.
 
     Logits are formed in float32 at least; the output has the dtype of q.
 
@@ -88,8 +92,8 @@ def attention(
     q, k, v = _by_heads(q, k, v, layout)
     axes = _axes(encodings)
     query, key = _placed("query", query, q, axes), _placed("key", key, k, axes)
-    logits = _logits(q, k, query, key, encodings, params, scale, hidden)
-    weights = _softmax(logits, _visible(logits, causal, mask))
+    logits = _logits(q, k, query, key, encodings, params, scale, hidden, documents)
+    weights = _softmax(logits, _visible(logits, causal, mask, documents))
     output = _output(weights, v, query, key, encodings, params)
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Scores):
@@ -186,6 +190,7 @@ def _logits(
     params: tuple[Params | None, ...],
     scale: float | None,
     hidden: Array | None,
+    documents: Documents,
 ) -> Array:
     lib = _array.library(q)
     dtype = lib.wide_dtype(q.dtype)
@@ -206,7 +211,9 @@ def _logits(
                 )
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
-            logits = logits + encoding.score(q, k, query, key, values, hidden=hidden if encoding.reads else None)
+            packed = {"documents": documents} if encoding.gathers else {}
+            read = hidden if encoding.reads else None
+            logits = logits + encoding.score(q, k, query, key, values, hidden=read, **packed)
     return logits
 
 
@@ -234,7 +241,7 @@ def _output(
     return mixed
 
 
-def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
+def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documents) -> Array | None:
     """True where a query may see a key; None when all may be seen."""
     queries, keys = logits.shape[-2:]
     visible = None
@@ -245,6 +252,9 @@ def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
             )
         lib = _array.library(logits)
         visible = lib.arange(keys)[None, :] <= lib.arange(queries)[:, None] + (keys - queries)
+    if documents is not None:
+        own = _of_one_document(documents, logits)
+        visible = own if visible is None else own & visible
     if mask is None:
         return visible
     mask = _array.as_mask("mask", mask, like=logits)
@@ -255,6 +265,14 @@ def _visible(logits: Array, causal: bool, mask: Array | None) -> Array | None:
             "it is the same, mask[:, None, None, :] for one of keys alone."
         )
     return mask if visible is None else mask & visible
+
+
+def _of_one_document(documents: Documents, logits: Array) -> Array:
+    """True where a query and a key are of one document, (1 or batch, 1, n, m)."""
+    lib, (queries, keys) = _array.library(logits), logits.shape[-2:]
+    query, key = of_documents(documents, checked(lib.arange(queries)), checked(lib.arange(keys)))
+    of_query, of_key = query.documents, key.documents
+    return of_query[..., None, :, None] == of_key[..., None, None, :]  # type: ignore[index]
 
 
 def _softmax(logits: Array, visible: Array | None) -> Array:

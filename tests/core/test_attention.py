@@ -7,6 +7,7 @@ import pytest
 
 import posenc
 from posenc.attention import Cache, attention
+from posenc.positions import documents, packed
 
 # A float64 logit of width d is off by at most about d roundings, the output by as many again.
 FLOAT64 = 1e-13
@@ -175,3 +176,35 @@ def test_libraries_are_not_mixed():
     q, k, v = draw()
     with pytest.raises(TypeError, match=r"^arrays must come from one library; got torch and numpy"):
         attention(torch.as_tensor(q), k, v, query=range(5), key=range(7), layout="bhtd")
+
+
+@pytest.mark.parametrize(
+    "encodings",
+    [
+        [posenc.RoPE(dim=8)],
+        [posenc.ALiBi(heads=2)],
+        [posenc.RoPE(dim=8), posenc.PaTH(dim=8, heads=2, model_dim=4, rank=2)],
+        [posenc.Shaw(dim=8, clip=2), posenc.CoPE(dim=8, rows=4)],
+    ],
+)
+def test_packed_documents_are_as_alone(encodings):
+    rng = np.random.default_rng(0)
+    params = [record.init(rng) or None for record in encodings]
+    q, k, v = rng.standard_normal((3, 1, 2, 7, 8))
+    x = rng.standard_normal((1, 7, 4)) if any(isinstance(record, posenc.PaTH) for record in encodings) else None
+    positions, numbers = packed([4, 3]), documents([4, 3])
+    given = {"layout": "bhtd", "encodings": encodings, "params": params, "causal": True}
+    row = attention(q, k, v, query=positions, key=positions, hidden=x, documents=(numbers, numbers), **given).output
+    for own in (slice(0, 4), slice(4, 7)):
+        there, inputs = positions[own], None if x is None else x[:, own]
+        alone = attention(
+            q[:, :, own], k[:, :, own], v[:, :, own], query=there, key=there, hidden=inputs, **given
+        ).output
+        # A mixture of at most seven values below 8, with weights that differ by a few roundings.
+        assert np.abs(row[:, :, own] - alone).max() <= 7 * 8 * 64 * 2.0**-52
+
+
+def test_documents_of_other_tokens_are_refused():
+    x, place = np.zeros((1, 1, 3, 4)), np.arange(3)
+    with pytest.raises(ValueError, match=r"^documents must hold a number for each of 3 keys; got shape \(2,\)"):
+        attention(x, x, x, query=place, key=place, layout="bhtd", documents=([0, 0, 1], [0, 1]))
