@@ -9,6 +9,7 @@ import pytest
 
 from field_reports.cases import README, REPORTS, ledger
 from field_reports.judge import OF_HARMLESS, OF_MISTAKES, judge, names
+from field_reports.misses import MISSES
 from field_reports.report import Report
 from field_reports.write import page
 
@@ -51,6 +52,18 @@ def test_the_page_says_what_the_ledger_says():
     held = ledger()
     assert list(held) == [report.name for report in REPORTS], "run python -m field_reports.write"
     assert README.read_text(encoding="utf-8") == page({name: one["outcome"] for name, one in held.items()})
+
+
+def test_each_miss_is_argued_and_nothing_else():
+    right = {OF_MISTAKES[0], OF_HARMLESS[0]}
+    assert set(MISSES) == {name for name, one in ledger().items() if one["outcome"] not in right}
+
+
+def test_no_harmless_difference_is_flagged_and_nearly_every_mistake_is_named():
+    held = ledger()
+    mistakes = [held[one.name]["outcome"] for one in REPORTS if not one.is_harmless]
+    assert "flagged" not in {one["outcome"] for one in held.values()}
+    assert mistakes.count("named") >= 0.95 * len(mistakes)
 
 
 def test_reports_are_many_distinct_and_cited():

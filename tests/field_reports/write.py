@@ -14,6 +14,7 @@ from pathlib import Path
 
 from field_reports.cases import LEDGER, README, REPORTS, ledger
 from field_reports.judge import OF_HARMLESS, OF_MISTAKES, judge
+from field_reports.misses import MISSES
 from field_reports.report import FORMS, Report
 
 ABOUT = """# Field reports
@@ -65,6 +66,7 @@ def page(outcomes: Mapping[str, str]) -> str:
     lines = [ABOUT + f"## Today: {len(mistakes)} mistakes, {len(harmless)} harmless differences\n"]
     lines += [*_counted("mistakes", mistakes, OF_MISTAKES, outcomes), ""]
     lines += [*_counted("harmless differences", harmless, OF_HARMLESS, outcomes), ""]
+    lines += ["## What is missed, and why\n", *(f"- `{name}`: {reason}" for name, reason in MISSES.items()), ""]
     lines += [
         "## Mistakes\n",
         "| id | threads | theme | form | what must be named | today |",
