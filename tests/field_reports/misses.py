@@ -9,16 +9,16 @@ LOGITS = (
 )
 MISSES = {
     "query_temperature_of_llama_4_left_out": (
-        "Where attn_temperature_tuning is false, the reader of configs refuses floor_scale and attn_scale, which are idle "
-        "there. Once it reads them so, the doctor compares query temperatures."
+        "Where attn_temperature_tuning is false, the reader of configs refuses floor_scale and attn_scale, which are "
+        "idle there. Once it reads them so, the doctor compares query temperatures."
     ),
     "channels_of_the_indexer_paired_the_other_way": (
-        "A layer group holds one rotation, and the indexer has its own: indexer_rope_interleave is refused until groups "
-        "hold rotations by role."
+        "A layer group holds one rotation, and the indexer has its own: indexer_rope_interleave is refused until "
+        "groups hold rotations by role."
     ),
     "unknown_attn_factor_in_yarn": (
-        "transformers ignores attn_factor, and vLLM multiplies cos and sin by it, so the key is not harmless everywhere. "
-        "The refusal names the side and the key; --waive passes it where transformers runs the model."
+        "transformers ignores attn_factor, and vLLM multiplies cos and sin by it, so the key is not harmless "
+        "everywhere. The refusal names the side and the key; --waive passes it where transformers runs the model."
     ),
     "scale_of_the_head_width_for_gemma_27b": LOGITS + "query_pre_attn_scalar is not read into it.",
     "root_of_the_width_for_gemma_4": LOGITS + "Gemma 4 does not divide by √d.",
