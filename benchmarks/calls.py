@@ -179,8 +179,11 @@ def share(arguments: list[str]) -> float:
     def run() -> None:
         before, sys.argv = sys.argv, ["posenc", *arguments]
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            with contextlib.redirect_stdout(io.StringIO()):
                 main()
+        except SystemExit as end:
+            if end.code:
+                raise RuntimeError(f"posenc {arguments[0]} ended with {end.code}") from end
         finally:
             sys.argv = before
 

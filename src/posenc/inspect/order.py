@@ -211,7 +211,9 @@ def _attended(
         x.shape[-1]
     )
     q, k, v = (x[:, None] @ projection for projection in projections)
-    read = np.concatenate([x, x], 1) if isinstance(encoding, Scores) and encoding.reads == "both" else x
+    read = None
+    if inside and isinstance(encoding, Scores) and encoding.reads:
+        read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
     seen = attention(
         q,
         k,
