@@ -121,7 +121,7 @@ def test_a_difference_is_told_with_place_and_numbers() -> None:
 
 
 def test_nan_is_never_close() -> None:
-    with pytest.raises(CheckFailed, match="got nan"):
+    with pytest.raises(CheckFailed, match="got NaN"):
         close("rows", [np.nan], [1.0], 1e9)
 
 
@@ -151,3 +151,54 @@ def test_public_names() -> None:
         "check_encoding",
         "checks_for",
     }
+
+
+def published(report):
+    (outcome,) = (one for one in report.outcomes if one.name == "published_numbers")
+    return outcome
+
+
+class SquaredBase(RoPE):
+    """Consistent in every way, and another encoding."""
+
+    def turn(self, positions, params=None, **keywords):
+        return RoPE(self.dim, self.base**2, self.pairing).turn(positions, params, **keywords)
+
+
+def test_numbers_are_compared_with_a_reference_or_not_at_all(monkeypatch):
+    monkeypatch.setattr(suite, "ALL_CHECKS", tuple(one for one in ALL_CHECKS if one.name == "published_numbers"))
+    own = published(check_encoding(SquaredBase(dim=8)))
+    assert (own.status, own.sentence) == ("left out", "no reference was given: its numbers were compared with nothing")
+    wrong = published(check_encoding(SquaredBase(dim=8), reference=RoPE(dim=8)))
+    assert wrong.status == "failed"
+    assert "first at (head, index of the position, channel out, channel in) [0, 1, 2, 2]" in wrong.sentence
+    assert published(check_encoding(RoPE(dim=8))).status == "passed"
+    # A correct rotation of halves in a class of the same name is no mistake.
+    halves = type("RoPE", (RoPE,), {})(dim=8, pairing="halves")
+    assert published(check_encoding(halves)).status == "left out"
+    assert published(check_encoding(halves, reference=RoPE(dim=8, pairing="halves"))).status == "passed"
+    assert published(check_encoding(halves, reference=RoPE(dim=8))).status == "failed"
+
+
+class SwappedHeads(ALiBi):
+    def matrix(self, query, key, params=None, **keywords):
+        return super().matrix(query, key, params, **keywords)[::-1]
+
+
+class SwappedSides(ALiBi):
+    def matrix(self, query, key, params=None, **keywords):
+        return super().matrix(key, query, params, **keywords).swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize("kind", [SwappedHeads, SwappedSides])
+def test_a_reference_shows_heads_in_reverse_and_query_and_key_exchanged(monkeypatch, kind):
+    monkeypatch.setattr(suite, "ALL_CHECKS", tuple(one for one in ALL_CHECKS if one.name == "published_numbers"))
+    reference = ALiBi(heads=4, form="signed")
+    found = published(check_encoding(kind(heads=4, form="signed"), reference=reference))
+    assert found.status == "failed"
+    assert "(head, query, key)" in found.sentence
+
+
+def test_a_nan_is_shown_as_a_nan():
+    with pytest.raises(CheckFailed, match=r"expected 2 at \[1\], got NaN \(1 in all\)"):
+        close("x", [1.0, float("nan")], [1.0, 2.0], 0.1)

@@ -23,7 +23,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect._text import short
 from posenc.testing.door_probe import parameters
-from posenc.testing.effects import effects, positions_within
+from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.suite_report import Outcome, Status
 
 Effects = Mapping[str, np.ndarray]
@@ -147,7 +147,7 @@ def _compared(code: RemoteCode, meant: Encoding) -> CodeReport:
             return CodeReport(False, meant.door, short(meant), (finding,))
         gap = np.abs(received - values)
         gap = np.where((received == values) | (np.isnan(received) & np.isnan(values)), 0.0, gap)
-        tolerance = _tolerance(values, positions, meant.door)
+        tolerance = tolerance_of(values, positions, meant.door)
         if not np.all(gap <= tolerance):
             return _different(meant, name, values, received, positions, tolerance)
         largest, compared = max(largest, float(gap.max(initial=0.0))), compared + gap.size
@@ -159,15 +159,6 @@ def _compared(code: RemoteCode, meant: Encoding) -> CodeReport:
         compared=compared,
         farthest_position=float(positions.max()),
     )
-
-
-def _tolerance(values: np.ndarray, positions: np.ndarray, door: str) -> np.ndarray:
-    """What rounding may change: float32's of each value, and of each angle, which grows with its position."""
-    size = max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
-    steps = np.ones(1) if door in ("biases", "scores") else np.abs(positions) + 1.0
-    by_position = size * (4e-6 + 3 * 2.0**-24 * steps)
-    trailing = {"adds": 1, "rotates": 2}.get(door, 0)
-    return by_position.reshape((-1,) + (1,) * trailing)
 
 
 def _different(

@@ -51,6 +51,15 @@ def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray
     return {name: np.asarray(value, np.float64) for name, value in found.items()}
 
 
+def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.ndarray:
+    """What rounding may change: float32's of each value, and of each angle, which grows with its position."""
+    size = max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
+    steps = np.ones(1) if door in ("biases", "scores") else np.abs(positions) + 1.0
+    by_position = size * (4e-6 + 3 * 2.0**-24 * steps)
+    trailing = {"adds": 1, "rotates": 2}.get(door, 0)
+    return by_position.reshape((-1,) + (1,) * trailing)
+
+
 def head_count(encoding: Encoding) -> int:
     """Heads of a record that states them, else one."""
     return int(getattr(encoding, "heads", 1))

@@ -25,6 +25,7 @@ class Check:
 
     doors: where it applies.   claims: what an encoding must claim for it to apply.
     needs: libraries without which it is left out.   slow: left out unless asked for.
+    unasked: why it is left out for a record that it says nothing about, "" where it is asked.
     several: about positions with several coordinates, and of use for those alone.
     run: takes the record; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
     """
@@ -37,6 +38,7 @@ class Check:
     needs: tuple[str, ...] = ()
     slow: bool = False
     several: bool = False
+    unasked: Callable[[Encoding], str] = lambda encoding: ""
 
     def applies(self, encoding: Encoding) -> bool:
         """Whether the check is about an encoding of this door that makes these claims."""
@@ -59,6 +61,10 @@ def close(what: str, got: Any, wanted: Any, budget: float) -> None:
         return
     with np.errstate(invalid="ignore"):
         error = np.where(got == wanted, 0.0, np.abs(got - wanted))
+    missing = np.argwhere(np.isnan(got) & ~np.isnan(wanted))
+    if len(missing):
+        place = tuple(missing[0])
+        ensure(False, f"{what}: expected {wanted[place]:.9g} at {_index_text(place)}, got NaN ({len(missing)} in all).")
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), error.shape)
     ensure(
         bool(error[worst] <= budget),

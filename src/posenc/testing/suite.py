@@ -69,10 +69,16 @@ def checks_for(encoding: Encoding) -> tuple[Check, ...]:
 
 
 def check_encoding(
-    encoding: Encoding, *, expected_failures: Mapping[str, str] | None = None, slow: bool = False
+    encoding: Encoding,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    slow: bool = False,
+    reference: Encoding | None = None,
 ) -> Report:
     """Run every check that applies to the record.
 
+    reference: the record whose numbers it must give. Without one the numbers of a class of your own are compared with
+    nothing, and `published_numbers` is left out: every other check looks at consistency alone.
     expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that
     is no check of this record (ValueError). slow: also the checks that generate machine code, seconds each. Raises
     TypeError naming the argument. A failed check is in the report, not raised.
@@ -83,6 +89,9 @@ def check_encoding(
     (True, ())
     """
     checks = checks_for(encoding)
+    if reference is not None:
+        _check.instance("reference", reference, Encoding, "a record of an encoding, or None")
+        checks = tuple(published.against(check, reference) for check in checks)
     reasons = {} if expected_failures is None else _reasons(expected_failures, checks)
     _check.truth("slow", slow)
     return Report(repr(encoding), tuple(_outcome(check, encoding, reasons.get(check.name), slow) for check in checks))
@@ -109,6 +118,8 @@ def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -
         return Outcome(check.name, "left out", f"{' and '.join(missing)} not installed", check.explains)
     if check.slow and not slow:
         return Outcome(check.name, "left out", "slow: ask for it with slow=True", check.explains)
+    if unasked := check.unasked(encoding):
+        return Outcome(check.name, "left out", unasked, check.explains)
     sentence = _failure(check, encoding)
     if reason is None:
         return Outcome(check.name, "passed" if sentence is None else "failed", sentence or "", check.explains)

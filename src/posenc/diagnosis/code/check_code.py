@@ -218,6 +218,8 @@ def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str
         return
     if is_odd and _right_but_for_last_channel(observed, base):
         yield f"At width {width} its last channel is neither sine nor cosine; see the field odd of Sinusoidal."
+    elif is_odd and _cut_from_wider(observed, base):
+        yield f"At width {width} it is the table of width {width + 1} without the last channel."
     elif is_odd:
         fix = "Leave out the last cosine, or refuse an odd width."
         yield Finding("odd width", f"Right at even widths, wrong at width {width}.", fix)
@@ -225,6 +227,12 @@ def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str
         name, sentence = (report.findings[0].name, report.findings[0].sentence) if report.findings else ("width", "")
         sentence = f"Right at the width asked for, wrong at width {width}{f': {sentence}' if sentence else '.'}"
         yield Finding(name, sentence, "Use the width that is asked for throughout.")
+
+
+def _cut_from_wider(observed: ObservedValues, base: float) -> bool:
+    """Whether it rounds an odd width up, as positional-encodings does."""
+    wider = Sinusoidal(observed.dim + 1, base).embed(observed.positions)
+    return observed.door == "adds" and replace(observed, precision="float32").agrees(wider[:, :-1])
 
 
 def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:

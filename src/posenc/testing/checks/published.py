@@ -1,4 +1,4 @@
-"""Checks against published numbers, for records that go by a published name: what no self-consistency can see.
+"""Checks against published numbers, or against a reference that the caller gives: what no self-consistency can see.
 
 A wrong exponent or a bucket on the wrong side is as relative, smooth and bounded as the right one. Each entry builds
 its own record of the class under test, with the fields of the source, and asks for numbers printed there or computed
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from posenc.catalog import CATALOG
 from posenc.doors import Encoding
-from posenc.testing.named_check import Check, close
+from posenc.testing.door_probe import parameters
+from posenc.testing.effects import effects, positions_within, tolerance_of
+from posenc.testing.named_check import Check, close, ensure
 
 Kind = Callable[..., Any]
 
@@ -202,16 +207,52 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 
 
 def _published(encoding: Encoding) -> None:
-    """Runs for the names above; another name has no published numbers here."""
-    numbers = NUMBERS.get(type(encoding).__name__)
-    if numbers is not None:
-        numbers(type(encoding))
+    """The numbers of a class of the catalog; what merely has its name is compared with a reference, or not at all."""
+    if not _unasked(encoding):
+        NUMBERS[type(encoding).__name__](type(encoding))
 
 
+def _unasked(encoding: Encoding) -> str:
+    """Why there is nothing to compare a record with."""
+    kind = type(encoding)
+    if not any(row.encoding is kind for row in CATALOG):
+        return "no reference was given: its numbers were compared with nothing"
+    return "" if kind.__name__ in NUMBERS else "no published numbers are held here for it"
+
+
+def _against(reference: Encoding, encoding: Encoding) -> None:
+    """Everything that the record does is what the reference does, with the same parameters."""
+    ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
+    positions, params = positions_within(reference), parameters(reference)
+    received = effects(encoding, params, positions)
+    for name, expected in effects(reference, params, positions).items():
+        ensure(name in received, f"{name}: expected {name} as {reference!r:.100} gives it, got none.")
+        budget = tolerance_of(expected, positions, reference.door)
+        wrong = ~(np.abs(received[name] - expected) <= budget) if received[name].shape == expected.shape else None
+        if wrong is None or wrong.any():
+            at = "" if wrong is None else f", first at {AXES[reference.door]} {[int(i) for i in np.argwhere(wrong)[0]]}"
+            close(f"{name} of {reference!r:.100}{at}", received[name], expected, 0.0)
+
+
+#: What the axes of an effect are, for a message.
+AXES = {
+    "adds": "(index of the position, channel)",
+    "rotates": "(head, index of the position, channel out, channel in)",
+    "biases": "(head, query, key)",
+    "scores": "(head, query, key)",
+}
 CHECKS = (
     Check(
         "published_numbers",
         _published,
         "A consistent mistake is still a mistake: the result must be the paper's numbers.",
+        unasked=_unasked,
     ),
 )
+
+
+def against(check: Check, reference: Encoding) -> Check:
+    """The check of published numbers, with a reference in place of what is held here; another check as it is."""
+    if check.name != "published_numbers":
+        return check
+    return replace(check, run=partial(_against, reference), unasked=lambda encoding: "")
