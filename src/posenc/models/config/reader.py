@@ -12,6 +12,7 @@ from posenc.models.config.fields import POSITION_KEYS, Fields, Options, refuse_u
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.config.neutral_keys import neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions
 from posenc.phase import Numerics
@@ -93,8 +94,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
 
 
 def _groups(fields: Fields, row: ModelType) -> Groups:
-    fields.mark_used(*row.ignored_keys)
-    fields.mark_used(*(key for key, neutral in row.neutral_keys.items() if fields.data.get(key) == neutral))
+    fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
     return (*tables, *(rotary_groups(fields, row) if layers is None else layers))

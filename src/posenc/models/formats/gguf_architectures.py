@@ -41,7 +41,7 @@ _ROWS = (
     Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
     Architecture(("llama4", "cohere2", "cohere2moe", "smollm3"), "adjacent", varying=True),
     Architecture(
-        ("falcon", "falcon-h1", "grok", "dbrx", "bert", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
+        ("falcon", "falcon-h1", "grok", "dbrx", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
          "stablelm", "bitnet", "qwen", "qwen2", "dream", "qwen2moe", "qwen3", "qwen3moe", "llada-moe", "rnd1", "olmoe",
          "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "gemma2", "starcoder2", "openelm", "gptneox",
          "codeshell", "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss",
@@ -59,7 +59,7 @@ _ROWS = (
         varying=True,
     ),
     Architecture(
-        ("gpt2", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder",
+        ("gpt2", "bert", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder",
          "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h", "nemotron_h_moe",
          "kimi-linear"),
         None,

@@ -5,7 +5,7 @@ from posenc.models.config.model_type import ModelType
 from posenc.models.config.speech_readers import seamless, wavlm
 
 BIASES = (
-    ModelType(("bloom",), reader=bloom),
+    ModelType(("bloom",), reader=bloom, ignored_keys=("offset_alibi",)),
     ModelType(("mpt",), reader=mpt),
     ModelType(("longt5", "mt5", "switch_transformers", "t5"), reader=t5("all layers share the table of the first")),
     ModelType(("umt5",), reader=t5("every layer has a table of its own")),

@@ -35,7 +35,7 @@ LLAMA_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "gte",
     "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
     "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "moshi",
-    "nomic_bert", "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
+    "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
     "voxtral_realtime_text",
 )  # fmt: skip
 PARTLY_ROTATING = (
@@ -50,6 +50,10 @@ ADJACENT = (
 TEXT = (
     # Llama's kin: every layer rotates the whole head, in halves.
     ModelType(LLAMA_KIN),
+    ModelType(
+        ("nomic_bert",),
+        neutral_keys={"rotary_emb_base": 1000, "max_trained_positions": 2048},
+    ),
     ModelType(("mllama_text_model",), layer_types=layer_type_rules.by_cross_attention_layers),
     ModelType(
         ("dbrx",),
@@ -101,7 +105,9 @@ TEXT = (
         layer_types=EveryNth(6, last=True),
         notes=("queries of layers without rotation are multiplied by (1 + (position + 1) / 2048)^0.1",),
     ),
-    ModelType(("mimo_v2_flash",), partial=True, layer_types=EveryNth(6, first=1)),
+    ModelType(
+        ("mimo_v2_flash",), neutral_keys={"swa_rope_theta": 10_000}, partial=True, layer_types=EveryNth(6, first=1)
+    ),
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
     # A base for each type of layer, which older files state by keys of their own.
@@ -112,6 +118,7 @@ TEXT = (
     ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA),
     ModelType(
         ("modernbert", "modernbert-decoder"),
+        neutral_keys={"position_embedding_type": "absolute"},
         layer_types=EveryNth(3, key="global_attn_every_n_layers", at=0),
         rotations=MODERNBERT,
     ),
@@ -194,7 +201,7 @@ TEXT = (
         layer_types=uniform("linear_attention"),
         rotations=ByLayerType(where=("position_embedding_type", "rope")),
     ),
-    ModelType(("lfm2",), layer_types=layer_type_rules.by_full_attn_idxs),
+    ModelType(("lfm2",), ignored_keys=("theta",), layer_types=layer_type_rules.by_full_attn_idxs),
     ModelType(("lfm3",), layer_types=layer_type_rules.full_sliding_conv),
     ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
     ModelType(
