@@ -47,7 +47,8 @@ def test_part_of_a_head_and_types_of_layers():
         LayerGroup("text", "full_attention", (2,), (full,)),
     )
     types = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]
-    config = {"model_type": "gemma3_text", **BASE, "head_dim": 8, "layer_types": types, "rope_local_base_freq": 3.0}
+    config = {"model_type": "gemma3_text", **BASE, "head_dim": 8, "query_pre_attn_scalar": 8, "layer_types": types}
+    config |= {"rope_local_base_freq": 3.0}
     made = to_config(ModelPositions("mine", groups), config)
     assert made["rope_parameters"]["sliding_attention"]["rope_theta"] == 2e4
     assert {group.attention: group.encodings for group in from_config(made).groups} == {

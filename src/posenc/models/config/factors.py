@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +11,7 @@ from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.frequencies import YaRN
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import head_dim, stated_head_dim
-from posenc.models.config.rope_parameters import TRAINED, RopeParameters
+from posenc.models.config.rope_parameters import TRAINED, RopeParameters, one_rotation
 from posenc.models.model_positions import LayerGroup
 
 
@@ -29,9 +31,40 @@ def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
     return replace(group, query_temperature=StepTemperature(dim, scale, floor, start=1))
 
 
-def logit_factor(rope: RopeParameters) -> float:
+#: What logits are multiplied by besides 1/√d, from the rotation of a layer, if it has one, and the width d of a head.
+LogitFactor = Callable[[Fields, RopeParameters | None, int], float]
+
+
+def root_of_width(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Most models: the product of query and key over √d, and nothing besides."""
+    return 1.0
+
+
+def squared_mscale(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
     """DeepSeek: logits of a stretched context are multiplied by m(mscale_all_dim)²."""
+    rope = rope or one_rotation(fields)
     if rope.rope_type == "default" or not rope.get("mscale_all_dim") or not rope.get("factor"):
         return 1.0
     both: Any = {"mscale": 1.0, "mscale_all_dim": rope.real("mscale_all_dim")}
     return YaRN(rope.real("factor"), 2**30, **both).softmax_factor
+
+
+def by_query_pre_attn_scalar(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Gemma 2: logits are divided by the root of query_pre_attn_scalar in place of d."""
+    return math.sqrt(dim / fields.real("query_pre_attn_scalar"))
+
+
+def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Granite: logits are multiplied by attention_multiplier in place of 1/√d, unless it is null."""
+    stated = fields.get("attention_multiplier")
+    return 1.0 if stated is None else fields.real("attention_multiplier") * math.sqrt(dim)
+
+
+def unscaled(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Gemma 4: logits are the product of query and key, both normalised, as it is."""
+    return math.sqrt(dim)
+
+
+def root_of_half_width(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Zamba 2: logits are divided by √(d/2)."""
+    return math.sqrt(2.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from posenc.models.config.factors import LogitFactor, root_of_width
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HeadDim, RotatedSlice, stated_head_dim
 from posenc.models.config.layer_type_rules import (
@@ -55,7 +56,7 @@ class ModelType:
     axes           how pairs are shared among several axes
     sections       how many pairs each axis has where the file states no mrope_section
     backward       whether all angles are negative
-    scales_logits  whether logits are multiplied by m(mscale_all_dim)²
+    logit_factor   what logits are multiplied by besides 1/√d
     notes          traps of these classes
     unrotated      what the layers that do not rotate do in its place
     """
@@ -81,6 +82,6 @@ class ModelType:
     axes: AxisLayout | None = None
     sections: Sections = ()
     backward: bool = False
-    scales_logits: bool = False
+    logit_factor: LogitFactor = root_of_width
     notes: tuple[str, ...] = ()
     unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None

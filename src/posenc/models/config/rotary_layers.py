@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.compose import Backward
-from posenc.models.config.factors import logit_factor, rope_temperature
+from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim
 from posenc.models.config.layer_type_rules import layer_types
@@ -12,6 +12,7 @@ from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_types import ROPE_TYPES
 from posenc.models.config.rotation_record import rotation_record
+from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.model_positions import LayerGroup, Value
 from posenc.models.pair_rotation import PairLayout
 
@@ -37,7 +38,10 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
 
 
 def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...]) -> LayerGroup:
-    group = LayerGroup(row.part, layer_type, layers, ())
+    factor = 1.0
+    if row.logit_factor is not root_of_width and layer_type not in NO_SELF_ATTENTION:
+        factor = row.logit_factor(fields, None, _head(fields, row, RopeParameters(()), layer_type, layers[0]).dim)
+    group = LayerGroup(row.part, layer_type, layers, (), logit_factor=factor, notes=row.notes)
     return row.unrotated(fields, group) if row.unrotated else group
 
 
@@ -55,7 +59,7 @@ def _rotary_group(
         attention=layer_type,
         layers=layers,
         encodings=(Backward(record) if row.backward else record,),
-        logit_factor=logit_factor(rope) if row.scales_logits else 1.0,
+        logit_factor=row.logit_factor(fields, rope, head.dim),
         query_temperature=rope_temperature(rope, head.dim),
         values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
         notes=(*rope.unread_notes(keys), *row.notes),

@@ -1,5 +1,6 @@
 """Audio models that rotate queries and keys."""
 
+from posenc.models.config.factors import unscaled
 from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
@@ -30,8 +31,8 @@ AUDIO = (
     # Encoders and decoders of speech.
     ModelType(("moonshine",), part="encoder", pairing="adjacent", partial=True),
     ModelType(("moonshine_streaming",), part="decoder", pairing="adjacent", partial=True),
-    ModelType(("dia_encoder",), part="encoder"),
-    ModelType(("dia_decoder",), part="decoder"),
+    ModelType(("dia_encoder",), part="encoder", logit_factor=unscaled),
+    ModelType(("dia_decoder",), part="decoder", logit_factor=unscaled),
     ModelType(("csm_depth_decoder_model",), part="depth decoder"),
     # Conformers that rotate, or score the distance, as their file says.
     ModelType(

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from posenc.models.config.factors import squared_mscale
 from posenc.models.config.head_rules import latent, latent_share, latent_windows
 from posenc.models.config.layer_type_rules import (
     EveryNth,
@@ -13,7 +14,7 @@ from posenc.models.config.layer_type_rules import (
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import bases_by_width, by_no_rope_layers
 
-LatentType = partial(ModelType, pairing="adjacent", rotated_slice=latent, scales_logits=True)
+LatentType = partial(ModelType, pairing="adjacent", rotated_slice=latent, logit_factor=squared_mscale)
 INDEXED = uniform("indexed_attention")
 
 LATENT_ATTENTION = (

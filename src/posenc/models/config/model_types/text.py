@@ -1,8 +1,7 @@
 """Text models that rotate queries and keys along one axis, but for those with multi-head latent attention."""
 
-from posenc.models.config import layer_type_rules, rotation_rules
+from posenc.models.config import factors, layer_type_rules, rotation_rules
 from posenc.models.config.bias_readers import falcon_alibi
-from posenc.models.config.factors import nope_temperature
 from posenc.models.config.head_rules import (
     by_projection_dim,
     by_rotary_dim,
@@ -32,11 +31,12 @@ NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 LLAMA_KIN = (
     "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "doge", "dots1",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
-    "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "gte",
-    "higgs_audio_v2", "hy_v3", "hyperclovax", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
-    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "moshi",
-    "olmo", "olmo2", "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5",
-    "voxtral_realtime_text",
+    "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
+    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "moshi", "olmo", "olmo2",
+    "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5", "voxtral_realtime_text",
+)  # fmt: skip
+GRANITE_KIN = (
+    "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
     "bamba", "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi", "phi3",
@@ -60,6 +60,7 @@ TEXT = (
         rotations=rotation_rules.base_in_attn_config,
         notes=("transformers 5.23.0 rotates by rope_parameters alone, and ignores attn_config.rope_theta",),
     ),
+    ModelType(GRANITE_KIN, logit_factor=factors.by_attention_multiplier),
     ModelType(("hrm_text",), layer_count=layer_type_rules.cycles_of_stacks),
     ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
     ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
@@ -95,8 +96,14 @@ TEXT = (
         ("deepseek_ocr2_encoder", "qwen2", "qwen2_moe", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
         layer_types=layer_type_rules.by_max_window_layers,
     ),
-    ModelType(("gemma2", "gpt_oss", "vaultgemma"), layer_types=EveryNth(2)),
-    ModelType(("t5_gemma_module",), part="module", layer_types=EveryNth(2)),
+    ModelType(("gpt_oss",), layer_types=EveryNth(2)),
+    ModelType(("gemma2", "vaultgemma"), layer_types=EveryNth(2), logit_factor=factors.by_query_pre_attn_scalar),
+    ModelType(
+        ("t5_gemma_module",),
+        part="module",
+        layer_types=EveryNth(2),
+        logit_factor=factors.by_query_pre_attn_scalar,
+    ),
     ModelType(("ultrabert",), layer_types=EveryNth(3)),
     ModelType(("cwm",), layer_types=EveryNth(4, at=0)),
     ModelType(("kolibri1",), layer_types=EveryNth(5), rotations=SLIDING_OR_ALL),
@@ -111,11 +118,20 @@ TEXT = (
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
     # A base for each type of layer, which older files state by keys of their own.
-    ModelType(("gemma3_text", "t5gemma2_text"), layer_types=EveryNth(6, key="sliding_window_pattern"), rotations=GEMMA),
     ModelType(
-        ("t5gemma2_decoder",), part="decoder", layer_types=EveryNth(6, key="sliding_window_pattern"), rotations=GEMMA
+        ("gemma3_text", "t5gemma2_text"),
+        layer_types=EveryNth(6, key="sliding_window_pattern"),
+        rotations=GEMMA,
+        logit_factor=factors.by_query_pre_attn_scalar,
     ),
-    ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA),
+    ModelType(
+        ("t5gemma2_decoder",),
+        part="decoder",
+        layer_types=EveryNth(6, key="sliding_window_pattern"),
+        rotations=GEMMA,
+        logit_factor=factors.by_query_pre_attn_scalar,
+    ),
+    ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA, logit_factor=factors.unscaled),
     ModelType(
         ("modernbert", "modernbert-decoder"),
         neutral_keys={"position_embedding_type": "absolute"},
@@ -134,18 +150,21 @@ TEXT = (
         layer_types=EveryNth(6, last=True),
         settled_types=layer_type_rules.last_full,
         head_dim=global_head_dim,
+        logit_factor=factors.unscaled,
     ),
     ModelType(
         ("diffusion_gemma_text",),
         layer_types=EveryNth(6, last=True),
         settled_types=layer_type_rules.last_full,
         head_dim=global_head_dim,
+        logit_factor=factors.unscaled,
         partial=True,
     ),
     ModelType(
         ("embedding_gemma2_text",),
         layer_types=EveryNth(6, key="sliding_window_pattern", last=True),
         head_dim=global_head_dim,
+        logit_factor=factors.unscaled,
     ),
     # Only layers with a window rotate.
     ModelType(("afmoe",), layer_types=EveryNth(4, key="global_attn_every_n_layers"), rotations=ONLY_SLIDING),
@@ -174,7 +193,7 @@ TEXT = (
         pairing="adjacent",
         layer_types=layer_type_rules.chunked_where_rotating,
         rotations=rotation_rules.by_no_rope_layers,
-        unrotated=nope_temperature,
+        unrotated=factors.nope_temperature,
         notes=NO_ROPE_LAYERS,
     ),
     ModelType(
@@ -185,6 +204,7 @@ TEXT = (
     ),
     ModelType(
         ("granite_swa", "granitemoe_swa"),
+        logit_factor=factors.by_attention_multiplier,
         layer_types=EveryNth(4, at=0),
         rotations=rotation_rules.base_by_layer_rope_theta,
     ),
@@ -198,6 +218,7 @@ TEXT = (
     # Attention among layers of other kinds.
     ModelType(
         ("granitemoehybrid",),
+        logit_factor=factors.by_attention_multiplier,
         layer_types=uniform("linear_attention"),
         rotations=ByLayerType(where=("position_embedding_type", "rope")),
     ),
@@ -217,6 +238,7 @@ TEXT = (
     ),
     ModelType(
         ("zamba2",),
+        logit_factor=factors.root_of_half_width,
         layer_types=layer_type_rules.by_layers_block_type,
         rotations=ByLayerType(where=("use_mem_rope", True)),
         head_dim=twice_hidden_over_heads,

@@ -1,0 +1,30 @@
+"""Types that are not compared with a tiny live model of their own, and what is particular to some that are."""
+
+from __future__ import annotations
+
+#: Types whose queries come already divided by √d, so that the scale of their logits says nothing.
+SCALED_BEFORE = frozenset({"SaProtConfig", "openai_privacy_filter"})
+#: Types that count tokens, whatever positions they are given.
+COUNTS_TOKENS = frozenset({"csm_depth_decoder_model", "dia_encoder", "llama4_text"})
+#: Types that are built, and do with queries and keys what no record says; each has a note, or stands beside positions.
+NOT_COMPARED = {
+    "beam": "queries of layers without rotation are multiplied by a power of the position",
+    "deepseek_v4": "its keys are those of tokens and compressed ones",
+    "zaya": "a convolution stands between the hidden states and the queries",
+}
+#: No generic tiny config builds these, or their attention has no name; test_models_rotary.py compares their rotations.
+NOT_BUILT = frozenset({
+    "bailing_hybrid", "bamba", "blt_global_transformer", "blt_local_decoder", "blt_local_encoder", "chameleon",
+    "clvp_encoder", "codegen", "csm", "dbrx", "deepseek_ocr2_encoder", "deepseek_ocr2_text", "deepseek_v2",
+    "dia_decoder", "diffusion_gemma_text", "dots1", "dots3_note_audio_encoder", "dots3_note_text", "esm",
+    "esmc", "evolla", "falcon_h1", "gemma3n_text", "glm_ocr_text", "glmasr_encoder", "gpt_neox_japanese",
+    "gptj", "gradium_phonon_tts", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "idefics",
+    "internlm3", "kyutai_speech_to_text", "lasr_encoder", "lfm2_moe", "longcat_flash", "mimi", "ministral",
+    "moonshine", "moonshine_streaming", "muse_glimmer_assistant", "nemotron",
+    "nemotron3_5_transcribe_asr_audio", "nemotron3_diarization_audio", "neucodec", "pe_audio_encoder",
+    "pe_audio_video_encoder", "phi4_multimodal", "pocket_tts", "pocket_tts_audio_tokenizer", "qwen2_5_omni_dit",
+    "qwen2_5_omni_talker", "qwen3_omni_moe_talker_code_predictor", "qwen3_omni_moe_talker_text",
+    "qwen4_exp_text", "roformer", "step3p5", "t5_gemma_module", "t5gemma2_decoder", "t5gemma2_text",
+    "timesfm2_5", "voxtral_realtime_encoder", "voxtral_realtime_text", "wav2vec2-bert", "wav2vec2-conformer",
+    "xcodec2", "zamba2",
+})  # fmt: skip
