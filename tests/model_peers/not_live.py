@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Types whose queries come already divided by √d, so that the scale of their logits says nothing.
 SCALED_BEFORE = frozenset({"SaProtConfig", "openai_privacy_filter"})
 #: Types that count tokens, whatever positions they are given.
-COUNTS_TOKENS = frozenset({"csm_depth_decoder_model", "dia_encoder", "llama4_text"})
+COUNTS_TOKENS = frozenset({"SaProtConfig", "csm_depth_decoder_model", "dia_encoder", "llama4_text"})
 #: Types that are built, and do with queries and keys what no record says; each has a note, or stands beside positions.
 NOT_COMPARED = {
     "beam": "queries of layers without rotation are multiplied by a power of the position",
