@@ -133,3 +133,14 @@ def test_media_say_which_argument_is_wrong_and_what_it_was():
         positions.media(3, after="largest")
     with pytest.raises(TypeError, match=r"^segments must hold Text, Image, Video and Film; got 4\b"):
         positions.media([4], after="largest")
+
+
+def test_coordinates_of_media_are_whole_numbers():
+    for segments in ([], [Text(2)], [Image(2, 2, merge=1)]):
+        assert positions.media(segments, after="largest")[0].dtype == np.int64
+
+
+def test_positions_are_shifted_by_a_million_million_at_most():
+    assert np.abs(positions.augmented([0, 1], np.random.default_rng(0), shift=1e12)).max() <= 1e12 + 1
+    with pytest.raises(ValueError, match=r"^shift must be a finite number from 0 to 1e\+12"):
+        positions.augmented([0, 1], np.random.default_rng(0), shift=np.nextafter(1e12, 2e12))

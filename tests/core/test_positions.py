@@ -7,6 +7,7 @@ from posenc.checked_positions import checked, checked_pair
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
 from posenc.positions.distance import steps
+from posenc.positions.sums_between import from_last
 
 
 def test_a_span_starts_where_it_is_told():
@@ -111,3 +112,10 @@ def test_an_embedding_is_added_in_the_precision_of_what_it_is_added_to():
     table = record.embed(places, dtype=torch.float64)
     assert record.attach(torch.zeros((3, 4), dtype=torch.float64), places).equal(table)
     assert not table.equal(table.to(torch.float32).to(torch.float64))
+
+
+def test_sums_between_keys_read_lists_as_the_gates_library():
+    torch = pytest.importorskip("torch")
+    found = from_last(torch.tensor([[[1.0, 2.0, 4.0]]]), [5, 0, 1])
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == [[[1.0, 7.0, 5.0]]]

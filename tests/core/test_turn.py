@@ -103,3 +103,11 @@ def test_operators_are_frozen_and_compared_by_identity(name):
     assert len({one, other}) == 2
     with pytest.raises(AttributeError, match="cannot assign"):
         one.heads = 3
+
+
+def test_the_inverse_turns_each_head_back():
+    turn = posenc.catalog.row("HeadwiseRoPE").samples[0].turn(np.arange(6).reshape(3, 2))
+    x = np.random.default_rng(0).normal(size=(1, turn.heads, 3, turn.dim))
+    assert turn.inverse().heads == turn.heads
+    back = turn.inverse()(turn(x, layout="bhtd"), layout="bhtd")
+    assert np.abs(back - x).max() < turn.dim * 2**-50

@@ -219,3 +219,12 @@ def test_comrope_is_relative_along_every_axis_and_liere_is_not() -> None:
     for commuting in ("dependent", "partition"):
         assert change(ComRoPE(dim=6, heads=1, block=3, axes=2, commuting=commuting), [2, 0]) <= 1e-11
     assert change(LieRE(dim=6, heads=1, block=3, axes=2), [2, 0]) > 1e-3
+
+
+def test_an_exponential_is_that_of_each_matrix_in_its_own_float() -> None:
+    drawn = np.random.default_rng(0).normal(size=(2, 3, 4, 4))
+    together = exponential(drawn)
+    for batch in range(2):
+        for place in range(3):
+            assert np.array_equal(together[batch, place], exponential(drawn[batch, place]))
+    assert exponential(drawn.astype(np.float32)).dtype == np.float32

@@ -381,3 +381,10 @@ def test_a_released_record_is_read_back_from_its_text() -> None:
         parse.record("RoPE(dim=8, scaling=YaRN(factor=0.5, original=64))")
     with pytest.raises(ValueError, match="Did you mean YaRN"):
         parse.record("RoPE(dim=8, scaling=Yarn(factor=2, original=64))")
+
+
+def test_the_narrowest_head_that_a_stretch_of_the_base_takes_has_four_channels() -> None:
+    scaling = NTKAware(factor=2.0)
+    assert RoPE(dim=4, scaling=scaling).frequencies.exact()[0] == 1
+    with pytest.raises(ValueError, match="dim must be at least 4 for NTKAware"):
+        RoPE(dim=2, scaling=scaling).frequencies.exact()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from posenc import Partial, RoPE
 from posenc.models import ModelPositions, from_config
 
 HEADS = "num_attention_heads"
@@ -91,6 +92,35 @@ def test_the_side_of_an_image_is_one_number_or_the_same_number_twice():
     for bad in ([0, 0], [-64, -64]):
         with pytest.raises(ValueError, match="image_size must be an integer from 1"):
             sizes(bad)
+
+
+def test_heads_of_efficientloftr_divide_the_width():
+    with pytest.raises(ValueError, match="partial_rotary_factor must be half of num_attention_heads"):
+        read("efficientloftr", hidden_size=10, num_attention_heads=4, partial_rotary_factor=2.0)
+
+
+def test_a_share_of_zayas_channels_rotates():
+    def rotated(share: float) -> int:
+        rope = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": share}
+        return (
+            read("zaya", rope_parameters={"hybrid": rope, "hybrid_sliding": rope}).groups[0].encodings[0].encoding.dim
+        )
+
+    assert (rotated(0.5), rotated(0.25)) == (64, 32)
+
+
+def test_a_table_of_patches_is_of_the_tower():
+    table, *stages = read("swin", use_absolute_embeddings=True).groups
+    assert {group.part for group in (table, *stages)} == {"vision"}
+    assert table.layers == ()
+
+
+def test_older_keys_of_deepseek_v4_say_how_many_channels_rotate_and_how_fast():
+    keys = {"rope_theta": 1e4, "compress_rope_theta": 4e4, "qk_rope_head_dim": 32, "head_dim": 128}
+    for group in read("deepseek_v4", num_hidden_layers=4, **keys).groups:
+        base = 1e4 if group.attention == "sliding_attention" else 4e4
+        assert group.encodings == (Partial(RoPE(32, base, "adjacent"), 128, start=96),)
+        assert str(group.value("partial_rotary_factor")) == "partial_rotary_factor = 0.25 (file: qk_rope_head_dim)"
 
 
 def test_a_tower_may_have_64_stages():
