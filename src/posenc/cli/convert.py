@@ -41,7 +41,7 @@ class ConvertVerb(Verb):
     examples:
       posenc convert model/ --source halves --target adjacent --dry-run
       posenc convert model/ --source halves --target adjacent --output converted
-      posenc convert model.safetensors --source adjacent --target halves --config config.json --output new.safetensors
+      posenc convert model.safetensors --source adjacent --target halves --config config.json --waive pairing --dry-run
     """
 
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE|FOLDER")]
