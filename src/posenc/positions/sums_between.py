@@ -55,7 +55,7 @@ def each_once(query: Positions, key: Positions, dtype: Any) -> Array:
     lib, xp = key.lib, key.lib.xp
     positions, repeated = _repeated(key)
     guard = key.guard().sum(-1)[..., None]
-    if not key.readable:
+    if not lib.concrete(repeated):  # in JAX what is made of numbers that can be read may still be traced
         guard = xp.where(repeated.any(-1)[..., None], xp.full_like(guard, float("nan")), guard)
     elif repeated.any().item():
         position = xp.broadcast_to(positions, repeated.shape)[repeated].reshape(-1)[0].item()
