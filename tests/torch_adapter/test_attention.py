@@ -97,7 +97,9 @@ def test_every_record_attends_as_the_reference_does_with_its_gradients():
 def test_tiles_of_three_queries_give_what_all_at_once_do():
     def check(record):
         asked = with_gradients(case(record))
-        call = collected(**asked, layout="bhtd", causal=True, window=(4, None), mask=None, scale=0.5, dropout=0.0)
+        call = collected(
+            **asked, layout="bhtd", causal=True, window=(4, None), mask=None, documents=None, scale=0.5, dropout=0.0
+        )
         seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
         want = by_reference(asked, visible=seen, scale=0.5)
         got = tiles.attend(call, 3)
@@ -147,19 +149,26 @@ def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
         close(attention(**(asked | turned), causal=causal, layout="bthd"), want.transpose(1, 2))
 
 
-def test_packed_documents_and_left_padding_are_masks_with_positions_of_their_own():
-    record = posenc.ALiBi(heads=12)
-    asked = case(record, 6, 6)
-    document = torch.tensor([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
-    place = torch.tensor([[0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 2, 3]])
-    mask = (document[:, None, :, None] == document[:, None, None, :]) & (document != 9)[:, None, None, :]
-    together = attention(**(asked | {"query": place, "key": place}), mask=mask, causal=True, layout="bhtd")
-    for row, first, stop in ((0, 0, 3), (0, 3, 6), (1, 2, 6)):
-        alone = {name: asked[name][row : row + 1, :, first:stop] for name in "qkv"}
-        own = torch.arange(stop - first)
-        alone |= {"query": own, "key": own, "encodings": [record]}
-        close(together[row : row + 1, :, first:stop], attention(**alone, causal=True, layout="bhtd"))
-    assert not together[1, :, :2].any(), "a query that sees nothing gives zeros"
+def test_packed_documents_and_left_padding_give_what_each_document_gives_alone():
+    number = torch.tensor([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
+    place = torch.tensor([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
+
+    def check(record):
+        asked = case(record, 6, 6) | {"query": place, "key": place}
+        held = asked["encodings"][0]
+        packed = {"documents": (number, number), "mask": (number != 9)[:, None, None, :]}
+        together = attention(**asked, **packed, causal=True, layout="bhtd")
+        for row, first, stop in ((0, 0, 3), (0, 3, 6), (1, 2, 6)):
+            alone = {name: asked[name][row : row + 1, :, first:stop] for name in "qkv"}
+            own, hidden = torch.arange(stop - first), asked["hidden"]
+            if hidden is not None:
+                parts = [hidden[row : row + 1, at + first : at + stop] for at in range(0, hidden.shape[1], 6)]
+                hidden = torch.cat(parts, 1)
+            alone |= {"query": own, "key": own, "encodings": [held], "hidden": hidden}
+            close(together[row : row + 1, :, first:stop], attention(**alone, causal=True, layout="bhtd"))
+        assert not together[1, :, :2].any(), "a query that sees nothing gives zeros"
+
+    every([record for record in RECORDS if record.axes == 1], check)
 
 
 def test_one_query_against_a_cache_is_the_last_row_of_the_whole():
@@ -233,7 +242,7 @@ def test_the_choice_says_which_path_and_why():
     x = torch.randn(1, 2, 6, 4)
     for encodings, more, impl, reason in (
         ([posenc.RoPE(dim=4)], {"causal": True}, "sdpa", "no encoding adds"),
-        ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window or a mask"),
+        ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window, a mask or documents"),
         ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
         ([posenc.ALiBi(heads=2)], {"query": place * 2}, "tiles", "do not rise by one"),
         ([posenc.ALiBi(heads=2)], {"query": place + 1, "causal": True}, "tiles", "position of the last key"),
@@ -257,6 +266,8 @@ NONSENSE = [
     ({"mask": torch.ones(3, 1, 7, 9) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
     ({"window": (-1, 0)}, ValueError, "window[0] must be an integer"),
+    ({"documents": torch.zeros(7)}, TypeError, "documents must be a pair"),
+    ({"documents": ([0] * 7, [0] * 8)}, ValueError, "documents must hold a number for each of 9 keys"),
     ({"hidden": torch.ones(2, 9, 4)}, ValueError, "hidden must be None"),
     ({"dropout": 1.5}, ValueError, "dropout must be a finite number"),
     ({"layout": "bdth"}, ValueError, "layout must be one of"),

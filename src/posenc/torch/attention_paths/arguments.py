@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from posenc import _array, _check
+from posenc.checked_content import of_documents
 from posenc.checked_positions import checked
-from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.doors import Adds, Documents, Encoding, Rotates, Scores
 from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
 from posenc.torch.record_module import Held, beside
 from posenc.turn import LAYOUTS, Layout
@@ -23,7 +24,8 @@ class Arguments:
     """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
     window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a key,
-    four axes that broadcast to (batch, heads, n, m), or None.
+    four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n) and of the
+    keys (batch or 1, m), or None.
     """
 
     q: Any
@@ -38,6 +40,7 @@ class Arguments:
     causal: bool
     window: Window
     mask: Any
+    documents: tuple[Any, Any] | None
     hidden: Any
     scale: float
     dropout: float
@@ -53,7 +56,12 @@ class Arguments:
     @property
     def hides(self) -> bool:
         """Whether some query may not see some key."""
-        return (self.causal and self.queries > 1) or self.window != (None, None) or self.mask is not None
+        return (
+            (self.causal and self.queries > 1)
+            or self.window != (None, None)
+            or self.mask is not None
+            or self.documents is not None
+        )
 
     @property
     def modules(self) -> tuple[Held, ...]:
@@ -84,6 +92,7 @@ def collected(
     causal: bool,
     window: Window | None,
     mask: Any,
+    documents: Documents,
     hidden: Any,
     scale: float | None,
     dropout: float,
@@ -111,6 +120,7 @@ def collected(
         _causal(causal, q, k),
         _window(window),
         _mask(mask, q, k),
+        _documents(documents, q, k),
         _hidden(hidden, scores, q, k),
         q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True),
         _dropout(dropout),
@@ -244,6 +254,24 @@ def _mask(mask: Any, q: Any, k: Any) -> Any:
             "is mask[:, None, None, :]."
         )
     return mask
+
+
+def _documents(documents: Documents, q: Any, k: Any) -> tuple[Any, Any] | None:
+    """The documents of the queries and of the keys, two axes each."""
+    if documents is None:
+        return None
+    library, both = _array.library(q), []
+    found = of_documents(documents, *(checked(library.arange(int(x.shape[2]))) for x in (q, k)))
+    for positions in found:
+        numbers = beside("documents", positions.documents, q)
+        numbers = numbers if numbers.ndim == 2 else numbers[None]
+        if numbers.ndim != 2 or numbers.shape[0] not in (1, q.shape[0]):
+            raise ValueError(
+                f"documents must have one row, or one for each of {q.shape[0]} sequences; got shape {tuple(numbers.shape)}. Give "
+                "the document of each token."
+            )
+        both.append(numbers)
+    return both[0], both[1]
 
 
 def _hidden(hidden: Any, scores: tuple[Score, ...], q: Any, k: Any) -> Any:

@@ -9,7 +9,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import attention as reference
 from posenc._array import Array
-from posenc.doors import Encoding
+from posenc.doors import Documents, Encoding
 from posenc.torch.attention_paths import strided_path, tiles
 from posenc.torch.attention_paths.arguments import Arguments, Window, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
@@ -30,6 +30,7 @@ def attention(
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
+    documents: Documents = None,
     hidden: Array | None = None,
     scale: float | None = None,
     dropout: float = 0.0,
@@ -46,8 +47,9 @@ def attention(
     several.   encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and
     score, any number.   causal: a query sees no key behind its own index, counted from the ends: the last query stands at the
     last key.   window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
-    (w - 1, 0).   mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): packed documents,
-    padding. A query that sees nothing gives zeros.   hidden: inputs of the layer, for encodings that read them.
+    (w - 1, 0).   mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding.
+    A query that sees nothing gives zeros.   documents: of the queries and of the keys, numbers in the shape of their positions,
+    where a row holds several: a query sees the keys of its own.   hidden: inputs of the layer, for encodings that read them.
     scale: 1/√d unless given.   dropout: the share of weights that is dropped; 0.0 in evaluation.
 
     impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at positions
@@ -76,6 +78,7 @@ def attention(
         causal=causal,
         window=window,
         mask=mask,
+        documents=documents,
         hidden=hidden,
         scale=scale,
         dropout=dropout,
@@ -96,6 +99,7 @@ def chosen_attention(
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
+    documents: Documents = None,
     hidden: Array | None = None,
     scale: float | None = None,
     dropout: float = 0.0,
@@ -122,6 +126,7 @@ def chosen_attention(
         causal=causal,
         window=window,
         mask=mask,
+        documents=documents,
         hidden=hidden,
         scale=scale,
         dropout=dropout,
@@ -174,5 +179,6 @@ def _reference(asked: Arguments) -> Any:
         mask=None if seen is None else seen.expand(*asked.q.shape[:3], asked.keys),
         scale=asked.scale,
         hidden=asked.hidden,
+        documents=asked.documents,
     )
     return attended.output

@@ -53,7 +53,9 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
         return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
     if asked.biases:
         return AttentionChoice("tiles", "a bias learns, and each tile is computed again for its gradient")
-    return AttentionChoice("tiles", "a window or a mask hides pairs, and tiles leave out what no query of theirs sees")
+    return AttentionChoice(
+        "tiles", "a window, a mask or documents hide pairs, and tiles leave out what no query of theirs sees"
+    )
 
 
 def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
@@ -76,8 +78,8 @@ def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
 def _sdpa_unsupported(asked: Arguments) -> str | None:
     if asked.biases or asked.scores:
         return f"{type((asked.biases + asked.scores)[0].record).__name__} adds to the logits"
-    if asked.mask is not None or asked.window != (None, None):
-        return "a mask or a window hides pairs"
+    if asked.mask is not None or asked.documents is not None or asked.window != (None, None):
+        return "a mask, a window or documents hide pairs"
     if not asked.queries or not asked.keys:
         return "there are no pairs"
     if asked.causal and asked.queries not in (1, asked.keys):

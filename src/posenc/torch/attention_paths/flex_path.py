@@ -60,15 +60,20 @@ def _block_mask(asked: Arguments) -> Any:
     full = None if mask is None else mask.expand(*mask.shape[:2], asked.queries, asked.keys)
 
     def sees(batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
-        row = query_index + ahead
+        index = query_index + ahead
         seen = key_index >= 0
         if after is not None:
-            seen = seen & (key_index <= row + after)
+            seen = seen & (key_index <= index + after)
         if before is not None:
-            seen = seen & (key_index >= row - before)
+            seen = seen & (key_index >= index - before)
+        if asked.documents is not None:
+            of_query, of_key = asked.documents
+            row, column = batch % of_query.shape[0], batch % of_key.shape[0]
+            seen = seen & (of_query[row, query_index] == of_key[column, key_index])
         if full is not None:
             seen = seen & full[batch % full.shape[0], head % full.shape[1], query_index, key_index]
         return seen
 
-    batch, heads = (None, None) if full is None else (asked.q.shape[0], asked.q.shape[1])
+    plain = full is None and asked.documents is None
+    batch, heads = (None, None) if plain else (asked.q.shape[0], None if full is None else asked.q.shape[1])
     return create_block_mask(sees, batch, heads, asked.queries, asked.keys, device=str(asked.q.device))

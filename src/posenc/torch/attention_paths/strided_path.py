@@ -24,6 +24,8 @@ def unsupported_reason(asked: Arguments) -> str | None:
         return f"{type(asked.scores[0].record).__name__} reads content"
     if asked.mask is not None:
         return "a mask hides pairs that no distance tells"
+    if asked.documents is not None:
+        return "documents share a row, so one distance means several pairs"
     if asked.dropout:
         return "dropout needs the weights of whole tiles"
     if not asked.queries or not asked.keys:

@@ -102,8 +102,12 @@ def _added(asked: Arguments, start: int, stop: int, first: int, last: int) -> An
         added = more if added is None else added + more
     if asked.scores:
         q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
+        documents = None
+        if asked.documents is not None:
+            documents = asked.documents[0][:, start:stop], asked.documents[1][:, first:last]
         for score in asked.scores:
-            more = score(q, k, query, key, hidden=_hidden(asked, score, start, stop, first, last))
+            hidden = _hidden(asked, score, start, stop, first, last)
+            more = score(q, k, query, key, hidden=hidden, documents=documents)
             added = more if added is None else added + more
     return added
 

@@ -30,6 +30,10 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
         seen = near if seen is None else seen & near
     if seen is not None:
         seen = seen[None, None]
+    if asked.documents is not None:
+        of_query, of_key = asked.documents
+        same = of_query[:, None, start:stop, None] == of_key[:, None, None, first:last]
+        seen = same if seen is None else seen & same
     if asked.mask is None:
         return seen
     mask = asked.mask
