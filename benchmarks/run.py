@@ -37,7 +37,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "scale": "default",
     "table": "hot",
     "add": "hot",
-    "models": "hot",
+    "whole_models": "hot",
     "modules": "hot",
     "bias": "hot",
     "attention": "default",

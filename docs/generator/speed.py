@@ -14,7 +14,7 @@ PICTURE = "speed.svg"
 KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
 #: In the order of the page: what is shown of each benchmark.
 PARTS = {
-    "models": "Whole models",
+    "whole_models": "Whole models",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
     "head_sizes": "Prefill: other shapes",
     "memory": "The same, with the default allocator",
@@ -100,7 +100,7 @@ def _part(part: str, title: str, results: dict[str, dict[str, Any]]) -> str:
     shown = [
         f"### {name}\n\n{_benchmark(results[kind][part])}" for kind, name in KINDS.items() if part in results[kind]
     ]
-    if part == "models":
+    if part == "whole_models":
         shown = [_whole_models([for_kind[part] for for_kind in results.values() if part in for_kind]), *shown]
     return "\n\n".join([f"## {title}", *shown])
 

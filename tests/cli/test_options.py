@@ -38,7 +38,9 @@ DRAWN = {
     **dict.fromkeys(("bias", "bias_by_distance", "score_by_distance"), RECORDS["biases"]),
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials"), "Sinusoidal(dim=8)"),
 }
-CONVERT = ("--source", "adjacent", "--target", "halves", "--dry-run")
+CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")
+
+REVERSED = ("--source", "adjacent", "--target", "halves", "--dry-run")
 
 #: Commands of each verb that work, one of every kind that it takes.
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
@@ -73,6 +75,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "convert": [
         ("model.safetensors", "--config", "config.json", *CONVERT),
+        ("model.safetensors", "--config", "config.json", "--waive", "pairing", *REVERSED),
         ("model.safetensors", "--heads", "32", "--kv-heads", "8", "--head-dim", "128", *CONVERT),
     ],
 }
@@ -123,10 +126,16 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
     "diff": {},
-    "doctor": {"layer": ("99",), "part": ("decoder",), "layout": ("bthd",), "length": ("200000",)},
+    "doctor": {
+        "layer": ("99",),
+        "part": ("decoder",),
+        "layout": ("bthd",),
+        "length": ("200000",),
+        "waive": ("rope_style",),
+    },
     "convert": {
-        "source": ("halves",),
-        "target": ("adjacent",),
+        "source": ("adjacent",),
+        "target": ("halves",),
         "config": ("served.json",),
         "heads": ("16",),
         "kv_heads": ("4",),
@@ -139,6 +148,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "under": ("decoder",),
         "leave": ("other*",),
         "dry_run": (),
+        "waive": ("pairing",),
     },
 }
 

@@ -53,7 +53,7 @@ def test_tables_of_a_checkpoint(case: str, tmp_path: Path):
     found = diagnose(config, saved(tmp_path, **shapes))
     assert {finding.name for finding in found.findings} == names
     assert found.agree == (not names)
-    assert "compared by shape" in str(found)
+    assert "compared: shapes of" in str(found)
 
 
 def test_a_rotary_model_has_no_use_for_tables(tmp_path: Path):

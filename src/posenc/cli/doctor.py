@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.cli.inputs import record_or_path
+from posenc.cli.inputs import each_waived_has_an_effect, record_or_path
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
@@ -60,6 +60,7 @@ class DoctorVerb(Verb):
     def run(self) -> Answer:
         expected, actual = record_or_path("expected", self.expected), _actual(self.actual)
         self._only_for_arrays(expected)
+        each_waived_has_an_effect((expected, actual), self.waive)
         diagnosis = diagnose(
             expected,
             actual,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,6 +62,20 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
         if _read_alike(path, other_length, others, found):
             reason = "a length that frequencies depend on" if name == "length" else "keys that would go unread"
             raise ValueError(f"{name} must be {reason}; got one that changes nothing for {path!r:.100}. Leave it out.")
+
+
+def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) -> None:
+    """Refuse a key that no config of the sides holds, or that would have been read."""
+    from posenc.models import from_config
+
+    configs = [side for side in sides if isinstance(side, str) and is_config(side) and not side.endswith(".gguf")]
+    for own in dict.fromkeys(waive):
+        others = tuple(key for key in waive if key != own)
+        if all(_read_alike(path, None, others, from_config(path, waive=waive)) for path in configs):
+            raise ValueError(
+                f"waive must be keys that a config holds and that would go unread; got {own!r:.100}, which changes nothing. "
+                "Leave it out."
+            )
 
 
 def _read_alike(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:

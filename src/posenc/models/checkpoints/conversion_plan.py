@@ -95,25 +95,31 @@ def plan_conversion(
         raise ValueError(f"target must differ from source; got {source!r} for both. Nothing is to be done.")
     own = path / "config.json" if config is None else Path(config)
     own = own / "config.json" if own.is_dir() else own
-    if "pairing" not in waive and own.is_file():
-        _require_said(own, source)
+    if tuple(waive) not in ((), ("pairing",)):
+        raise ValueError(f"waive must be ('pairing',) or left out; got {_check.shown(waive)}. Give one of the two.")
+    contradiction = _contradiction(own, source) if own.is_file() else None
+    if contradiction is None and waive:
+        raise ValueError("waive must be left out where no config contradicts source; got ('pairing',). Leave it out.")
+    if contradiction is not None and not waive:
+        raise ValueError(contradiction)
     files, entries = contents_of(path)
     steps = _Planner(source, target, heads, under, tuple(leave)).steps(entries)
     return ConversionPlan(path, source, target, files, tuple(steps), own if own.is_file() else None)
 
 
-def _require_said(config: Path, source: PairLayout) -> None:
-    """Refuse a source that the checkpoint's own config contradicts; a config that cannot be read says nothing."""
+def _contradiction(config: Path, source: PairLayout) -> str | None:
+    """Why a source is not what the checkpoint's own config says; a config that cannot be read says nothing."""
     data, converted = as_converted_from(load_config(config))
     try:
         said = converted or layout_of(from_config(data))
     except (ValueError, TypeError):
-        return
-    if said is not None and said != source:
-        raise ValueError(
-            f"source must be {said!r}, which is what {config.name} says of this checkpoint; got {source!r}. Rows that are "
-            "moved from a layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
-        )
+        return None
+    if said is None or said == source:
+        return None
+    return (
+        f"source must be {said!r}, which is what {config.name} says of this checkpoint; got {source!r}. Rows that are "
+        "moved from a layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
+    )
 
 
 def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry]]]:
