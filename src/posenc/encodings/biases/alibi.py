@@ -69,13 +69,17 @@ class ALiBi(Biases):
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
         lib, distance = query.lib, steps(query, key, dtype)
-        slope = lib.constant(slopes_of(self.heads, self.steepest, self.rule), distance.dtype)[head]
+        slope = lib.constant(_slopes(self), distance.dtype)[head]
         if self.form == "symmetric":
             distance = 0.0 - lib.xp.abs(distance)  # 0.0 and not -0.0 for a token's bias towards itself
         return lib.astype(slope * distance, dtype)
 
 
-@_array.host
+@_array.host  # of a record: torch.compile takes no field of one as a constant by itself
+def _slopes(record: ALiBi) -> np.ndarray:
+    return record.slopes()
+
+
 def slopes_of(heads: int, steepest: float = 8.0, rule: Rule = "paper") -> np.ndarray:
     """The slopes of ALiBi's fields, as float64; shape (heads,)."""
     return _remembered_slopes(heads, steepest, rule).copy()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
+from posenc import _array, _check
 from posenc._array import Array
 from posenc.declared_fields import Real
 from posenc.doors import Biases, Claim, Params
@@ -56,11 +56,16 @@ class BoundedALiBi(Biases):
         head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
         lib, xp = query.lib, query.lib.xp
         distance = xp.abs(steps(query, key, dtype))
-        slopes = lib.constant(slopes_of(self.heads, rule="geometric"), distance.dtype)
+        slopes = lib.constant(_slopes(self), distance.dtype)
         scale, bound = (xp.abs(lib.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.
         fallen = xp.minimum(scale * slopes[head] * distance, bound[head if self.per_head else head * 0])
         return lib.astype(0.0 - fallen, dtype)
+
+
+@_array.host
+def _slopes(record: BoundedALiBi) -> np.ndarray:
+    return slopes_of(record.heads, rule="geometric")
 
 
 ROW = Row(

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
+from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Params, Scores
@@ -73,7 +73,7 @@ class AdditiveGRAPE(Scores):
         lib = query.lib
         distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
         behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]
-        slopes = lib.constant(slopes_of(self.heads), q.dtype) * _softplus(learned["omega"])
+        slopes = lib.constant(_slopes(self), q.dtype) * _softplus(learned["omega"])
         gates = [self._gate(q, learned["v"], lib)] if "v" in learned else []
         gates += [self._gate(k, learned["u"], lib).swapaxes(-1, -2)] if "u" in learned else []
         # Taken from zero, so that a token's score towards itself is 0.0 and not -0.0.
@@ -89,6 +89,11 @@ class AdditiveGRAPE(Scores):
 
 def _softplus(x: Array) -> Array:
     return -log_sigmoid(-x)
+
+
+@_array.host
+def _slopes(record: AdditiveGRAPE) -> np.ndarray:
+    return slopes_of(record.heads)
 
 
 ROW = Row(

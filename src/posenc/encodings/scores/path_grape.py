@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _check
+from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import inputs_of_both
 from posenc.checked_positions import Positions
@@ -89,7 +89,7 @@ class PathGRAPE(Scores):
         of_queries, of_keys = (x[..., None, :, :] @ weight for x in inputs_of_both(hidden, q, k, self.model_dim))
         of_keys = of_keys / lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
         gates = log_sigmoid(of_queries @ self._rotated(of_keys, key).swapaxes(-1, -2) / self.width)
-        gates = gates * lib.constant(slopes_of(self.heads), q.dtype)[:, None, None]
+        gates = gates * lib.constant(_slopes(self), q.dtype)[:, None, None]
         passed = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
         after = lib.astype(ahead(key, key), q.dtype)[..., None, :, :].swapaxes(-1, -2)  # [l, n]: key l after key n
         return passed @ after + each_once(query, key, q.dtype)[..., None, :, None]
@@ -100,6 +100,11 @@ class PathGRAPE(Scores):
         cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
         first, second = x[..., :half], x[..., half:]
         return key.lib.xp.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
+
+
+@_array.host
+def _slopes(record: PathGRAPE) -> np.ndarray:
+    return slopes_of(record.heads)
 
 
 ROW = Row(
