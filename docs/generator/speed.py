@@ -15,6 +15,7 @@ KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
 #: In the order of the page: what is shown of each benchmark.
 PARTS = {
     "whole_models": "Whole models",
+    "attention": "Attention with an encoding",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
     "head_sizes": "Prefill: other shapes",
     "memory": "The same, with the default allocator",

@@ -6,12 +6,11 @@ A `bool` and a `Literal` are their own rules; with `| None` a rule holds for wha
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from posenc import _check
 
@@ -60,32 +59,36 @@ Spread = Annotated[float, Real(0.0, 1e3)]
 class Declared:
     """A frozen record that checks its fields by their rules, and then what joins several of them."""
 
+    #: The fields that have a rule, each with it, and what a record makes of its fields once, kept in a `cached_property`.
+    #: Both are found when a class is defined, so that torch.compile can trace a record that is made.
+    _rules: ClassVar[tuple[tuple[str, Rule], ...] | None] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        members = ((name, value) for owner in cls.__mro__ for name, value in vars(owner).items())
+        cls._derived = tuple(name for name, value in members if isinstance(value, cached_property))
+        try:
+            cls._rules = _rules_of(cls)
+        except NameError:  # a name that is defined behind the class
+            cls._rules = None
+
     def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for name, rule in rules(kind):
+        kind = type(self)
+        for name, rule in _rules_of(kind) if kind._rules is None else kind._rules:
             object.__setattr__(self, name, rule(name, getattr(self, name)))
         self._check_together()
-        for name in derived(kind):
+        for name in kind._derived:
             getattr(self, name)
 
     def _check_together(self) -> None:
         """Refuse fields that do not go together."""
 
 
-@lru_cache(maxsize=1024)
-def rules(record: type) -> tuple[tuple[str, Rule], ...]:
-    """The fields of a class that have a rule, each with it."""
+def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
     hints: dict[str, Any] = get_type_hints(record, include_extras=True)
-    found = ((field.name, _rule(hints[field.name])) for field in dataclasses.fields(record))
+    found = ((name, _rule(hint)) for name, hint in hints.items())
     return tuple((name, rule) for name, rule in found if rule is not None)
-
-
-@lru_cache(maxsize=1024)
-def derived(record: type) -> tuple[str, ...]:
-    """What a class makes of its fields once: made with the record, since torch.compile makes none while it traces."""
-    return tuple(
-        name for owner in record.__mro__ for name, value in vars(owner).items() if isinstance(value, cached_property)
-    )
 
 
 def _rule(hint: Any) -> Rule | None:
