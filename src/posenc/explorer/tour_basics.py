@@ -29,14 +29,14 @@ RUNGS = (
     ("pairs with divisors 1, 2, 3", "Several speeds tell more places apart, but three guessed speeds are not enough."),
     (
         "many pairs, geometric speeds",
-        "The sinusoidal encoding: from a turn in 6 tokens to one in thousands, every place is its own.",
+        "The sinusoidal encoding, with as many channels as the idea before: from a turn in 6 tokens to one in thousands, every place is its own.",
     ),
 )
 
 
 def ladder(section: Section) -> None:
     """Each idea with its five figures, and the reason for the next one."""
-    records: tuple[Adds, ...] = (*LADDER, Sinusoidal(dim=64))
+    records: tuple[Adds, ...] = (*LADDER, Sinusoidal(dim=6))
     section.text(
         "Each idea mends what the one before lacks. Five questions are asked of each: does the value stay bounded, is it continuous, is "
         "it the same for a place in a sentence of any length, how near do two of the positions 0 to 1000 come, and is moving by a "

@@ -8,6 +8,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.report import Section
+from posenc.lab.run_config import Recipe
 
 PICTURES_TITLE = "The pictures"
 WIDE = Sinusoidal(dim=128)
@@ -33,7 +34,7 @@ def dimensions(section: Section) -> None:
         draw(WIDE, (0, 21), 100),
         alt="Values of dimensions 0 and 21 against position: a fast and a slower wave.",
         caption="Two columns of the heat map as curves. Dimension 0 repeats after 6.28 tokens, so alone it cannot tell position 3 "
-        "from one 44 tokens on (44 is almost 7 turns); together with a slower one it can.",
+        "from one 710 tokens on (710 is within 0.0001 of 113 turns); together with a slower one it can.",
     )
 
 
@@ -51,10 +52,10 @@ def wavelengths(section: Section) -> None:
     from posenc.plot import wavelengths as draw
 
     section.figure(
-        draw(WIDE, length=256),
+        draw(WIDE, length=Recipe.length),
         alt="Wavelength of every pair on a logarithmic scale: a straight line from 6 to more than 50 000 tokens.",
-        caption="The wavelengths are a geometric progression, 2π·10000^(2i/d). Pairs above the marked length never finish a turn in it: "
-        "a model that trains on that length sees only a part of their circle, one reason why long texts surprise it.",
+        caption="The wavelengths are a geometric progression, 2π·10000^(2i/d). Pairs above the mark never finish a turn in the "
+        f"{Recipe.length} tokens that the models below train on: each of them sees only a part of their circle, one reason why long texts surprise it.",
     )
 
 

@@ -53,8 +53,9 @@ def trained(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -> No
             named, x="step", y="training loss (nats a token)", title="Learning to predict the next token", linewidth=1.2
         ),
         alt="Training loss against step, a curve for each encoding.",
-        caption="Lower is better. A nat is a factor of e: a loss lower by 0.1 gives the right token about 10% more probability. All curves begin "
-        "together, with the same weights; where one leaves the others, the encoding made the difference.",
+        caption="Lower is better. A nat is a factor of e: a loss lower by 0.1 gives the right token about 10% more probability. All models begin "
+        "with the same weights and read the same batches. Vectors that are added to the embeddings change even the first loss, so curves may "
+        "begin apart; where one leaves the others, the encoding made the difference.",
     )
 
 

@@ -141,7 +141,10 @@ def _why(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
         )
     if isinstance(record, Sinusoidal):
         return (
-            f"Its vectors exist at every position, but those after {last} were never seen in training." if fell else ""
+            f"Its vectors exist at every position, but those after {last} were never seen in training. The sources say that a fixed "
+            "encoding carries on to longer texts; this run contradicts them."
+            if fell
+            else ""
         )
     if isinstance(record, Learned):
         rows = f"Its table has {record.length} rows; every later token gets the last row (outside={record.outside!r})"
