@@ -8,7 +8,7 @@ from posenc.encodings.rotates.axial_layouts import LAYOUTS
 from posenc.frequencies import Bands, Geometric, InTurns, Joined
 from posenc.positions import grid
 
-#: Axis and rung of each pair, written out for four pairs of two axes or eight of three.
+#: Axis and rung of each pair, written out for four pairs of two axes or eight of three, sixteen where those repeat.
 DEALT = {
     "qwen2-vl-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
     "sam2": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
@@ -25,7 +25,7 @@ DEALT = {
     "ernie4.5-vl": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
     "videorope": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
     "hope": ((2, 3, 3), (1, 2, 1, 2, 1, 2, 0, 0), tuple(range(8))),
-    "lumos": ((2, 3, 3), (0, 0, 1, 2, 1, 2, 1, 2), tuple(range(8))),
+    "lumos": ((4, 6, 6), (0, 0, 0, 0, 1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2), tuple(range(16))),
 }
 
 

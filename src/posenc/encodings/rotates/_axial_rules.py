@@ -56,9 +56,9 @@ def time_last(sections: tuple[int, ...]) -> Pairs:
     return _shared(1 + pair % 2 if pair < sections[1] + sections[2] else 0 for pair in range(sum(sections)))
 
 
-def two_three_three(sections: tuple[int, ...]) -> Pairs:
-    """One ladder, by eights: time twice, then height and width in turn three times."""
-    return _shared((0, 0, 1, 2, 1, 2, 1, 2)[pair % 8] for pair in range(sum(sections)))
+def by_sixteens(sections: tuple[int, ...]) -> Pairs:
+    """One ladder, by sixteens: four pairs of time, then two of height and two of width, three times."""
+    return _shared((0, 0, 0, 0, *3 * (1, 1, 2, 2))[pair % 16] for pair in range(sum(sections)))
 
 
 def _shared(axes: Iterable[int]) -> Pairs:

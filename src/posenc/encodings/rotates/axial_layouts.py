@@ -60,7 +60,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "hope": AxialLayout(
         rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, still=True
     ),
-    "lumos": AxialLayout(rules.two_three_three, "halves", "MM-RoPE of Lumos-1", axes=3),
+    "lumos": AxialLayout(rules.by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
 })  # fmt: skip
 
 
