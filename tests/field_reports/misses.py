@@ -4,9 +4,6 @@ IMAGE_SIZE = (
     "The reader of configs takes one number for image_size, and refuses height and width; and the values of a resized "
     "table are not compared with those it was made of."
 )
-LOGITS = (
-    "The doctor compares logits with the logit_factor of the layer group, which the reader of configs leaves at 1: "
-)
 MISSES = {
     "query_temperature_of_llama_4_left_out": (
         "Where attn_temperature_tuning is false, the reader of configs refuses floor_scale and attn_scale, which are "
@@ -20,8 +17,6 @@ MISSES = {
         "transformers ignores attn_factor, and vLLM multiplies cos and sin by it, so the key is not harmless "
         "everywhere. The refusal names the side and the key; --waive passes it where transformers runs the model."
     ),
-    "scale_of_the_head_width_for_gemma_27b": LOGITS + "query_pre_attn_scalar is not read into it.",
-    "root_of_the_width_for_gemma_4": LOGITS + "Gemma 4 does not divide by √d.",
     "table_resized_with_height_and_width_swapped": IMAGE_SIZE,
     "table_left_alone_since_the_number_fits": IMAGE_SIZE,
     "table_resized_rightly": IMAGE_SIZE,
