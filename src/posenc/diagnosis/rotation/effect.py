@@ -17,6 +17,7 @@ from posenc.inspect.rounding import narrowed
 from posenc.models.pair_rotation import pair_rotation
 
 Role = Literal["query", "key"]
+ROLES: tuple[Role, Role] = ("query", "key")
 
 
 class RotatedPairs(NamedTuple):

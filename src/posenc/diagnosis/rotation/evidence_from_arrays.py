@@ -10,16 +10,13 @@ import numpy as np
 
 from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
 from posenc.diagnosis.rotation.comparison import ROUNDING
-from posenc.diagnosis.rotation.effect import Role
-from posenc.diagnosis.rotation.observed_rotations import (
-    ROLES,
-    ObservedFrequencies,
-    ObservedLogits,
-    ObservedTable,
-    ObservedVectors,
-    Together,
-)
+from posenc.diagnosis.rotation.effect import ROLES, Role
+from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
+from posenc.diagnosis.rotation.observed_logits import ObservedLogits
+from posenc.diagnosis.rotation.observed_table import ObservedTable
+from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
+from posenc.diagnosis.rotation.together import Together
 
 
 def rotation_evidence(

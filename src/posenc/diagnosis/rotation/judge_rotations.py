@@ -9,9 +9,10 @@ import numpy as np
 
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.not_finite import not_finite
-from posenc.diagnosis.rotation.effect import pairs_adjacent, rotated_pairs
+from posenc.diagnosis.rotation.effect import ROLES, pairs_adjacent, rotated_pairs
 from posenc.diagnosis.rotation.mistakes_read_off import shift_of, used_elsewhere
-from posenc.diagnosis.rotation.observed_rotations import ROLES, ObservedFrequencies, ObservedTable
+from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
+from posenc.diagnosis.rotation.observed_table import ObservedTable
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage

@@ -1,0 +1,95 @@
+"""cos and sin that running code gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posenc.diagnosis.rotation.comparison import (
+    NARROW,
+    Comparison,
+    compared,
+)
+from posenc.diagnosis.rotation.effect import (
+    Role,
+    cos_sin,
+    pairs_adjacent,
+    rotated_pairs,
+    used_positions,
+)
+from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
+from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
+from posenc.diagnosis.rotation.readings import Turns, turns_of
+from posenc.diagnosis.rotation.usage import RotationUsage
+
+#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
+OF_TABLE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedTable(AtPositions):
+    """cos and sin (n, pairs) at positions (n,). held: what the module holds beside, which may not be what it uses.
+
+    layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
+    prove nothing, since some released code regroups channels before it rotates them.
+    """
+
+    cos: np.ndarray
+    sin: np.ndarray
+    positions: np.ndarray
+    dtype: str
+    held: ObservedFrequencies | None = None
+    layout: str = ""
+
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.record)
+        if usage.other_layout or usage.axis != "tokens" or usage.crossed or wrong_layout:
+            return None
+        rows = slice(None) if exact else self._subsample
+        cos, sin = (part[0] for part in cos_sin(usage, self.positions[rows], "query", exact))
+        if cos.shape != self.cos[rows].shape:
+            return None
+        frequencies = np.abs(rotated_pairs(usage, "query", exact).frequencies[0])
+        gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
+        size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
+        used = used_positions(usage, self.positions[rows], "query")
+        return compared(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
+
+    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
+        return self._turns if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None
+
+    @cached_property
+    def _turns(self) -> Turns:
+        return turns_of(
+            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW
+        )
+
+    @cached_property
+    def _frequencies(self) -> np.ndarray | None:
+        shown = self._turns.frequencies()
+        if shown is None:
+            return None if self.held is None else self.held.values
+        return np.asarray(np.abs(shown))
+
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        return self._frequencies
+
+    def describe(self, index: tuple[int, ...]) -> str:
+        row, pair = index
+        return f"position {shown_position(self.positions[row])}, pair {pair}"
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        held = {} if self.held is None else self.held.numbers()
+        return {**held, "cos": self.cos, "sin": self.sin, "positions": self.positions}
+
+    def width(self) -> str:
+        return f"cos and sin, {len(self.cos)} rows of {self.cos.shape[1]} pairs, {self.dtype}"
+
+    def rotary_dim(self) -> int:
+        return 2 * int(self.cos.shape[1])
+
+    def attention_factor(self) -> float:
+        lengths = np.hypot(self.cos, self.sin)
+        return float(np.mean(lengths) if self.dtype in NARROW else np.median(lengths))

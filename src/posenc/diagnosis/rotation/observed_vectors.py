@@ -1,0 +1,156 @@
+"""Queries or keys, and what running code made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posenc.diagnosis.rotation.comparison import (
+    ANGLE,
+    NARROW,
+    Comparison,
+    compared,
+)
+from posenc.diagnosis.rotation.effect import (
+    Role,
+    rotate_vectors,
+    rotated_pairs,
+    used_positions,
+    written_channels,
+)
+from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
+from posenc.diagnosis.rotation.readings import Turns, turns_of
+from posenc.diagnosis.rotation.usage import RotationUsage
+
+#: Vectors that were rotated by several angles carry the rounding of positions so much further out, and keep their
+#: length, of itself.
+FURTHER_OUT = 1024
+LENGTH = 4e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedVectors(AtPositions):
+    """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
+
+    heads, batch: the number of each row's head and of its batch, which code may take for its position.
+    other: vectors (n, dim) of the other role in the same rows, where there are as many.
+    """
+
+    role: Role
+    x: np.ndarray
+    y: np.ndarray
+    positions: np.ndarray
+    heads: np.ndarray
+    batch: np.ndarray
+    dtype: str
+    other: np.ndarray | None = None
+
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        rows = slice(None) if exact else self._subsample
+        pairs = rotated_pairs(usage, self.role, exact)
+        if pairs.dim != self.x.shape[1] or (usage.crossed and self.other is None):
+            return None
+        x, y, positions = self.x[rows], self.y[rows], self._counted(usage)[rows]
+        expected = rotate_vectors(usage, x, positions, self.role, exact)
+        if usage.crossed and self.other is not None:
+            others = rotate_vectors(usage, self.other[rows], positions, self.role, exact)
+            channels = pairs.second if self.role == "query" else pairs.first
+            expected[:, channels] = others[:, channels]
+        frequencies, sizes = np.zeros(pairs.dim), np.zeros_like(x)
+        for channels, row in zip(written_channels(usage, pairs), (0, -1), strict=True):
+            frequencies[channels] = np.abs(pairs.frequencies[row])
+            sizes[:, channels] = np.hypot(x[:, pairs.first], x[:, pairs.second])
+        size = np.maximum(np.maximum(sizes, np.abs(x)) * max(1.0, abs(pairs.factor)), 1e-6)
+        if usage.crossed and self.other is not None:
+            size = np.maximum(size, np.linalg.norm(self.other[rows], axis=1)[:, None])
+        gap = np.abs(expected - y)
+        if usage.zeros:
+            gap = np.where(self._unwritten[rows][:, None], 0.0, gap)
+        used = used_positions(usage, positions, self.role)
+        return compared(gap, size, used, frequencies, self.dtype, exact)
+
+    def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
+        """Whether pairs keep their length, and angles are off by no more than float32 rounds them further out.
+
+        Keys that were rotated to and fro, by the difference of their positions, carry the rounding of both angles.
+        """
+        comparison = self.compare(usage)
+        pairs = rotated_pairs(usage, self.role)
+        if comparison is None or self.dtype in NARROW or usage.other_layout:
+            return False
+        first, second = written_channels(usage, pairs)
+        before = np.hypot(self.x[:, pairs.first], self.x[:, pairs.second]) * abs(pairs.factor)
+        after = np.hypot(self.y[:, first], self.y[:, second])
+        angle = np.zeros(pairs.dim)
+        angle[first], angle[second] = (np.abs(pairs.frequencies[row]) * ANGLE * FURTHER_OUT for row in (0, -1))
+        allowed = comparison.tolerance + angle * np.linalg.norm(self.x, axis=1)[:, None]
+        return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= allowed))
+
+    def _counted(self, usage: RotationUsage) -> np.ndarray:
+        """What is taken for the position of each row."""
+        one_axis = self.positions.ndim == 1
+        counted = {
+            "tokens": self.positions,
+            "heads": self.heads,
+            "batch": self.batch,
+            "tokens and heads": self.positions + (self.heads if one_axis else self.heads[:, None]),
+            "tokens and batch": self.positions + (self.batch if one_axis else self.batch[:, None]),
+        }
+        return np.asarray(counted[usage.axis])
+
+    @cached_property
+    def _unwritten(self) -> np.ndarray:
+        """Rows of zeros that came from other numbers, (n,)."""
+        return np.asarray(~self.y.any(1) & self.x.any(1))
+
+    def unwritten(self) -> str:
+        if not self._unwritten.any() or self._unwritten.all():
+            return ""
+        rows = {
+            "batch row": (self.batch, self._unwritten),
+            "head": (self.heads, self._unwritten),
+        }
+        for name, (number, unwritten) in rows.items():
+            zero = set(number[unwritten].tolist())
+            if not zero & set(number[~unwritten].tolist()):
+                return f"{name} {', '.join(str(one) for one in sorted(zero)[:8])}"
+        return f"{int(self._unwritten.sum())} of {len(self.y)} rows"
+
+    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
+        pairs = rotated_pairs(usage, role)
+        if role != self.role or pairs.dim != self.x.shape[1] or usage.other_layout:
+            return None
+        first, second = written_channels(usage, pairs)
+        before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
+        return turns_of(before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW)
+
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        turns = self.turns(usage, self.role)
+        shown = None if turns is None else turns.frequencies()
+        return None if shown is None else np.asarray(np.abs(shown))
+
+    def describe(self, index: tuple[int, ...]) -> str:
+        row, channel = index
+        where = (
+            f"{self.role} at position {shown_position(self.positions[row])}, head {self.heads[row]}, channel {channel}"
+        )
+        return f"{where}, batch row {self.batch[row]}" if self.batch.any() else where
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        letter = self.role[0]
+        return {letter: self.x, f"{letter}_rotated": self.y, "positions": self.positions}
+
+    def width(self) -> str:
+        name = "queries" if self.role == "query" else "keys"
+        return f"{name}, {len(self.x)} rows of {self.x.shape[1]} channels, {self.dtype}"
+
+    def channels(self) -> int:
+        return int(self.x.shape[1])
+
+    def roles(self) -> tuple[Role, ...]:
+        return (self.role,)
+
+    def unchanged(self) -> bool:
+        return bool(np.array_equal(self.x, self.y))
