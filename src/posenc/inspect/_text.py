@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
 
-class Lines:
+class Lines(abc.ABC):
     """A result that prints the same lines everywhere."""
 
+    @abc.abstractmethod
     def lines(self) -> list[str]:
-        raise NotImplementedError(f"{type(self).__name__} must say its lines. Write lines(self).")
+        """What is printed, a line each."""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
