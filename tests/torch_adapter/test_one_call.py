@@ -87,13 +87,18 @@ def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     def called(*_: Any, **__: Any) -> Any:
         raise AssertionError("the definition was computed")
 
+    layer, positions = module(RoPE(dim=8)), torch.arange(3)
+    inputs = [tuple(heads(layer.record, count, 3, dtype) for count in (4, 2)) for dtype in DTYPES]
+    turns = [layer.record.turn(positions, dtype=torch.promote_types(q.dtype, torch.float32)) for q, _ in inputs]
+    defined = [tuple(turn(x, layout="bhtd") for x in pair) for turn, pair in zip(turns, inputs, strict=True)]
     monkeypatch.setattr(Turn, "__call__", called)
     monkeypatch.setattr(RoPE, "turn", called)
-    layer, positions = module(RoPE(dim=8)), torch.arange(3)
-    for dtype in DTYPES:
-        q, k = (heads(layer.record, count, 3, dtype) for count in (4, 2))
+    for (q, k), expected in zip(inputs, defined, strict=True):
         for key in (positions, positions.clone()):
             found = layer(q, k, positions, key, layout="bhtd")
-            torch.autograd.grad(sum(part.sum() for part in found), (q, k))
+            assert all(map(torch.equal, found, expected))
+            given = torch.autograd.grad(sum(part.sum() for part in found), (q, k))
+            assert all(bool(gradient.any()) for gradient in given)
             with torch.no_grad():
-                layer(q[:, :, :1], k[:, :, :1], positions[:1], key[:1], layout="bhtd")
+                first = layer(q[:, :, :1], k[:, :, :1], positions[:1], key[:1], layout="bhtd")
+            assert all(torch.equal(part, whole[:, :, :1]) for part, whole in zip(first, expected, strict=True))
