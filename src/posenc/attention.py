@@ -8,10 +8,18 @@ from dataclasses import dataclass
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.checked_content import of_documents
-from posenc.checked_positions import checked
-from posenc.doors import Adds, Biases, Documents, Encoding, Params, Rotates, Scores
-from posenc.turn import LAYOUTS, Layout
+from posenc.checked_attention import (
+    by_heads,
+    check_causal,
+    check_hidden_is_read,
+    check_inside,
+    documents_of_tokens,
+    number_of_axes,
+    repeated,
+    token_positions,
+)
+from posenc.doors import Biases, Documents, Encoding, Params, Rotates, Scores
+from posenc.turn import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +92,11 @@ def attention(
     array([0.38, 0.62, 0.  , 0.  ])
     """
     encodings, params = _paired(encodings, params)
-    if hidden is not None and not any(isinstance(encoding, Scores) and encoding.reads for encoding in encodings):
-        raise ValueError(
-            f"hidden must be left out where no encoding reads it; got {_check.shown(hidden)}. Leave it out, or give an "
-            "encoding that reads the input of the layer."
-        )
-    q, k, v = _by_heads(q, k, v, layout)
-    axes = _axes(encodings)
-    query, key = _placed("query", query, q, axes), _placed("key", key, k, axes)
+    check_hidden_is_read(hidden, encodings)
+    q, k, v = by_heads(q, k, v, layout)
+    k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
+    documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
+    query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
     logits = _logits(q, k, query, key, encodings, params, scale, hidden, documents)
     weights = _softmax(logits, _visible(logits, causal, mask, documents))
     output = _output(weights, v, query, key, encodings, params)
@@ -109,76 +114,13 @@ def _paired(
     if not isinstance(encodings, tuple | list):
         raise TypeError(f"encodings must be a list of records; got {_check.shown(encodings)}. Put it in a list.")
     for encoding in encodings:
-        _check.instance("encodings", encoding, Encoding, "a list of records of encodings")
-        if isinstance(encoding, Adds):
-            raise TypeError(
-                f"encodings must act inside attention; got {type(encoding).__name__}, which adds to its input. "
-                "Call its attach(x, positions, params) before attention."
-            )
+        check_inside(encoding, "its attach(x, positions, params)")
     if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):
         raise ValueError(
             f"params must be a list with one entry for each of {len(encodings)} encodings; got {_check.shown(params)}. "
             "Give None where nothing is learned."
         )
     return tuple(encodings), tuple(params) if params else (None,) * len(encodings)
-
-
-def _axes(encodings: tuple[Encoding, ...]) -> int:
-    """How many coordinates a position has for all of them."""
-    found = {encoding.axes for encoding in encodings}
-    if len(found) > 1:
-        raise ValueError(
-            f"encodings must have one number of axes, as they share positions; got {sorted(found)}. Use records of one."
-        )
-    return found.pop() if found else 1
-
-
-def _placed(name: str, positions: Array, x: Array, axes: int) -> Array:
-    """Positions of the places of x, (batch, heads, time, d): (time,) or (batch, time), with coordinates where there are several."""
-    positions = checked(positions, name, like=x).array
-    last = () if axes == 1 else (axes,)
-    places = tuple(positions.shape)
-    if places not in ((x.shape[2], *last), (x.shape[0], x.shape[2], *last), (1, x.shape[2], *last)):
-        raise ValueError(
-            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} places, with or "
-            f"without a batch of {x.shape[0]}; got shape {places}. Give a position for each."
-        )
-    return positions
-
-
-def _by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
-    """q, k and v as (batch, heads, time, d), with each key head repeated for its group of queries."""
-    _check.choice("layout", layout, LAYOUTS)
-    for name, value in (("q", q), ("k", k), ("v", v)):
-        if getattr(value, "ndim", None) != 4 or _array.kind(value) not in ("float", "narrow"):
-            what = (
-                f"{_array.dtype_name(value.dtype)} of shape {tuple(value.shape)}"
-                if hasattr(value, "dtype")
-                else _check.shown(value)
-            )
-            raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
-        _array.floats(name, value)
-    _array.library(q, k, v)  # refuses a mixture of libraries
-    if layout == "bthd":
-        q, k, v = (value.swapaxes(1, 2) for value in (q, k, v))
-    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
-        raise ValueError(
-            f"k must have the batch and head width of q and the length of v; got {tuple(k.shape)} for q {tuple(q.shape)} "
-            f"and v {tuple(v.shape)} (bhtd). Check the layout."
-        )
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"k must have a number of heads that divides that of q, {q.shape[1]}; got {k.shape[1]}. Check the layout."
-        )
-    return q, _grouped(k, q.shape[1]), _grouped(v, q.shape[1])
-
-
-def _grouped(x: Array, heads: int) -> Array:
-    batch, own, length, width = x.shape
-    if own == heads:
-        return x
-    shape = (batch, own, heads // own, length, width)
-    return _array.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, length, width))
 
 
 def _logits(
@@ -245,16 +187,13 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     """True where a query may see a key; None when all may be seen."""
     queries, keys = logits.shape[-2:]
     visible = None
-    if _check.truth("causal", causal):
-        if keys < queries:
-            raise ValueError(
-                f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
-            )
+    if check_causal(causal, queries, keys):
         lib = _array.library(logits)
         visible = lib.arange(keys)[None, :] <= lib.arange(queries)[:, None] + (keys - queries)
     if documents is not None:
-        own = _of_one_document(documents, logits)
-        visible = own if visible is None else own & visible
+        of_query, of_key = documents
+        same = of_query[:, None, :, None] == of_key[:, None, None, :]
+        visible = same if visible is None else same & visible
     if mask is None:
         return visible
     mask = _array.as_mask("mask", mask, like=logits)
@@ -265,14 +204,6 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
             "it is the same, mask[:, None, None, :] for one of keys alone."
         )
     return mask if visible is None else mask & visible
-
-
-def _of_one_document(documents: Documents, logits: Array) -> Array:
-    """True where a query and a key are of one document, (1 or batch, 1, n, m)."""
-    lib, (queries, keys) = _array.library(logits), logits.shape[-2:]
-    query, key = of_documents(documents, checked(lib.arange(queries)), checked(lib.arange(keys)))
-    of_query, of_key = query.documents, key.documents
-    return of_query[..., None, :, None] == of_key[..., None, None, :]  # type: ignore[index]
 
 
 def _softmax(logits: Array, visible: Array | None) -> Array:

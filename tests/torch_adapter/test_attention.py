@@ -268,17 +268,21 @@ NONSENSE = [
     ({"window": (-1, 0)}, ValueError, "window[0] must be an integer"),
     ({"documents": torch.zeros(7)}, TypeError, "documents must be a pair"),
     ({"documents": ([0] * 7, [0] * 8)}, ValueError, "documents must hold a number for each of 9 keys"),
-    ({"hidden": torch.ones(2, 9, 4)}, ValueError, "hidden must be None"),
+    ({"hidden": torch.ones(2, 9, 4)}, ValueError, "hidden must be left out where no encoding reads it"),
     ({"dropout": 1.5}, ValueError, "dropout must be a finite number"),
     ({"layout": "bdth"}, ValueError, "layout must be one of"),
     ({"impl": "fast"}, ValueError, "impl must be one of"),
     ({"impl": "sdpa"}, ValueError, "impl must be a path that fits these arguments; got 'sdpa', but ALiBi adds"),
-    ({"query": torch.arange(8)}, ValueError, "query must have shape (7,) or (2, 7)"),
-    ({"key": torch.arange(9).tile(3, 1)}, ValueError, "key must have shape (9,) or (2, 9)"),
+    ({"query": torch.arange(8)}, ValueError, "query must hold a position for each of 7 tokens"),
+    ({"key": torch.arange(9).tile(3, 1)}, ValueError, "key must hold a position for each of 9 tokens"),
     ({"k": torch.ones(2, 5, 9, 8, dtype=torch.float64)}, ValueError, "k must have"),
     ({"v": torch.ones(2, 4, 9, 8)}, ValueError, "v must have the dtype and device of q"),
     ({"q": np.ones((2, 12, 7, 8))}, TypeError, "q must be a PyTorch tensor"),
-    ({"encodings": [module(posenc.ForgettingGate(heads=12, model_dim=4))]}, ValueError, "hidden must hold"),
+    (
+        {"encodings": [module(posenc.ForgettingGate(heads=12, model_dim=4))]},
+        TypeError,
+        "hidden must be the input of the layer for ForgettingGate",
+    ),
 ]
 
 

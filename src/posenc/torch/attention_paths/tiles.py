@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from posenc import _array
+from posenc.checked_attention import repeated
 from posenc.doors import Scores
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.visible import key_range, visible
@@ -124,14 +125,6 @@ def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, s
     for score in filter(adds_to_output, asked.scores):
         output = output + score.values(weights, query, key)
     return output.to(q.dtype)
-
-
-def repeated(x: Any, heads: int) -> Any:
-    """Keys or values, each head repeated for its group of queries."""
-    batch, own, length, width = x.shape
-    if own == heads:
-        return x
-    return x[:, :, None].expand(batch, own, heads // own, length, width).reshape(batch, heads, length, width)
 
 
 def _part(asked: Arguments, positions: Any, start: int, stop: int) -> Any:

@@ -1,0 +1,142 @@
+"""Arguments of attention, checked once for the readable reference and for the fast paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.checked_content import of_documents
+from posenc.checked_positions import checked
+from posenc.doors import Adds, Documents, Encoding, Scores
+from posenc.turn import LAYOUTS, Layout
+
+
+def by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
+    """q, k and v of one attention, as (batch, heads, tokens, width).
+
+    >>> import numpy as np
+    >>> [x.shape for x in by_heads(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
+    [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
+    """
+    _check.choice("layout", layout, LAYOUTS)
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if getattr(x, "ndim", None) != 4 or _array.kind(x) not in ("float", "narrow"):
+            what = f"{_array.dtype_name(x.dtype)} of shape {tuple(x.shape)}" if hasattr(x, "dtype") else _check.shown(x)
+            raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
+        _array.floats(name, x)
+    _array.library(q, k, v)  # refuses a mixture of libraries
+    if layout == "bthd":
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise ValueError(
+            f"k must have the batch and head width of q, and the heads and length of v; got {tuple(k.shape)} for q "
+            f"{tuple(q.shape)} and v {tuple(v.shape)} (bhtd). Check the layout."
+        )
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"k must have a number of heads that divides that of q, {q.shape[1]}; got {k.shape[1]}. Check the layout."
+        )
+    return q, k, v
+
+
+def repeated(x: Array, heads: int) -> Array:
+    """Keys or values (batch, key heads, tokens, width), each head repeated for its group of queries.
+
+    >>> import numpy as np
+    >>> repeated(np.array([[[[1.0]], [[2.0]]]]), 4)[0, :, 0, 0].tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    batch, key_heads, tokens, width = x.shape
+    if key_heads == heads:
+        return x
+    shape = (batch, key_heads, heads // key_heads, tokens, width)
+    return _array.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, tokens, width))
+
+
+def check_inside(record: Any, before: str) -> None:
+    """Refuse what is no encoding, or one that is added to the input. before: what to call before attention, then."""
+    _check.instance("encodings", record, Encoding, "a list of records of encodings")
+    if isinstance(record, Adds):
+        raise TypeError(
+            f"encodings must act inside attention; got {type(record).__name__}, which adds to its input. "
+            f"Call {before} before attention."
+        )
+
+
+def number_of_axes(records: Sequence[Encoding]) -> int:
+    """How many coordinates a position has for all of them.
+
+    >>> from posenc import RoPE
+    >>> number_of_axes([RoPE(dim=8)])
+    1
+    """
+    found = {record.axes for record in records}
+    if len(found) > 1:
+        raise ValueError(
+            f"encodings must have one number of axes, as they share positions; got {sorted(found)}. Use records of one."
+        )
+    return found.pop() if found else 1
+
+
+def token_positions(name: str, positions: Array, x: Array, axes: int) -> Array:
+    """Positions of the tokens of x, (batch, heads, tokens, width): (tokens,) or (batch, tokens), with a last axis of
+    coordinates where there are several.
+
+    >>> import numpy as np
+    >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).tolist()
+    [5, 6]
+    """
+    positions = checked(positions, name, like=x).array
+    last = () if axes == 1 else (axes,)
+    row, shape = (x.shape[2], *last), tuple(positions.shape)
+    if shape not in (row, (1, *row), (x.shape[0], *row)):
+        raise ValueError(
+            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} tokens, "
+            f"with or without a batch of {x.shape[0]}; got shape {shape}. Give a position for each."
+        )
+    return positions
+
+
+def check_causal(causal: bool, queries: int, keys: int) -> bool:
+    """Whether attention is causal. The last query stands at the last key then, so keys are at least as many."""
+    if _check.truth("causal", causal) and keys < queries:
+        raise ValueError(
+            f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
+        )
+    return causal
+
+
+def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
+    """Refuse inputs of the layer that no encoding reads."""
+    if hidden is not None and not any(isinstance(record, Scores) and record.reads for record in records):
+        raise ValueError(
+            f"hidden must be left out where no encoding reads it; got {_check.shown(hidden)}. Leave it out, or give an "
+            "encoding that reads the input of the layer."
+        )
+
+
+def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array, Array] | None:
+    """The documents of the queries and of the keys, (1 or batch, tokens) each.
+
+    >>> import numpy as np
+    >>> x = np.ones((2, 1, 3, 4))
+    >>> documents_of_tokens(([0, 0, 1], [0, 0, 1]), x, x)[0].tolist()
+    [[0, 0, 1]]
+    """
+    if documents is None:
+        return None
+    lib = _array.library(q, k)
+    query, key = of_documents(documents, *(checked(lib.arange(x.shape[2])) for x in (q, k)))
+    return _rows(query.documents, q), _rows(key.documents, k)
+
+
+def _rows(numbers: Any, x: Array) -> Array:
+    numbers = numbers if numbers.ndim > 1 else numbers[None]
+    if numbers.ndim != 2 or numbers.shape[0] not in (1, x.shape[0]):
+        raise ValueError(
+            f"documents must have one row, or one for each of {x.shape[0]} sequences; got shape "
+            f"{tuple(numbers.shape)}. Give the document of each token."
+        )
+    return numbers
