@@ -45,7 +45,10 @@ def heads(value: Any) -> int:
 
 def real(name: str, value: Any, least: float, most: float, *, above: bool = False) -> float:
     """A finite number in a range, as a plain float; with `above`, strictly above its lower end."""
-    rule = f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} {most:g}"
+    rule = (
+        f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} "
+        f"{most:g}"
+    )
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{rule}; got {shown(value)}. Give a plain number.")
     try:

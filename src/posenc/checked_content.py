@@ -10,7 +10,8 @@ from posenc.checked_positions import Positions, along_axes, checked
 
 
 def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Library) -> Array:
-    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least; None for any width or number of heads.
+    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least;
+    None for any width or number of heads.
 
     >>> import numpy as np
     >>> content("q", np.zeros((2, 3, 4), np.float16), 4, 2, library(np.zeros(1))).dtype
@@ -57,14 +58,16 @@ def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Posi
         return query, key
     if not isinstance(documents, tuple | list) or len(documents) != 2:
         raise TypeError(
-            f"documents must be a pair, of the queries and of the keys; got {_check.shown(documents)}. Give (numbers, numbers)."
+            f"documents must be a pair, of the queries and of the keys; got {_check.shown(documents)}. "
+            "Give (numbers, numbers)."
         )
     found = []
     for side, positions, given in zip(("queries", "keys"), (query, key), documents, strict=True):
         numbers = _array.as_array("documents", given, like=positions.array)
         if _array.kind(numbers) != "integer":
             raise TypeError(
-                f"documents must hold whole numbers; got {_array.dtype_name(numbers.dtype)} for the {side}. Number them from 0."
+                f"documents must hold whole numbers; got {_array.dtype_name(numbers.dtype)} for the {side}. "
+                "Number them from 0."
             )
         if numbers.ndim == 0 or numbers.shape[-1] != positions.array.shape[-1]:
             raise ValueError(
@@ -101,7 +104,8 @@ def _read(hidden: Array | None, x: Array, places: int, width: int) -> Array:
     wanted = (*x.shape[:-3], places, width)
     if hidden is None:
         raise ValueError(
-            f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. Give the vectors that q and k are made of."
+            f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. "
+            "Give the vectors that q and k are made of."
         )
     lib = library(x, _array.floats("hidden", hidden))
     if tuple(hidden.shape) != tuple(wanted):

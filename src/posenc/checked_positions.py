@@ -18,7 +18,8 @@ class Positions(NamedTuple):
     """Positions as integers, float32 or float64, and what is known of them.
 
     integers: whether they are integers.   readable: whether their values can be read now: not while tracing, not on an
-    accelerator.   bounds: numbers between which all of them lie; None where they cannot be read, or where there are none.
+    accelerator.   bounds: numbers between which all of them lie; None where they cannot be read,
+    or where there are none.
     documents: which document each belongs to, a number in the same shape; None where a row holds one.
     """
 
@@ -63,8 +64,8 @@ class Positions(NamedTuple):
 def checked(positions: Any, name: str = "positions", like: Array | None = None) -> Positions:
     """Positions that the mathematics can take, or the error that says why not, under the argument's name.
 
-    like: an array whose library they must have, and whose library and device numbers and lists follow. Positions that have
-    been checked are not checked again.
+    like: an array whose library they must have, and whose library and device numbers and lists follow. Positions that
+    have been checked are not checked again.
 
     >>> checked([0, 7]).bounds
     (0, 7)

@@ -1,7 +1,8 @@
-"""Fields of records whose annotations state their rules: each is checked when a record is made, and stored as plain numbers.
+"""Fields of records whose annotations state their rules: each is checked when a record is made,
+and stored as plain numbers.
 
-A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record is made.
-A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
+A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record
+is made. A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ Spread = Annotated[float, Real(0.0, 1e3)]
 class Declared:
     """A frozen record that checks its fields by their rules, and then what joins several of them."""
 
-    #: The fields that have a rule, each with it, and what a record makes of its fields once, kept in a `cached_property`.
-    #: Both are found when a class is defined, so that torch.compile can trace a record that is made.
+    #: The fields that have a rule, each with it, and what a record makes of its fields once, kept in a
+    #: `cached_property`. Both are found when a class is defined, so that torch.compile can trace a record that is made.
     _rules: ClassVar[tuple[tuple[str, Rule], ...] | None] = ()
     _derived: ClassVar[tuple[str, ...]] = ()
 

@@ -105,7 +105,8 @@ class Adds(Encoding):
 
     @final
     def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
-        """What `embed` is called with, checked once: positions, parameters of their library, and the dtype of the result."""
+        """What `embed` is called with, checked once: positions, parameters of their library,
+        and the dtype of the result."""
         learned = self.checked(params)
         positions = checked(positions, like=_first(learned))
         positions.check_size(self.width, dtype := positions.lib.result_dtype(dtype))
@@ -143,14 +144,15 @@ class Rotates(Encoding):
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Operator:
-        """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no rotation of
-        pairs; "both" is an error where queries and keys are treated differently."""
+        """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no
+        rotation of pairs; "both" is an error where queries and keys are treated differently."""
 
     @final
     def checked_call(
         self, positions: Array, params: Params | None, role: Role, dtype: Any
     ) -> tuple[Positions, Params, Any]:
-        """What `turn` is called with, checked once: positions, parameters of their library, and the dtype of the result."""
+        """What `turn` is called with, checked once: positions, parameters of their library,
+        and the dtype of the result."""
         learned = self.checked(params)
         if not self.roles_differ:
             _check.choice("role", role, ROLES)
@@ -163,8 +165,8 @@ class Rotates(Encoding):
         if len(positions.array.shape) < (1 if self.axes == 1 else 2):
             last = "" if self.axes == 1 else f", {self.axes}"
             raise ValueError(
-                f"positions must have an axis of positions, (*batch, n{last}); got shape {tuple(positions.array.shape)}. "
-                "Put a single position into a list."
+                f"positions must have an axis of positions, (*batch, n{last}); got shape "
+                f"{tuple(positions.array.shape)}. Put a single position into a list."
             )
         positions.check_size(self.head_dim, dtype := positions.lib.result_dtype(dtype))
         return positions, learned, dtype
@@ -181,14 +183,16 @@ class Biases(Encoding):
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         """What is added to the scaled logit; head, query and key broadcast against each other.
 
-        Where positions have several coordinates these are the last axis of query and key, and the axes before it broadcast.
+        Where positions have several coordinates these are the last axis of query and key,
+        and the axes before it broadcast.
         """
 
     @final
     def checked_call(
         self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any
     ) -> tuple[Array, Positions, Positions, Params, Any]:
-        """What `bias` is called with, checked once: heads, positions, parameters of their library, dtype of the result."""
+        """What `bias` is called with, checked once: heads, positions, parameters of their library,
+        dtype of the result."""
         learned = self.checked(params)
         query, key = checked_pair(query, key, like=_first(learned))
         return self._head_index(head, query.lib), query, key, learned, query.lib.result_dtype(dtype)
@@ -207,14 +211,15 @@ class Biases(Encoding):
 
     @final
     def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates where
-        there are several; shape (*batch, heads, n, m)."""
+        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates
+        where there are several; shape (*batch, heads, n, m)."""
         query, key = _array.as_arrays(query=query, key=key, like=_first(params))
         lib, last = _array.library(query), -1 if self.axes == 1 else -2
         if min(query.ndim, key.ndim) < -last:
             raise ValueError(
-                f"query and key must have an axis of positions, (*batch, n{'' if self.axes == 1 else f', {self.axes}'}); got "
-                f"shapes {tuple(query.shape)} and {tuple(key.shape)}. Put a single position into a list."
+                "query and key must have an axis of positions, (*batch, "
+                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query.shape)} and "
+                f"{tuple(key.shape)}. Put a single position into a list."
             )
         if lib.concrete(query) and lib.concrete(
             key
@@ -233,8 +238,8 @@ class Scores(Encoding):
     """The door between content and position: a term of the logits that reads queries, keys or both."""
 
     door: ClassVar[str] = "scores"
-    #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not read.
-    #: "both" is those of the queries and, behind them, those of the keys.
+    #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not
+    #: read. "both" is those of the queries and, behind them, those of the keys.
     reads: ClassVar[Literal["query", "key", "both"] | None] = None
     #: Whether a score reads the keys between two places, so that all keys must be given together. Such a score takes
     #: `documents`: the document of each query and of each key, where several are packed into a row.
@@ -258,16 +263,17 @@ class Scores(Encoding):
         *,
         hidden: Array | None = None,
     ) -> tuple[Array, Array, Positions, Positions, Params]:
-        """What `score` is called with, checked once: content, positions of its places, and parameters as wide as content.
+        """What `score` is called with, checked once: content, positions of its places,
+        and parameters as wide as content.
 
-        Channels must be the `dim` of the record and heads its `heads`, where it states them; parameters of a record within
-        it, whose names have a dot, stay as they are.
+        Channels must be the `dim` of the record and heads its `heads`, where it states them; parameters of a record
+        within it, whose names have a dot, stay as they are.
         """
         learned = self.checked(params)
         if hidden is not None and self.reads is None:
             raise ValueError(
-                f"hidden must be left out for {type(self).__name__}, which reads only q and k; got {_check.shown(hidden)}. "
-                "Leave it out."
+                f"hidden must be left out for {type(self).__name__}, which reads only q and k; got "
+                f"{_check.shown(hidden)}. Leave it out."
             )
         lib = _array.library(_array.floats("q", q), _array.floats("k", k), *learned.values())
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
@@ -286,7 +292,8 @@ class Scores(Encoding):
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
-        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m); None when nothing is."""
+        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m);
+        None when nothing is."""
         return None
 
 

@@ -1,7 +1,8 @@
 """JAX: a record and what it learns as one pytree, whose leaves are the parameters and whose structure is the record.
 
-Importing this module makes `Turn` and the other operators pytrees too (their leaves are their tables), so that a rotation
-made once passes through `jit` and `vmap`. Records need nothing: they are hashable, so they are closed over or passed as static arguments.
+Importing this module makes `Turn` and the other operators pytrees too (their leaves are their tables), so that a
+rotation made once passes through `jit` and `vmap`. Records need nothing: they are hashable,
+so they are closed over or passed as static arguments.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def bind(record: Encoding, seed: int = 0) -> Bound:
 
 
 def _broadcasts(method: Method) -> Method:
-    """A method within which axes are added by broadcasting, whatever `jax_numpy_rank_promotion` asks of the user's own code."""
+    """A method within which axes are added by broadcasting, whatever `jax_numpy_rank_promotion` asks of the user's own
+    code."""
 
     @wraps(method)
     def within(*arguments: Any, **named: Any) -> Any:
@@ -61,8 +63,8 @@ def _broadcasts(method: Method) -> Method:
 class Bound:
     """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
 
-    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values` and
-    `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
+    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
+    and `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
 
     >>> import jax, jax.numpy as jnp
     >>> from posenc import ALiBi

@@ -102,10 +102,11 @@ class Matrices(Operator):
 
 @dataclass(frozen=True, eq=False)
 class ByChannel(Operator):
-    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2, each of which turns by an angle of its own.
+    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2,
+    each of which turns by an angle of its own.
 
-    Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse where
-    they are a quarter turn apart.
+    Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse
+    where they are a quarter turn apart.
     """
 
     cos: Array

@@ -42,7 +42,8 @@ def is_record(text: str) -> bool:
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, schedules of them, ladders of frequencies and what scales them."""
+    """What may be called: the records of the catalog, schedules of them,
+    ladders of frequencies and what scales them."""
     ladders = {
         name: value
         for name, value in vars(frequencies).items()
@@ -72,7 +73,8 @@ def record(text: str) -> Any:
     except SyntaxError as error:
         place = f" at character {error.offset}" if error.offset else ""
         raise ValueError(
-            f"record must be one call with balanced brackets: {error.msg}{place} of {_cut(text)}. Write it as {_example()}."
+            f"record must be one call with balanced brackets: {error.msg}{place} of {_cut(text)}. "
+            f"Write it as {_example()}."
         ) from None
     except (ValueError, RecursionError, MemoryError):
         raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
@@ -94,7 +96,8 @@ def _call(node: ast.Call) -> Any:
     known = classes()
     if not isinstance(node.func, ast.Name):
         raise ValueError(
-            f"record must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. Write it as {_example()}."
+            f"record must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. "
+            f"Write it as {_example()}."
         )
     name = node.func.id
     if name not in known:
@@ -106,14 +109,16 @@ def _call(node: ast.Call) -> Any:
     given: dict[str, Any] = {}
     if len(node.args) > len(fields):
         raise ValueError(
-            f"{name} must have at most {len(fields)} values; got {len(node.args)}{_at(node)}. Its fields are {', '.join(fields)}."
+            f"{name} must have at most {len(fields)} values; got {len(node.args)}{_at(node)}. "
+            f"Its fields are {', '.join(fields)}."
         )
     for field, value in zip(fields, node.args, strict=False):
         given[field] = _value(value, field)
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg not in fields:
             raise ValueError(
-                f"{name} must have fields among {', '.join(fields)}; got {_cut(keyword.arg or '**')}{_at(keyword.value)}. {_near_field(keyword.arg or '', fields)}"
+                f"{name} must have fields among {', '.join(fields)}; got "
+                f"{_cut(keyword.arg or '**')}{_at(keyword.value)}. {_near_field(keyword.arg or '', fields)}"
             )
         if keyword.arg in given:
             raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
@@ -157,14 +162,16 @@ def _value(node: ast.expr, field: str) -> Any:
     if isinstance(node, ast.Name):
         if node.id in classes():
             raise ValueError(
-                f"{field} must be a value{_at(node)}; got the bare name {node.id}. Write it with its fields, {node.id}(...)."
+                f"{field} must be a value{_at(node)}; got the bare name {node.id}. "
+                f"Write it with its fields, {node.id}(...)."
             )
         raise ValueError(
-            f"{field} must be a value{_at(node)}; got the bare name {node.id}. Put a word in quotes: {field}='{node.id}'."
+            f"{field} must be a value{_at(node)}; got the bare name {node.id}. Put a word in quotes: "
+            f"{field}='{node.id}'."
         )
     raise ValueError(
-        f"{field} must be a number, a word in quotes, True, False, None, a tuple or a record{_at(node)}; got {_cut(ast.unparse(node))}. "
-        "Nothing is calculated: write the value itself."
+        f"{field} must be a number, a word in quotes, True, False, None, a tuple or a record{_at(node)}; got "
+        f"{_cut(ast.unparse(node))}. Nothing is calculated: write the value itself."
     )
 
 

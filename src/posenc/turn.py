@@ -82,15 +82,16 @@ class Operator(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        """Apply it to x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads, dim) by `layout`."""
+        """Apply it to x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads,
+        dim) by `layout`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Turn(Operator):
     """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
 
-    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each turns in its own way.
-    The product is formed in float32 at least and rounded once.
+    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each turns in its own
+    way. The product is formed in float32 at least and rounded once.
     factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
     None where every pair and place has a factor of its own.
     """
@@ -129,7 +130,8 @@ class Turn(Operator):
 
 
 def at_every_head(operator: Operator, x: Array) -> Array:
-    """What it makes of x, (*batch, n, dim) without heads: where heads differ at each of them, (*batch, heads, n, width)."""
+    """What it makes of x, (*batch, n, dim) without heads: where heads differ at each of them, (*batch, heads,
+    n, width)."""
     if operator.heads is None:
         return operator(x)
     rows = x if x.ndim == 3 else x[None]
@@ -142,7 +144,8 @@ def of_pairs(name: str, operator: Operator) -> Turn:
     """The operator, if it turns pairs of channels; the record that made it is refused by the argument's name if not."""
     if not isinstance(operator, Turn):
         raise TypeError(
-            f"{name} must turn pairs of channels; got one that gives {type(operator).__name__}, another map. Apply it instead."
+            f"{name} must turn pairs of channels; got one that gives {type(operator).__name__}, another map. "
+            "Apply it instead."
         )
     return operator
 
@@ -153,7 +156,8 @@ def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
     y = lib.wide(x)
     if y.dtype == lib.xp.float64 and table.dtype == lib.xp.float32:
         raise TypeError(
-            f"{name} must not be more precise than the turn; got float64 for a float32 turn. Make the turn with dtype=float64."
+            f"{name} must not be more precise than the turn; got float64 for a float32 turn. "
+            "Make the turn with dtype=float64."
         )
     return lib, y
 
@@ -161,7 +165,8 @@ def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
 def with_heads(
     part: Array, x: Array, layout: Layout | None, dim: int, heads: int | None = None, *, tail: int = 1
 ) -> Array:
-    """A table (*batch, [heads,] n, …) with an axis for the heads where x has one; refuses shapes that do not belong together.
+    """A table (*batch, [heads,] n, …) with an axis for the heads where x has one;
+    refuses shapes that do not belong together.
 
     tail: how many axes the table has behind its places.
     """
@@ -172,8 +177,8 @@ def with_heads(
     if layout is None:
         if x.ndim > 3 or heads is not None:
             raise ValueError(
-                f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None for shape "
-                f"{tuple(x.shape)}. Say which axis is which."
+                f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None "
+                f"for shape {tuple(x.shape)}. Say which axis is which."
             )
         length = x.shape[-2]
     else:
@@ -199,8 +204,8 @@ def _of_these_places(part: Array, x: Array, layout: Layout | None, length: int, 
     fits = plain == 1 or plain == (x.ndim - 1 if layout is None else 2)
     if not fits or length != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, x.shape[0])):
         raise ValueError(
-            f"x must have as many places as the turn has positions, {tuple(part.shape[:-tail])}; got shape {tuple(x.shape)}"
-            f"{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
+            f"x must have as many places as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
+            f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
         )
     if heads is not None and x.shape[1 if layout == "bhtd" else 2] != heads:
         raise ValueError(
