@@ -1,7 +1,7 @@
 """The only place that knows how NumPy, PyTorch and JAX differ; it contains no mathematics of positions.
 
-`library(*arrays)` resolves the library of a call, once; what the libraries spell differently are methods of the result. No
-library is imported here: one that has handed in an array is already in `sys.modules`. (The idea is that of einops'
+`library(*arrays)` resolves the library of a call, once; what the libraries spell differently are methods of the result.
+No library is imported here: one that has handed in an array is already in `sys.modules`. (The idea is that of einops'
 backends.) NumPy alone is a dependency.
 """
 

@@ -23,7 +23,8 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
         return whole_array(name, value)
     if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
         raise TypeError(
-            f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. Convert it first."
+            f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {_check.shown(value)}. "
+            "Convert it first."
         )
     array = _even(name, value)
     if array.size == 0 and not isinstance(value, np.ndarray):
@@ -46,15 +47,15 @@ def _fits_32_bits(name: str, array: np.ndarray) -> None:
         return
     if array.dtype.kind in "iu" and max(-int(array.min()), int(array.max())) >= 2**31:
         raise ValueError(
-            f"{name} must be below 2^31 where there are no 64-bit numbers; got values from {array.min()} to {array.max()}. "
-            "Enable 64-bit numbers (jax_enable_x64)."
+            f"{name} must be below 2^31 where there are no 64-bit numbers; got values from {array.min()} to "
+            f"{array.max()}. Enable 64-bit numbers (jax_enable_x64)."
         )
     with np.errstate(over="ignore"):
         changed = array[(array == np.trunc(array)) & (array.astype(np.float32) != array)]
     if array.dtype.kind == "f" and changed.size:
         raise ValueError(
-            f"{name} must be integers, or float32 numbers, where there are no 64-bit numbers; got {changed.flat[0]}, which "
-            "float32 does not hold. Give integers, or enable 64-bit numbers (jax_enable_x64)."
+            f"{name} must be integers, or float32 numbers, where there are no 64-bit numbers; got {changed.flat[0]}, "
+            "which float32 does not hold. Give integers, or enable 64-bit numbers (jax_enable_x64)."
         )
 
 

@@ -82,7 +82,8 @@ class Library:
         return array
 
     def compiling(self) -> bool:
-        """Whether PyTorch is compiling or exporting, so that a length may be a symbol; JAX's lengths are always numbers."""
+        """Whether PyTorch is compiling or exporting, so that a length may be a symbol;
+        JAX's lengths are always numbers."""
         return False
 
     def full_precision(self) -> AbstractContextManager[Any]:

@@ -25,8 +25,8 @@ RECORD_SECONDS = 300.0
 class CheckVerb(Verb):
     """Check your own encoding against every published convention, and name the mistake.
 
-    FILE.py is your own file: it runs, in a process of its own with limits of time and memory. NAME is one of these, known
-    by the names of arguments:
+    FILE.py is your own file: it runs, in a process of its own with limits of time and memory. NAME is one of these,
+    known by the names of arguments:
       f(length, dim)           a table, or rotation matrices such as the article's get_rotary_matrix
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1
@@ -35,8 +35,8 @@ class CheckVerb(Verb):
       a class                  made with its width or heads, then called: a torch module, or a class with __call__
       a posenc record          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
 
-    It exits with 0 when its numbers are right, 1 when a mistake is found, 2 when it could not be checked, 3 when nothing
-    is wrong and its numbers were compared with nothing.
+    It exits with 0 when its numbers are right, 1 when a mistake is found, 2 when it could not be checked, 3 when
+    nothing is wrong and its numbers were compared with nothing.
 
     examples:
       posenc check mine.py:MyEncoding

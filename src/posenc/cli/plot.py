@@ -145,8 +145,8 @@ class PlotVerb(Verb):
             if option not in taken and getattr(self, option) not in (None, ()):
                 listed = ", ".join(f"--{one}" for one in sorted(taken)) or "no such option"
                 raise ValueError(
-                    f"{option} must be left out for {self.picture} of {self.record:.60} in {ending}, which takes {listed}; "
-                    "got one. Leave it out."
+                    f"{option} must be left out for {self.picture} of {self.record:.60} in {ending}, which takes "
+                    f"{listed}; got one. Leave it out."
                 )
 
     def _drawn(self, record: Encoding, name: str) -> Any:
