@@ -64,7 +64,8 @@ def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies
 
 
 def product_dtype(numerics: str, lib: Library) -> Any:
-    """In what cos and sin are multiplied by a factor: rounded once from the widest floats, or float32 as released models do."""
+    """In what cos and sin are multiplied by a factor: rounded once from the widest floats,
+    or float32 as released models do."""
     return lib.real if numerics == "exact" else lib.xp.float32
 
 
@@ -109,7 +110,8 @@ def radians(quarters: Array, lib: Library) -> Array:
 
 
 def rotated_by_quarters(quarter: Array, angle: Array, lib: Library) -> tuple[Array, Array]:
-    """Cosine and sine of a small angle and a number of quarter turns: each keeps its relative precision at its zeros."""
+    """Cosine and sine of a small angle and a number of quarter turns:
+    each keeps its relative precision at its zeros."""
     cosine, sine = lib.xp.cos(angle), lib.xp.sin(angle)
     # As cos(a + q·π/2) = A·cos a - B·sin a with A, B in -1, 0, 1: exact, and no branch.
     opposite = quarter - 2.0

@@ -1,4 +1,5 @@
-"""Rotations and waves at a steady rate: every angle is one coordinate of the position times a fixed, exact frequency."""
+"""Rotations and waves at a steady rate: every angle is one coordinate of the position times a fixed,
+exact frequency."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from posenc.turn import Pairing
 
 @dataclass(frozen=True)
 class Steady:
-    """What the turns of a record are made of, so that compiled code can make them: pair i turns by position[axis[i]] · ω_i.
+    """What the turns of a record are made of, so that compiled code can make them:
+    pair i turns by position[axis[i]] · ω_i.
 
     frequencies: ω, radians a step.     axis: the coordinate that each pair reads.     pairing: its channels.
     factor: what cosine and sine are multiplied by.
@@ -59,7 +61,8 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 
 def steady_of(record: Any) -> Steady | None:
-    """What the record says its turns are made of, in `steady`; None where it does not, or a subclass of it turns in its own way."""
+    """What the record says its turns are made of, in `steady`; None where it does not,
+    or a subclass of it turns in its own way."""
     said: Steady | None = getattr(record, "steady", None)
     return said if said is not None and _its_own(record, "steady", "turn") else None
 
@@ -79,14 +82,15 @@ def _its_own(record: Any, said: str, done: str) -> bool:
 
 @_array.host
 def rates(steady: Steady | Waves) -> np.ndarray:
-    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn, the topmost first, and axes."""
+    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn,
+    the topmost first, and axes."""
     return np.concatenate([limbs(steady.frequencies, 32, 5), np.array([steady.axis])])
 
 
 @_array.host
 def words(steady: Steady) -> np.ndarray:
-    """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair
-    does not read it."""
+    """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
+    a pair does not read it."""
     return _remembered_words(steady).copy()
 
 

@@ -36,8 +36,8 @@ NARROW = Word(16, 12, 14, 5)
 class Phase(NamedTuple):
     """Fractions of a turn, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole turns.
 
-    `tail` is what a fraction of a position adds below the last limb, in turns, or NaN for a position out of range; None for
-    whole positions that could be read. `lib` is the library of the limbs.
+    `tail` is what a fraction of a position adds below the last limb, in turns, or NaN for a position out of range; None
+    for whole positions that could be read. `lib` is the library of the limbs.
     """
 
     limbs: tuple[Array, ...]
@@ -58,7 +58,8 @@ class Phase(NamedTuple):
         return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
     def quarters(self) -> tuple[Array, Array]:
-        """The nearest quarter turn, 0.0 to 4.0, and what is left: quarters in [-1/2, 1/2], to full relative precision."""
+        """The nearest quarter turn, 0.0 to 4.0, and what is left: quarters in [-1/2, 1/2],
+        to full relative precision."""
         limbs, tail, word, lib = self
         unit, scaled = 2.0**-word.limb_bits, lib.scaled
         scale = 4.0 * unit
@@ -120,7 +121,8 @@ def _split(positions: Positions) -> tuple[Array, Array]:
 
 
 def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, lib: Library) -> Array:
-    """A piece of each position, which stands for so many times 2^weight, times every limb: (limbs, *batch, n, pairs)."""
+    """A piece of each position, which stands for so many times 2^weight, times every limb:
+    (limbs, *batch, n, pairs)."""
     limbs = lib.constant(_limbs(frequencies, word, weight), lib.integer)
     return piece[..., None] * limbs[(slice(None), *(None,) * piece.ndim)]
 
@@ -144,7 +146,8 @@ def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
 
 @_array.host
 def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
-    """Frequencies as fractions of a turn, to 2^-(bits·count) turns, in limbs of so many bits, the topmost first; (count, pairs)."""
+    """Frequencies as fractions of a turn, to 2^-(bits·count) turns, in limbs of so many bits,
+    the topmost first; (count, pairs)."""
     return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
 
 
@@ -156,7 +159,8 @@ def turns_per_step(frequencies: Frequencies) -> np.ndarray:
 
 @_array.host
 def turn_words(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in whole 2^-128 turns a step, as int64 that hold the upper and the lower 64 bits; shape (2, pairs).
+    """The frequencies in whole 2^-128 turns a step, as int64 that hold the upper and the lower 64 bits;
+    shape (2, pairs).
 
     Times a whole position, in integers that wrap around at whole turns, it is the phase: what kernels take.
     """

@@ -26,11 +26,12 @@ NARROW = Word(14, 12, 14, 6)
 
 
 def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array], dtype: Any) -> tuple[Array, Array]:
-    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies ω (pairs,), radians a step.
+    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies ω (pairs,),
+    radians a step.
 
-    ω is taken for the exact number that the float holds, and the phases are added in fixed point. Results (*batch, n, pairs),
-    as precise as `cosine_sine`. A frequency of 2^27 radians a step or more (2^14 where there is no float64), infinite or NaN
-    gives NaN.
+    ω is taken for the exact number that the float holds, and the phases are added in fixed point. Results (*batch, n,
+    pairs), as precise as `cosine_sine`. A frequency of 2^27 radians a step or more (2^14 where there is no float64),
+    infinite or NaN gives NaN.
     """
     lib = parts[0].lib
     word = WIDE if lib.float64 else NARROW

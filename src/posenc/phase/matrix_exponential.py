@@ -17,8 +17,9 @@ TERMS = 13
 def exponential(matrix: Array, name: str = "positions") -> Array:
     """exp(M) for square matrices (..., d, d), in the float that they have; made of products alone, so with gradients.
 
-    What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place, which is
-    what rounding M itself costs. Row sums above 2^16 are a ValueError about `name`, or NaN where they cannot be seen.
+    What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place,
+    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name`,
+    or NaN where they cannot be seen.
     """
     lib = _array.library(matrix)
     xp = lib.xp

@@ -13,8 +13,8 @@ from posenc.phase.frequencies import Frequencies
 def power_of_two(positions: Positions, rates: Frequencies) -> Array:
     """2^(p·f) for every position p and every rate f, given as frequencies of f turns a step; shape (*batch, n, pairs).
 
-    In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a turn, so a large exponent
-    loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.
+    In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a turn, so a large
+    exponent loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.
     """
     lib = positions.lib
     quarter, rest = phase_of(positions, rates).quarters()

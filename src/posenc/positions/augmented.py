@@ -20,8 +20,8 @@ def augmented(
     Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE): Δ uniform in [-shift, shift], ε_p uniform in [-jitter, jitter],
     ln λ uniform in [-ln scale, ln scale]; in training alone. With jitter at most half a step the order is kept.
 
-    Positions (*batch, n) of any library; result the same shape, in the widest float. Raises ValueError or TypeError naming
-    the argument; a traced program is refused, which would repeat one draw for ever.
+    Positions (*batch, n) of any library; result the same shape, in the widest float. Raises ValueError or TypeError
+    naming the argument; a traced program is refused, which would repeat one draw for ever.
 
     >>> augmented([0, 1, 2], np.random.default_rng(0), shift=5.0, jitter=0.5, scale=1.03).round(3)
     array([1.161, 1.946, 2.94 ])

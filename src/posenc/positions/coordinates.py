@@ -9,8 +9,8 @@ from posenc._array import Array
 def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = None) -> tuple[Array, ...]:
     """The coordinates of positions (*batch, n, axes), each of shape (*batch, n).
 
-    like: an array whose library plain numbers follow. Raises ValueError or TypeError naming the argument for another last
-    axis, a narrow or other dtype, and values that `phase` refuses.
+    like: an array whose library plain numbers follow. Raises ValueError or TypeError naming the argument for another
+    last axis, a narrow or other dtype, and values that `phase` refuses.
 
     >>> [part.tolist() for part in coordinates("positions", [[0, 7], [1, 8]], 2)]
     [[0, 1], [7, 8]]

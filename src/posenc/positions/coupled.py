@@ -26,7 +26,8 @@ def coupled(
     of each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
     before an answer written in the usual order.
 
-    first, second, answer: digits of a, b and c.     reverse_input, reverse_output: least significant digit written first.
+    first, second, answer: digits of a, b and c.     reverse_input, reverse_output:
+    least significant digit written first.
     longest, rng: together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
 
     Result (first + second + answer + 2,), int64. Raises ValueError or TypeError naming the argument.
@@ -56,8 +57,8 @@ def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> i
     """1, or a draw that leaves room for the farthest token."""
     if (longest is None) != (rng is None):
         raise ValueError(
-            f"longest and rng must be given together or not at all; got longest={longest!r} and rng={_check.shown(rng)}. "
-            "Give both for a random start."
+            f"longest and rng must be given together or not at all; got longest={longest!r} and "
+            f"rng={_check.shown(rng)}. Give both for a random start."
         )
     if longest is None or rng is None:
         return 1

@@ -20,11 +20,12 @@ EPSILON = 1e-6
 def grid(
     height: int, width: int, *, frames: int | None = None, order: str | None = None, start: int | Sequence[int] = 0
 ) -> np.ndarray:
-    """Coordinates of patches read row by row (frame by frame): shape (height·width, 2), or (frames·height·width, 3); int64.
+    """Coordinates of patches read row by row (frame by frame): shape (height·width, 2), or (frames·height·width,
+    3); int64.
 
-    order: which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always read in the
-    same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write "wh". None is "hw"
-    or "thw".     start: where counting begins, one number or one for each coordinate in that order.
+    order: which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always read in
+    the same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write "wh". None is
+    "hw" or "thw".     start: where counting begins, one number or one for each coordinate in that order.
 
     Raises ValueError or TypeError naming the argument.
 
@@ -42,10 +43,11 @@ def grid(
 
 
 def centres(height: int, width: int, *, order: str | None = None, divide: str = "each") -> np.ndarray:
-    """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image; shape (height·width, 2), float64.
+    """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image; shape (height·width,
+    2), float64.
 
-    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code. divide: what n is: the side "each" coordinate lies
-    on, or for both the "longest" or the "shortest" side, which keeps patches square ("max" and "min" there).
+    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code. divide: what n is: the side "each" coordinate
+    lies on, or for both the "longest" or the "shortest" side, which keeps patches square ("max" and "min" there).
     order: "hw" (None) or "wh". Raises ValueError or TypeError naming the argument.
 
     >>> centres(1, 2).tolist()
@@ -67,8 +69,8 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
 
     Carion et al. 2020, arXiv:2005.12872, in its released code: beyond the image a count stays at its last value.
 
-    mask: of any library, true or 1 for pixels of the image.     span: None for whole counts; a number to divide each count
-    by the last one of its column or row (plus 1e-6) and multiply it by the span (DETR's `normalize`, with 2π).
+    mask: of any library, true or 1 for pixels of the image.     span: None for whole counts; a number to divide each
+    count by the last one of its column or row (plus 1e-6) and multiply it by the span (DETR's `normalize`, with 2π).
 
     Result in integers, or in the widest float with a span. Raises ValueError or TypeError naming the argument.
 
@@ -92,7 +94,8 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
 def prefixed(positions: Array, count: int) -> Array:
     """`count` tokens before the patches, such as a class token: token j stands at (-1, …, 0, j), above the grid.
 
-    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, axes), whole numbers; result (count + n, axes).
+    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, axes), whole numbers;
+    result (count + n, axes).
 
     >>> prefixed(grid(1, 2), 1).tolist()
     [[-1, 0], [0, 0], [0, 1]]
@@ -100,8 +103,8 @@ def prefixed(positions: Array, count: int) -> Array:
     positions = _array.as_array("positions", positions)
     if positions.ndim != 2 or positions.shape[-1] < 2 or _array.kind(positions) != "integer":
         raise ValueError(
-            f"positions must be whole rows and columns of shape (n, axes); got {_array.dtype_name(positions.dtype)} of shape "
-            f"{tuple(positions.shape)}. Give grid(height, width)."
+            f"positions must be whole rows and columns of shape (n, axes); got {_array.dtype_name(positions.dtype)} "
+            f"of shape {tuple(positions.shape)}. Give grid(height, width)."
         )
     count = _check.integer("count", count, 0, LONGEST)
     before = np.zeros((count, positions.shape[-1]), np.int64)
@@ -113,7 +116,8 @@ def prefixed(positions: Array, count: int) -> Array:
 def on_grid(
     positions: Array | Positions, sizes: tuple[int, ...], *, prefix: int = 0, like: Array | None = None
 ) -> tuple[tuple[Array, ...], Array, Array]:
-    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard; each (*batch, n).
+    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard;
+    each (*batch, n).
 
     A token before the grid has its number as its last index. The guard is 0.0, or NaN for a position off the grid that
     could not be seen; ValueError for one that can be.

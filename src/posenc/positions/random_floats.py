@@ -12,8 +12,8 @@ from posenc.positions.sequences import LONGEST
 def random_floats(length: int, largest: float, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
     """`length` real positions drawn uniformly from 0 up to `largest`, in increasing order.
 
-    Shimizu et al. 2026, arXiv:2602.14050 (random float sampling): positions that no table of whole numbers limits, drawn anew
-    for each step of training and in use alike. With `rows` each row has its own.
+    Shimizu et al. 2026, arXiv:2602.14050 (random float sampling): positions that no table of whole numbers limits,
+    drawn anew for each step of training and in use alike. With `rows` each row has its own.
 
     Result (length,) or (rows, length), float64. Raises ValueError or TypeError naming the argument.
 

@@ -11,7 +11,8 @@ LONGEST = 1 << 26
 
 
 def randomised(length: int, longest: int, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
-    """`length` positions drawn without replacement from 0 … longest-1, in increasing order: every set is equally likely.
+    """`length` positions drawn without replacement from 0 … longest-1, in increasing order:
+    every set is equally likely.
 
     Ruoss et al. 2023, arXiv:2305.16843. Drawn anew for each step of training; with `rows` each row has its own.
     Result (length,) or (rows, length), int64. Raises ValueError or TypeError naming the argument.

@@ -25,11 +25,12 @@ def span(length: int, *, start: int = 0) -> np.ndarray:
 
 
 def from_mask(mask: Array) -> Array:
-    """Positions of a padded batch: tokens count from 0 in each row, wherever the padding stands, and padding goes on behind
-    them, so that no token comes after it.
+    """Positions of a padded batch: tokens count from 0 in each row, wherever the padding stands, and padding goes on
+    behind them, so that no token comes after it.
 
-    mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask still has
-    to hide padding from attention; what its positions settle is that scores that count the keys in between leave it out.
+    mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask
+    still has to hide padding from attention; what its positions settle is that scores that count the keys in between
+    leave it out.
 
     >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
     [[2, 3, 0, 1], [0, 1, 2, 3]]

@@ -12,7 +12,8 @@ from posenc._array import Array, Library
 
 @dataclass(frozen=True)
 class Stretch:
-    """Position p of 0 … extent-1 lies at p·(rows-1)/(extent-1) in a table of `rows` rows: first and last row are kept."""
+    """Position p of 0 … extent-1 lies at p·(rows-1)/(extent-1) in a table of `rows` rows:
+    first and last row are kept."""
 
     rows: int
     extent: int
@@ -48,8 +49,8 @@ def inside(positions: Array, last: int, lib: Library) -> Array:
     ends = lib.extremes(positions)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= last):
         raise ValueError(
-            f"positions must be from 0 to {last}, which is as far as the table reaches; got values from {ends[0]} to {ends[1]}. "
-            "Choose outside='clamp', 'wrap' or 'interpolate', or make the table longer with resized()."
+            f"positions must be from 0 to {last}, which is as far as the table reaches; got values from {ends[0]} to "
+            f"{ends[1]}. Choose outside='clamp', 'wrap' or 'interpolate', or make the table longer with resized()."
         )
     xp = lib.xp
     zero = lib.widest(xp.zeros_like(positions))
@@ -70,8 +71,8 @@ def resized(table: Array, length: int) -> Array:
     table = _array.as_array("table", table)
     if table.ndim != 2 or table.shape[0] < 1 or _array.kind(table) not in ("float", "narrow"):
         raise ValueError(
-            f"table must hold floats in shape (rows, dim), at least one row; got {_array.dtype_name(table.dtype)} in shape "
-            f"{tuple(table.shape)}. Give params['table']."
+            f"table must hold floats in shape (rows, dim), at least one row; got {_array.dtype_name(table.dtype)} in "
+            f"shape {tuple(table.shape)}. Give params['table']."
         )
     length = _check.integer("length", length, 1, 1 << 24)
     _check.size("length", length * table.shape[1])

@@ -45,8 +45,8 @@ def _together(query: Positions, key: Positions, pairs: Array) -> Array:
 
 
 def each_once(query: Positions, key: Positions, dtype: Any) -> Array:
-    """0.0 for each query, (*batch, n), where its position and those of all keys are in range and no document holds a key's
-    position twice; ValueError for a position that can be read and occurs twice, NaN where it cannot be read.
+    """0.0 for each query, (*batch, n), where its position and those of all keys are in range and no document holds a
+    key's position twice; ValueError for a position that can be read and occurs twice, NaN where it cannot be read.
 
     >>> from posenc.checked_positions import checked
     >>> each_once(checked([5]), checked([0, 1, 2]), "float32").tolist()
@@ -60,9 +60,9 @@ def each_once(query: Positions, key: Positions, dtype: Any) -> Array:
     elif repeated.any().item():
         position = xp.broadcast_to(positions, repeated.shape)[repeated].reshape(-1)[0].item()
         raise ValueError(
-            f"key must hold each position once, since this score reads the keys in between; got {position} twice. Number "
-            "padding behind the tokens, as posenc.positions.from_mask does, and say which documents are packed: "
-            "documents=(of queries, of keys)."
+            f"key must hold each position once, since this score reads the keys in between; got {position} twice. "
+            "Number padding behind the tokens, as posenc.positions.from_mask does, and say which documents are "
+            "packed: documents=(of queries, of keys)."
         )
     return lib.astype(query.guard() + guard, dtype)
 
@@ -80,8 +80,8 @@ def _repeated(key: Positions) -> tuple[Array, Array]:
 def from_last(gates: Array, key: Array | Positions) -> Array:
     """For every key the gates of all keys at its position or after it, added up.
 
-    gates: (*batch, heads, n, m); key: positions, (m,) or (*batch, m), in any order, equal ones counted together: of other documents
-    the gates must be zero.
+    gates: (*batch, heads, n, m); key: positions, (m,) or (*batch, m), in any order, equal ones counted together: of
+    other documents the gates must be zero.
 
     >>> import numpy as np
     >>> from_last(np.array([[[1.0, 2.0, 4.0]]]), np.array([5, 0, 1])).tolist()
@@ -112,7 +112,8 @@ def over_keys(x: Array, key: Array | Positions, taps: Array) -> Array:
     """A filter over the keys of a document in their order: each reads itself by the last tap, the key before by the one
     before, and so on.
 
-    x: (*batch, heads, m, channels); key: positions, (m,) or (*batch, m). taps: (heads, channels, how many). Result as x.
+    x: (*batch, heads, m, channels); key: positions, (m,) or (*batch, m). taps: (heads, channels, how many).
+    Result as x.
 
     >>> import numpy as np
     >>> over_keys(np.array([[[1.0], [10.0]]]), np.array([7, 3]), np.array([[[0.5, 1.0]]])).tolist()

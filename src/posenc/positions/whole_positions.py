@@ -24,8 +24,8 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
     fits = (xp.trunc(exact) == exact) & (xp.abs(exact) <= limit)
     if lib.concrete(fits) and not fits.all().item():
         raise ValueError(
-            f"{name} must hold whole numbers, since each selects a row of a table; got {exact[~fits].reshape(-1)[0].item()}. "
-            "Round them, or take an encoding that is fractional."
+            f"{name} must hold whole numbers, since each selects a row of a table; got "
+            f"{exact[~fits].reshape(-1)[0].item()}. Round them, or take an encoding that is fractional."
         )
     index = lib.astype(xp.where(fits, exact, xp.zeros_like(exact)), lib.integer)
     zero = lib.widest(xp.zeros_like(positions.array))
