@@ -41,7 +41,8 @@ def judge_table(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosi
     positions = arrays["positions"].values.reshape(-1) if "positions" in arrays else np.arange(len(values))
     if len(positions) != len(values):
         raise ValueError(
-            f"positions must have a number for each of {len(values)} rows; got {len(positions)}. Give the positions of these rows."
+            f"positions must have a number for each of {len(values)} rows; got {len(positions)}. "
+            "Give the positions of these rows."
         )
     observed = ObservedValues("adds", positions.astype(np.float64), values.astype(np.float64), table.dtype, len(values))
     reports = [judge_values(part, base=own.base, against=own) for own, part in _parts(record, observed)]

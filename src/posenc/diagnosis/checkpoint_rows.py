@@ -1,4 +1,5 @@
-"""Rows of queries and keys in two checkpoints of one model: whether they lie as their configs say, and what stayed behind."""
+"""Rows of queries and keys in two checkpoints of one model: whether they lie as their configs say,
+and what stayed behind."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ from posenc.models.pair_rotation import PairLayout
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:
-    """Compare two configs or records; of two folders with weights, the order of rows in place of the layout of pairs."""
+    """Compare two configs or records; of two folders with weights,
+    the order of rows in place of the layout of pairs."""
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
     rows = _compare_folders(first, second)
     if rows is None:

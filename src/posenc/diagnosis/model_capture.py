@@ -32,7 +32,8 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """What `capture` saw: rotations and biases layer by layer, and the rows (batch, n) read of each table of positions."""
+    """What `capture` saw: rotations and biases layer by layer, and the rows (batch, n)
+    read of each table of positions."""
 
     rotations: tuple[Recorded, ...] = ()
     biases: tuple[Recorded, ...] = ()
@@ -42,8 +43,9 @@ class Capture:
 def capture(model: Any, tokens: Any) -> Capture:
     """Run a model of Hugging Face once and record what `diagnose` needs of it.
 
-    model: any whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT, Falcon),
-    T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...). It runs without gradients and is not changed.
+    model: any whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT,
+    Falcon), T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...).
+    It runs without gradients and is not changed.
     tokens: token ids (batch, n), as the model takes them; some dozens of tokens show most.
 
     Raises ValueError for a model in which nothing of positions is seen, TypeError for what is no torch module.
@@ -169,8 +171,8 @@ class _Recorder:
     def result(self) -> Capture:
         if not (self.rotations or self.biases or self.rows):
             raise ValueError(
-                f"model must rotate, add a bias or read a table of positions by functions of its own code; nothing of it "
-                f"was seen in {type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
+                "model must rotate, add a bias or read a table of positions by functions of its own code; nothing of "
+                f"it was seen in {type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
             )
         return Capture(tuple(self.rotations), tuple(self.biases), self.rows)
 

@@ -1,4 +1,5 @@
-"""Two models in the same terms before they are compared: what a GGUF file writes otherwise, and lengths beyond training."""
+"""Two models in the same terms before they are compared: what a GGUF file writes otherwise,
+and lengths beyond training."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Messages between two processes: words and numbers as JSON, arrays as their bytes. Nothing is unpickled.
 
-A message is a length, JSON of that length, and the bytes of each array in turn. What the other side wrote is not trusted:
-sizes are bounded before anything is allocated.
+A message is a length, JSON of that length, and the bytes of each array in turn. What the other side wrote is not
+trusted: sizes are bounded before anything is allocated.
 """
 
 from __future__ import annotations

@@ -173,8 +173,8 @@ def other_logit_factor(usage: RotationUsage, evidence: RotationEvidence) -> Chan
 
 READ_OFF: tuple[Mistake[RotationUsage], ...] = (
     Mistake("logit factor", "The logits are {factor:.6g} times what they should be: another softmax scale.",
-            "Look at what q·k is multiplied by: 1/√head_dim, query_pre_attn_scalar, attention_multiplier, or the square "
-            "of mscale that DeepSeek takes besides.", other_logit_factor),
+            "Look at what q·k is multiplied by: 1/√head_dim, query_pre_attn_scalar, attention_multiplier, or the "
+            "square of mscale that DeepSeek takes besides.", other_logit_factor),
     Mistake("rows not written", "The rotated vectors are zero where the input is not: {rows}.",
             "Look at which rows the kernel writes: all of the batch, all heads and all tokens.", rows_unwritten,
             alone=True),

@@ -9,7 +9,8 @@ import numpy as np
 #: A longer step between two rows measures a frequency more finely, and may be so many times the step before.
 STEP_GROWTH = 3
 LONGEST_STEP = 8192
-#: How far two readings of a frequency may be apart, in radians, if both are of one rotation; of coarse numbers the last.
+#: How far two readings of a frequency may be apart, in radians, if both are of one rotation; of coarse numbers the
+#: last.
 CONSISTENT = (1e-5, 0.02)
 #: How far the axis that is meant may be off, and how much more than another, before the other is believed.
 LEAST_GAP, TIMES_AS_FAR = 5e-7, 1.5

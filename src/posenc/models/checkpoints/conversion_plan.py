@@ -84,8 +84,8 @@ def plan_conversion(
     under: the beginning of the names to convert ("model.language_model."), required where several stacks of layers have
     queries and keys: a vision tower that does not rotate must stay as it is.
     leave: names, with * for any text, of tensors that stay although posenc does not know them.
-    config: the config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs must
-    be `source`, unless waive has "pairing".
+    config: the config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs
+    must be `source`, unless waive has "pairing".
     Raises ValueError or TypeError in one line, also for an unknown tensor that may have to move with queries and keys.
     """
     path = Path(path)

@@ -1,4 +1,5 @@
-"""The config of a checkpoint whose pairs of channels were converted: it says so, or cannot be loaded as the old layout."""
+"""The config of a checkpoint whose pairs of channels were converted: it says so,
+or cannot be loaded as the old layout."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def layout_of(positions: ModelPositions) -> PairLayout | None:
 def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str, Any]:
     """The config with another layout of pairs.
 
-    Where a key of its type says the layout, with that key changed; else under a model type that no loader knows, so that
-    nobody takes the rows for the old ones. `posenc doctor` reads both.
+    Where a key of its type says the layout, with that key changed; else under a model type that no loader knows, so
+    that nobody takes the rows for the old ones. `posenc doctor` reads both.
     """
     for key in SAYS_ADJACENT:
         for value in (True, False):

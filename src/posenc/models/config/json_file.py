@@ -26,8 +26,9 @@ def load_config(config: Any) -> dict[str, Any]:
         return dict(config)
     if not isinstance(config, str | Path):
         raise TypeError(
-            "config must be a dict, an object with to_dict() such as LlamaConfig, or the path of a config.json or of its "
-            f"folder; got {type(config).__name__}. {'Give model.config' if hasattr(config, 'config') else 'Give one of these'}."
+            "config must be a dict, an object with to_dict() such as LlamaConfig, or the path of a config.json or of "
+            f"its folder; got {type(config).__name__}. "
+            f"{'Give model.config' if hasattr(config, 'config') else 'Give one of these'}."
         )
     return _parse(_file(config))
 

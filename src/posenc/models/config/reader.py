@@ -31,7 +31,8 @@ def from_config(
 ) -> ModelPositions:
     """Read a Hugging Face config: for each group of layers the records, and where every value came from.
 
-    config: a dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`); both spellings of rope_parameters, flat and nested.
+    config: a dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`); both
+    spellings of rope_parameters, flat and nested.
     stated: values that the caller states, by the names of the file's keys; they win, and are marked "caller". A model
     type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
     waive: keys that concern positions and may go unread.

@@ -59,9 +59,9 @@ _ROWS = (
         varying=True,
     ),
     Architecture(
-        ("gpt2", "bert", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5", "t5encoder",
-         "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h", "nemotron_h_moe",
-         "kimi-linear"),
+        ("gpt2", "bert", "gptj", "mpt", "refact", "bloom", "mamba", "mamba2", "jamba", "jina-bert-v2", "t5",
+         "t5encoder", "jais", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "wavtokenizer-dec", "nemotron_h",
+         "nemotron_h_moe", "kimi-linear"),
         None,
     ),
 )  # fmt: skip
