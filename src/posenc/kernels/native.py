@@ -85,8 +85,8 @@ def rotate_in_place(turn: Turn, *tensors: Any) -> None:
 def rotate_into_cache(turn: Turn, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, paged: bool) -> None:
     """q rotated where it is, k rotated into its cache and v copied into its own; no gradient is recorded.
 
-    q, k, v: (batch, heads, time, dim); slots: (batch or 1, time), each token's index in its row of caches (batch, heads,
-    length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus index in the page.
+    q, k, v: (batch, heads, time, dim); slots: (batch or 1, time), each token's index in its row of caches (batch,
+    heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus index in the page.
     """
     tensors = q, k, v, *tables(turn), k_cache, v_cache, slots
     torch.ops.posenc.rotate_into_cache_(*tensors, paged, *channels(turn))

@@ -1,4 +1,5 @@
-"""Rows of a weight by token ids, times a scale, plus rows of positions, by the compiled kernel: one pass, rounded once."""
+"""Rows of a weight by token ids, times a scale, plus rows of positions, by the compiled kernel: one pass,
+rounded once."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def unsupported_reason(ids: Any, weight: Any, table: Any) -> str | None:
 
 
 def scaled_embedding(ids: Any, weight: Any, table: Any, scale: float, *, instruction_set: str = "") -> Any:
-    """weight[ids]·scale + table: ids (batch, n), weight (vocabulary, width), table (batch or 1, n, width); with gradients.
+    """weight[ids]·scale + table: ids (batch, n), weight (vocabulary, width), table (batch or 1, n, width);
+    with gradients.
 
     instruction_set: as for `native.rotate`.
     """

@@ -1,9 +1,10 @@
-"""Rotation in plain PyTorch, for where no kernel is: in blocks that stay in the cache, and of single tokens in few calls.
+"""Rotation in plain PyTorch, for where no kernel is: in blocks that stay in the cache,
+and of single tokens in few calls.
 
-It applies a `Turn`, whichever record made it, to the bits of the reference, `Turn.__call__`: the same products and sums,
-each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into its place, so memory is
-passed over once where the reference makes eight passes. Neighbouring channels are multiplied as complex numbers where this
-build of PyTorch is known to round such products like any others.
+It applies a `Turn`, whichever record made it, to the bits of the reference, `Turn.__call__`: the same products and
+sums, each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into its place, so
+memory is passed over once where the reference makes eight passes. Neighbouring channels are multiplied as complex
+numbers where this build of PyTorch is known to round such products like any others.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def _rotate(pairing: Pairing, cosine: Any, sine: Any, *tensors: Any) -> tuple[An
 
 
 def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *places: tuple[Any, Any]) -> None:
-    """For each (x, out): x rotated into `out`, which may be x itself, block by block; other channels are not touched."""
+    """For each (x, out): x rotated into `out`, which may be x itself, block by block;
+    other channels are not touched."""
     wide = WIDE[places[0][0].dtype]
     if cosine.dtype != wide:
         cosine, sine = cosine.to(wide), sine.to(wide)
@@ -113,7 +115,8 @@ def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *places: tuple[Any, A
 
 
 def _blocks(size: int, x: Any, out: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
-    """The tensors and tables cut alike, into about `size` channels of x: whole rows of the batch, or some tokens of one."""
+    """The tensors and tables cut alike, into about `size` channels of x: whole rows of the batch,
+    or some tokens of one."""
     if x.numel() <= size:
         yield (x, out, *tables)
         return
@@ -177,7 +180,8 @@ def _swap_pairs(x: Any, pairing: Pairing) -> Any:
 
 
 def _is_complex_product(x: Any, out: Any, pairing: Pairing) -> bool:
-    """Whether complex products have the bits of the reference: of whole steps, and in one thread, which cuts no step."""
+    """Whether complex products have the bits of the reference: of whole steps, and in one thread,
+    which cuts no step."""
     return (
         EXACT
         and pairing.layout == "adjacent"

@@ -5,7 +5,8 @@ It applies a `Turn`, whichever record made it, or makes cosines and sines itself
 what is the same for them is had once. Products and sums are rounded one by one in float32, never
 fused, so a turn gives the bits of its reference.
 
-Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been measured.
+Importing this package needs Triton, and tells PyTorch of the operators.
+How long it takes on a GPU has not been measured.
 """
 
 from __future__ import annotations

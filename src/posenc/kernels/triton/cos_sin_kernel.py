@@ -1,13 +1,13 @@
 """Cosine and sine of whole places, made in the kernel: no table, and right at every place up to 2^53.
 
-The phase is an integer. A frequency is a whole number of 2^-128 turns; times the place, in integers that wrap around, it
-is the fraction of a turn, of which the upper 64 bits are kept: they are off by 2^-63 turns at most. The uppermost two name
-the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
+The phase is an integer. A frequency is a whole number of 2^-128 turns; times the place, in integers that wrap around,
+it is the fraction of a turn, of which the upper 64 bits are kept: they are off by 2^-63 turns at most. The uppermost
+two name the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
 
 Error: 9.3e-8 of either wave. The other way that was considered adds two angles from tables of 2·√N rows: 1.4e-7 in
-float32, and for every pair two reads that this one does without. Two 64-bit products and some thirty instructions a pair
-are made once for all heads of a token, against 40 heads of two loads and two stores: on paper it costs less than reading a
-table. Not measured on a GPU.
+float32, and for every pair two reads that this one does without. Two 64-bit products and some thirty instructions a
+pair are made once for all heads of a token, against 40 heads of two loads and two stores: on paper it costs less than
+reading a table. Not measured on a GPU.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from posenc.turn import Turn
 
 #: The farthest place; what lies beyond, either way, gives NaN.
 FARTHEST = tl.constexpr(LARGEST_POSITION)
-# π/2 as a float32 and what it lacks; then sin(πz/2)/z - π/2 and (cos(πz/2) - 1)/z² in z², |z| ≤ 1/2, by interpolation in
-# Chebyshev's points: off by less than 3e-9.
+# π/2 as a float32 and what it lacks; then sin(πz/2)/z - π/2 and (cos(πz/2) - 1)/z² in z², |z| ≤ 1/2, by interpolation
+# in Chebyshev's points: off by less than 3e-9.
 QUARTER = tl.constexpr(1.5707963705062866)
 S0, S1, S2, S3 = (
     tl.constexpr(term)
@@ -39,8 +39,8 @@ class Waves(NamedTuple):
     """Where the kernel has its cosines and sines from, as its operators take it.
 
     A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places
-    (batch or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128 turns,
-    the upper bits first; cosine and sine are multiplied by factor.
+    (batch or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128
+    turns, the upper bits first; cosine and sine are multiplied by factor.
     """
 
     cosine: Any = None

@@ -1,4 +1,5 @@
-"""The operators that PyTorch's tracers, autograd and vmap know: by schema, which costs a call some microseconds less."""
+"""The operators that PyTorch's tracers, autograd and vmap know: by schema,
+which costs a call some microseconds less."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
 
 
 def _through_norm(x: Any, weight: Any, gradient: Any, epsilon: float, plus_one: bool) -> tuple[Any, Any]:
-    """From the gradient of n·w, n = x·r, r = 1/√(mean x² + ε), to those of x, r·(g - n·mean(g·n)) with g = w·gradient, and of w."""
+    """From the gradient of n·w, n = x·r, r = 1/√(mean x² + ε), to those of x, r·(g - n·mean(g·n))
+    with g = w·gradient, and of w."""
     y = x.float()
     scale = torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon)
     y = y * scale

@@ -13,7 +13,8 @@ def load(
     rows, here,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """First and second channels of every pair in float32, (heads, block); rows: a pointer a head; here: which there are."""
+    """First and second channels of every pair in float32, (heads, block); rows: a pointer a head; here:
+    which there are."""
     if adjacent:  # neighbours come in one wide read
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.load(rows + start + channel, mask=here & (channel < 2 * pairs), other=0.0).to(tl.float32)
@@ -48,7 +49,8 @@ def waves(
     cosine, sine, of_head, head, here, places, of_axis, first, words, factor,
     pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """cos and sin for one token, (1, block) or, where each head has its own, (heads, block); from the table if axes is 0."""
+    """cos and sin for one token, (1, block) or, where each head has its own, (heads, block);
+    from the table if axes is 0."""
     pair = tl.arange(0, block)
     if axes:
         cos, sin = exact(places, of_axis, first, words, factor, pair, pairs, axes, counted)

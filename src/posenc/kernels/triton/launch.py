@@ -96,7 +96,8 @@ def steps(waves: Waves) -> tuple[int, int, int, int]:
 
 
 def read(waves: Waves, norm: Norm, instead: Any) -> tuple[Any, ...]:
-    """What the kernel takes of the waves and of the norm; for a tensor that there is not, another that will not be read."""
+    """What the kernel takes of the waves and of the norm; for a tensor that there is not,
+    another that will not be read."""
     tensors = [instead if part is None else part for part in (*waves[:4], *norm[:2])]
     return *tensors[:4], waves.first, waves.factor, *tensors[4:], norm.epsilon
 
@@ -107,14 +108,16 @@ def on_device_of(x: Any) -> Any:
 
 
 class Plan(NamedTuple):
-    """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for. Not to be changed."""
+    """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for.
+    Not to be changed."""
 
     programs: tuple[int, int]
     constants: dict[str, Any]
 
 
 def planned(q: Any, k: Any, how: How) -> Plan:
-    """The plan for these tensors, remembered by what it depends on: a small call is over sooner than it would be made."""
+    """The plan for these tensors, remembered by what it depends on:
+    a small call is over sooner than it would be made."""
     waves, channels, norm = how
     axes = 0 if waves.words is None else waves.words.shape[1]
     own = waves.cosine is not None and waves.cosine.shape[1] > 1
@@ -124,9 +127,16 @@ def planned(q: Any, k: Any, how: How) -> Plan:
 
 @lru_cache(maxsize=256)
 def _plan(
-    heads: tuple[int, int], width: int, pairs: int, channels: Channels, axes: int, counted: bool, own: bool, normed: bool,
+    heads: tuple[int, int],
+    width: int,
+    pairs: int,
+    channels: Channels,
+    axes: int,
+    counted: bool,
+    own: bool,
+    normed: bool,
     plus_one: bool,
-) -> Plan:  # fmt: skip
+) -> Plan:
     block = triton.next_power_of_2(pairs)
     q_tile, k_tile = (tile(count, block) for count in heads)
     constants = {
