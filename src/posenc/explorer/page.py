@@ -82,7 +82,8 @@ def table(header: Sequence[Any], rows: Sequence[Sequence[Any]], caption: str) ->
     for row in rows:
         if isinstance(row, str) or len(row) != len(header):
             raise ValueError(
-                f"rows must each hold {len(header)} cells, as the header does; got {_check.shown(row)}. Fill in or cut the row."
+                f"rows must each hold {len(header)} cells, as the header does; got {_check.shown(row)}. "
+                "Fill in or cut the row."
             )
     right = [
         bool(rows) and all(_is_number(row[column]) or row[column] is None for row in rows)

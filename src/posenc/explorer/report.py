@@ -6,13 +6,14 @@
     section.code("PE(3, 0) = sin(3 / 10000^(0/8)) = 0.1411")
     section.table(["encoding", "loss"], [["RoPE", 2.113], ["ALiBi", 2.120]], caption="After 300 steps.")
     section.bullets(["one", "two"])
-    section.figure(axes, alt="Heat map of ...", caption="Low dimensions are fine.")   # Axes, an array of Axes or a Figure
-    section.details("All numbers").code("...")              # folded away; the result takes the same calls
+    section.figure(axes, alt="Heat map of ...", caption="Low dimensions are fine.")   # Axes, an array of Axes or a
+    Figure section.details("All numbers").code("...")              # folded away; the result takes the same calls
     section.heading("A smaller heading")
     report.status = "Training stopped after 2 of 6 encodings."   # shown under the title; "" shows nothing
     report.write("tour.html")                               # whole and valid whenever it is called, as often as wished
 
-Every call stores finished HTML at once, so a figure may be thrown away after it. All text is escaped; the page holds no script.
+Every call stores finished HTML at once, so a figure may be thrown away after it. All text is escaped;
+the page holds no script.
 """
 
 from __future__ import annotations

@@ -39,20 +39,23 @@ def same_words(pairs: tuple[tuple[str, str], ...]) -> None:
         first, second = (words_of(sentence) for sentence in pair)
         if not 2 <= len(first) <= LONGEST:
             raise ValueError(
-                f"sentences must have 2 to {LONGEST} words; got {len(first)} in {_check.shown(pair[0])}. Shorten or lengthen it."
+                f"sentences must have 2 to {LONGEST} words; got {len(first)} in {_check.shown(pair[0])}. "
+                "Shorten or lengthen it."
             )
         if sorted(first) != sorted(second) or first == second:
             raise ValueError(
-                f"sentences must come in pairs of the same words in two orders; got {pair[0]!r} and {pair[1]!r}. Reorder the words of one."
+                f"sentences must come in pairs of the same words in two orders; got {pair[0]!r} and {pair[1]!r}. "
+                "Reorder the words of one."
             )
 
 
 def orders(section: Section, pairs: tuple[tuple[str, str], ...], seed: int) -> None:
     """A table for each pair: how much each word's output differs between the two orders."""
     section.text(
-        "One layer of self-attention with random weights reads each sentence in two orders. The tables hold, for every word, the "
-        "largest difference between its output in the one order and in the other: 0.0 means that the layer cannot tell them apart "
-        "(beyond rounding). Above each column stands the word with its place in the one and in the other. A word's meaning should depend on the order here: it matters to the dog who bites whom."
+        "One layer of self-attention with random weights reads each sentence in two orders. The tables hold, for "
+        "every word, the largest difference between its output in the one order and in the other: 0.0 means that the "
+        "layer cannot tell them apart (beyond rounding). Above each column stands the word with its place in the one "
+        "and in the other. A word's meaning should depend on the order here: it matters to the dog who bites whom."
     )
     for sentence, other in pairs:
         longest = len(words_of(sentence))
@@ -65,9 +68,10 @@ def orders(section: Section, pairs: tuple[tuple[str, str], ...], seed: int) -> N
         section.table(["", *words], [[name, *(word.shown for word in result.words)] for name, result in seen])
         section.bullets(_observations(dict(seen)))
     section.text(
-        "What to take away: without an encoding every word comes out the same in both orders. A causal mask, in which a word sees "
-        "only those before it, breaks the tie by itself: that is why a decoder without an encoding still learns something. And an "
-        "encoding that looks at distance alone, in both directions alike (ALiBi), cannot tell a sentence from its mirror image."
+        "What to take away: without an encoding every word comes out the same in both orders. A causal mask, in which "
+        "a word sees only those before it, breaks the tie by itself: that is why a decoder without an encoding still "
+        "learns something. And an encoding that looks at distance alone, in both directions alike (ALiBi), cannot "
+        "tell a sentence from its mirror image."
     )
 
 

@@ -1,7 +1,7 @@
 """The tour: positional encoding at work on a text and on sentences, stage by stage, in one page.
 
-The page is written after every stage and every trained model, so whoever stops the tour keeps a whole report of what was
-done so far.
+The page is written after every stage and every trained model, so whoever stops the tour keeps a whole report of what
+was done so far.
 """
 
 from __future__ import annotations
@@ -75,13 +75,16 @@ class Journey:
     def __post_init__(self) -> None:
         self.report = Report(
             "A tour of positional encoding",
-            lead="What a transformer knows of order, where it gets it from, and what each way of telling it does to a model.",
+            lead=(
+                "What a transformer knows of order, where it gets it from, and what each way of telling it does to a "
+                "model."
+            ),
         )
         self.summary = self.report.section("In short")
         self.summary.text(
-            "Self-attention sees a set of tokens, not a sequence. A positional encoding tells it where each token stands. This "
-            "page shows the problem, the encodings that solve it with their numbers, and six small models that differ in "
-            "nothing else, trained on one text while this page was made."
+            "Self-attention sees a set of tokens, not a sequence. A positional encoding tells it where each token "
+            "stands. This page shows the problem, the encodings that solve it with their numbers, and six small "
+            "models that differ in nothing else, trained on one text while this page was made."
         )
 
     @property

@@ -28,9 +28,9 @@ def trained(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -> No
 
     section.text(
         f"Each model is the same decoder: {recipe.layers} layers, {recipe.width} channels, {recipe.heads} heads, "
-        f"{min(outcome.parameters - outcome.learned for outcome in outcomes):,} parameters that all of them share, drawn from the same seed. "
-        f"Each reads the same {recipe.steps} batches of {recipe.batch} windows of {recipe.length} tokens in the same order, and learns to "
-        "predict the next token. Only the encoding differs."
+        f"{min(outcome.parameters - outcome.learned for outcome in outcomes):,} parameters that all of them share, "
+        f"drawn from the same seed. Each reads the same {recipe.steps} batches of {recipe.batch} windows of "
+        f"{recipe.length} tokens in the same order, and learns to predict the next token. Only the encoding differs."
     )
     rows = [
         [
@@ -53,9 +53,12 @@ def trained(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -> No
             named, x="step", y="training loss (nats a token)", title="Learning to predict the next token", linewidth=1.2
         ),
         alt="Training loss against step, a curve for each encoding.",
-        caption="Lower is better. A nat is a factor of e: a loss lower by 0.1 gives the right token about 10% more probability. All models begin "
-        "with the same weights and read the same batches. Vectors that are added to the embeddings change even the first loss, so curves may "
-        "begin apart; where one leaves the others, the encoding made the difference.",
+        caption=(
+            "Lower is better. A nat is a factor of e: a loss lower by 0.1 gives the right token about 10% more "
+            "probability. All models begin with the same weights and read the same batches. Vectors that are added to "
+            "the embeddings change even the first loss, so curves may begin apart; where one leaves the others, the "
+            "encoding made the difference."
+        ),
     )
 
 
@@ -65,10 +68,11 @@ def by_position(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -
     block = recipe.longest // recipe.bins
     windows = len(outcomes[0].losses)
     section.text(
-        f"Now the models read held-out text at positions they never saw. To be fair, the target tokens stay the same: the last {block} "
-        f"tokens of each of {windows} windows ({block * windows:,} tokens). Only the text before them grows, from nothing to {recipe.longest} "
-        f"tokens, and pushes them to later positions. Up to {recipe.length} is what training showed; beyond is new. More text to look back "
-        "on should help, or at least not hurt."
+        "Now the models read held-out text at positions they never saw. To be fair, the target tokens stay the same: "
+        f"the last {block} tokens of each of {windows} windows ({block * windows:,} tokens). Only the text before "
+        f"them grows, from nothing to {recipe.longest} tokens, and pushes them to later positions. Up to "
+        f"{recipe.length} is what training showed; beyond is new. "
+        "More text to look back on should help, or at least not hurt."
     )
     ends = [block * (index + 1) for index in range(recipe.bins)]
     marks = {f"{length // recipe.length}× training": float(length) for length in lengths(recipe)}
@@ -85,7 +89,10 @@ def by_position(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -
     section.figure(
         axes,
         alt="Loss of the same held-out tokens against the length of their context, a curve for each encoding.",
-        caption="Flat or falling beyond the first mark: the encoding carries on where training stopped. Rising: it does not.",
+        caption=(
+            "Flat or falling beyond the first mark: the encoding carries on where training stopped. Rising: "
+            "it does not."
+        ),
     )
     named = lengths(recipe)
     section.table(
@@ -113,8 +120,8 @@ def by_position(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -
 
 def did(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -> None:
     section.text(
-        f"Each verdict is decided by the numbers in it: a difference of nats a token counts when it is more than {LEAST:g} and more than twice "
-        "its standard error over the windows (the ±)."
+        "Each verdict is decided by the numbers in it: a difference of nats a token counts when it is more than "
+        f"{LEAST:g} and more than twice its standard error over the windows (the ±)."
     )
     section.bullets(f"{o.contestant.name}: {verdict(o, outcomes, recipe)}" for o in outcomes)
 
@@ -123,8 +130,9 @@ def samples(section: Section, outcomes: Sequence[Outcome], recipe: Recipe, readi
     prompt = reading.corpus.held[: recipe.length // 4].tolist()
     inside = recipe.length - len(prompt)
     section.text(
-        f"Every model continues the same beginning, with the same random draws (temperature {recipe.temperature:g}). At ⟦{recipe.length}⟧ the text "
-        "gets longer than any in training. Do not expect sense from so small a model: look at whether the text changes its nature there."
+        f"Every model continues the same beginning, with the same random draws (temperature {recipe.temperature:g}). "
+        f"At ⟦{recipe.length}⟧ the text gets longer than any in training. Do not expect sense from so small a model: "
+        "look at whether the text changes its nature there."
     )
     section.code(reading.shown(prompt).strip("\n"))
     for outcome in outcomes:
@@ -144,35 +152,43 @@ def conditions(report: Report, outcomes: Sequence[Outcome], recipe: Recipe, read
     ]
     section.bullets(
         [
-            f"One seed ({recipe.seed}). Another seed moves every loss by some hundredths; the ± above is the spread over held-out text, and knows "
-            f"nothing of that. Differences of a few hundredths are not settled by this page: it calls nothing below {LEAST:g} a difference.",
-            f"{recipe.steps} steps of {recipe.batch * recipe.length:,} tokens, {recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train):.1f} "
-            "times through the training text (so the training loss falls below that of the held-out text). Orderings can change with budget: what learns fastest is not always best in the end, and a model "
-            "without an encoding catches up late.",
-            f"AdamW (0.9, 0.98), peak learning rate {recipe.rate:g} after {recipe.warmup} steps, cosine to a tenth, gradients clipped at norm 1, "
-            "no dropout; one rate for all, tuned for none.",
+            f"One seed ({recipe.seed}). Another seed moves every loss by some hundredths; the ± above is the spread "
+            "over held-out text, and knows nothing of that. Differences of a few hundredths are not settled by this "
+            f"page: it calls nothing below {LEAST:g} a difference.",
+            f"{recipe.steps} steps of {recipe.batch * recipe.length:,} tokens, "
+            f"{recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train):.1f} times through the "
+            "training text (so the training loss falls below that of the held-out text). Orderings can change with "
+            "budget: what learns fastest is not always best in the end, and a model without an encoding catches up "
+            "late.",
+            f"AdamW (0.9, 0.98), peak learning rate {recipe.rate:g} after {recipe.warmup} steps, cosine to a tenth, "
+            "gradients clipped at norm 1, no dropout; one rate for all, tuned for none.",
             *(
                 [
-                    f"The encoding's own parameters have their own learning rate: {', '.join(own)}. This is the largest hidden choice of such a "
-                    "comparison: a T5 bias that learns at the model's rate hardly moves in so few steps and looks like no encoding."
+                    f"The encoding's own parameters have their own learning rate: {', '.join(own)}. This is the "
+                    "largest hidden choice of such a comparison: a T5 bias that learns at the model's rate hardly "
+                    "moves in so few steps and looks like no encoding."
                 ]
                 if own
                 else []
             ),
             *(
                 [
-                    f"A learned table has no rows beyond its length. What happens there is a policy, here {policy[0]}; the library's default is an error."
+                    "A learned table has no rows beyond its length. What happens there is a policy, here "
+                    f"{policy[0]}; the library's default is an error."
                 ]
                 if policy
                 else []
             ),
-            "A decoder: its causal mask tells order even without an encoding. In an encoder, “none” would be a bag of words.",
-            f"{seeds(recipe.seed)}; Python {platform.python_version()}; {sum(o.seconds for o in outcomes):.0f} seconds of processor time for "
-            f"{len(outcomes)} models. The same command on the same machine gives the same numbers.",
+            "A decoder: its causal mask tells order even without an encoding. "
+            "In an encoder, “none” would be a bag of words.",
+            f"{seeds(recipe.seed)}; Python {platform.python_version()}; {sum(o.seconds for o in outcomes):.0f} "
+            f"seconds of processor time for {len(outcomes)} models. "
+            "The same command on the same machine gives the same numbers.",
         ]
     )
     section.text(
-        "To see how firm a difference is, repeat the tour with another seed, then with more steps, or with a text of your own:"
+        "To see how firm a difference is, repeat the tour with another seed, then with more steps, or with a text of "
+        "your own:"
     )
     section.code("posenc tour --seed 1\nposenc tour --steps 3000\nposenc tour --text my-book.txt")
 

@@ -48,10 +48,10 @@ def tokens_and_places(section: Section, reading: Reading, pairs: tuple[tuple[str
     """What a model is given in place of a text: numbers, each with a place."""
     characters = len(reading.text)
     section.text(
-        f"The text is {reading.source}: {characters:,} characters. A model reads numbers, so the text is cut into pieces that "
-        f"were learned from it (byte-level BPE): {reading.corpus.vocabulary} different ones, {reading.tokens:,} in all, "
-        f"{characters / reading.tokens:.1f} characters each on average. The last {len(reading.corpus.held):,} are held out: no model "
-        "trains on them, all are measured on them."
+        f"The text is {reading.source}: {characters:,} characters. A model reads numbers, so the text is cut into "
+        f"pieces that were learned from it (byte-level BPE): {reading.corpus.vocabulary} different ones, "
+        f"{reading.tokens:,} in all, {characters / reading.tokens:.1f} characters each on average. The last "
+        f"{len(reading.corpus.held):,} are held out: no model trains on them, all are measured on them."
     )
     numbers = reading.corpus.held[:12].tolist()
     section.table(
@@ -66,6 +66,6 @@ def tokens_and_places(section: Section, reading: Reading, pairs: tuple[tuple[str
     section.text("The sentences of the next part are simply split into words:")
     section.table(["place", *map(str, range(len(words)))], [["word", *words]])
     section.text(
-        "Attention receives the tokens alone, without the row of places above them: that a token stands at place 3 is nowhere in it, unless "
-        "a positional encoding says so."
+        "Attention receives the tokens alone, without the row of places above them: that a token stands at place 3 is "
+        "nowhere in it, unless a positional encoding says so."
     )

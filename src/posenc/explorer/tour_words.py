@@ -15,7 +15,8 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.run_config import Outcome, Recipe
 
-#: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may make (nats).
+#: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may
+#: make (nats).
 SURE, LEAST = 2.0, 0.05
 
 
@@ -72,7 +73,8 @@ def findings(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
         )
     if held:
         said.append(
-            f"No loss to be seen from {near} to {far} tokens with: {', '.join(f'{name} ({moved[name]})' for name in held)}."
+            f"No loss to be seen from {near} to {far} tokens with: "
+            f"{', '.join(f'{name} ({moved[name]})' for name in held)}."
         )
     return said
 
@@ -89,7 +91,10 @@ def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
         if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).seen
     ]
     equal = f" Too near to the first to be told from it: {', '.join(level)}." if level else ""
-    return f"Loss on held-out text at the training length of {recipe.length} tokens, in nats a token, the best first: {listed}.{equal}"
+    return (
+        f"Loss on held-out text at the training length of {recipe.length} tokens, in nats a token, the best first: "
+        f"{listed}.{equal}"
+    )
 
 
 def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
@@ -103,8 +108,9 @@ def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
     if not gain.seen or gain.mean < 0:
         return "No encoding beats none here, by a difference that counts: train longer (--steps)."
     return (
-        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives the right token "
-        f"{np.exp(gain.mean):.2f} times the probability that the model without an encoding gives it (geometric mean)."
+        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives "
+        f"the right token {np.exp(gain.mean):.2f} times the probability that the model without an encoding gives it "
+        "(geometric mean)."
     )
 
 
@@ -136,13 +142,13 @@ def _why(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
     last = recipe.length - 1
     if isinstance(record, NoPE):
         return (
-            "It knows order only through the causal mask: a layer sees which tokens came before, not in what order, and only the next "
-            "one can work out some of that."
+            "It knows order only through the causal mask: a layer sees which tokens came before, not in what order, "
+            "and only the next one can work out some of that."
         )
     if isinstance(record, Sinusoidal):
         return (
-            f"Its vectors exist at every position, but those after {last} were never seen in training. The sources say that a fixed "
-            "encoding carries on to longer texts; this run contradicts them."
+            f"Its vectors exist at every position, but those after {last} were never seen in training. The sources "
+            "say that a fixed encoding carries on to longer texts; this run contradicts them."
             if fell
             else ""
         )
@@ -152,7 +158,10 @@ def _why(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
     if isinstance(record, RoPE):
         return f"It sees distances alone, but distances above {last} never occurred in training." if fell else ""
     if isinstance(record, ALiBi):
-        return "Its bias goes on in a straight line: the farther a token, the less it counts, and what training never showed counts least."
+        return (
+            "Its bias goes on in a straight line: "
+            "the farther a token, the less it counts, and what training never showed counts least."
+        )
     if isinstance(record, T5Bias):
         return _untrained(record, recipe) if fell else ""
     return ""
