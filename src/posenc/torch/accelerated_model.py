@@ -41,9 +41,9 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     """Let the attention of a loaded transformers model turn queries and keys by `rotate`; result: what `undo()` undoes.
 
     Every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls ours. Before
-    that the two are compared, to the bit in float32, on queries and keys of grouped heads at far positions; a model whose
-    rotation is another, or that has none, is refused and left as it was. In 16 bits the results differ by what the model's
-    own code rounds more often. Nothing but this model is changed.
+    that the two are compared, to the bit in float32, on queries and keys of grouped heads at far positions; a model
+    whose rotation is another, or that has none, is refused and left as it was. In 16 bits the results differ by what
+    the model's own code rounds more often. Nothing but this model is changed.
 
     Raises TypeError or ValueError naming `model`.
 
@@ -132,7 +132,8 @@ def _turn(cos: Any, sin: Any, pairing: str, dim: int) -> Turn:
 
 
 def _equal(original: Applied, ours: Applied, width: int) -> bool:
-    """Whether both give the same bits for two rows of far positions and grouped heads; a call that fails is another form."""
+    """Whether both give the same bits for two rows of far positions and grouped heads;
+    a call that fails is another form."""
     generator = torch.Generator().manual_seed(width)
     angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
     q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))

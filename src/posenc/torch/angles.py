@@ -24,10 +24,11 @@ IMPLS = ("auto", "reference", "native")
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it, `rotate` takes it.
+    """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it,
+    `rotate` takes it.
 
-    positions: as they were given, (*batch, n), with a last axis of coordinates where there are several; places: the same,
-    (rows, n, axes), int64. rates and words: the frequencies as kernels take them, see `posenc.phase`.
+    positions: as they were given, (*batch, n), with a last axis of coordinates where there are several; places: the
+    same, (rows, n, axes), int64. rates and words: the frequencies as kernels take them, see `posenc.phase`.
     """
 
     record: Rotates
@@ -53,8 +54,8 @@ def angles(record: Rotates, positions: Array) -> Angles:
 
     record: one whose every pair turns by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
     DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
-    positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes the
-    turn at every call: then make it once, by `turn`. Raises TypeError or ValueError naming the argument.
+    positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes
+    the turn at every call: then make it once, by `turn`. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
@@ -88,12 +89,12 @@ def turn(
 ) -> Turn:
     """`record.turn(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
 
-    record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes whole
-    positions on the CPU, float32, and the records that `angles` takes.
-    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn, on
-    the device of positions, that needs no gradient and shares no number with the other or with positions.
-    impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is that
-    where it can, else the reference. Raises TypeError or ValueError naming the argument.
+    record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes
+    whole positions on the CPU, float32, and the records that `angles` takes.
+    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn,
+    on the device of positions, that needs no gradient and shares no number with the other or with positions.
+    impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> positions, record = torch.arange(3), posenc.RoPE(dim=8)

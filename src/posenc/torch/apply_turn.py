@@ -33,17 +33,18 @@ class Choice:
 
 
 def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
-    """Queries and keys that share their positions, turned into new memory; autograd, compile, export and vmap see through.
+    """Queries and keys that share their positions, turned into new memory; autograd, compile,
+    export and vmap see through.
 
-    q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for "bthd";
-    float32, bfloat16, float16 (float64 with a float64 turn). turn: of their positions, `record.turn(positions)`, made once
-    a step; or `angles(record, positions)`, of which the kernel makes its cosines and sines by itself. Each product is
-    formed in float32 at least and rounded once.
-    impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and "torch" plain
-    PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the kernel for accelerators, to
-    the same bits of a turn, and of angles within 1.2e-7; ValueError where the one that is named
-    cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the reference: `chosen` says which.
-    Raises TypeError or ValueError naming the argument.
+    q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for
+    "bthd"; float32, bfloat16, float16 (float64 with a float64 turn). turn: of their positions,
+    `record.turn(positions)`, made once a step; or `angles(record, positions)`, of which the kernel makes its cosines
+    and sines by itself. Each product is formed in float32 at least and rounded once.
+    impl: "reference" is `turn(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and
+    "torch" plain PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the kernel for
+    accelerators, to the same bits of a turn, and of angles within 1.2e-7; ValueError where the one that is named
+    cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the reference: `chosen` says
+    which. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
@@ -87,9 +88,10 @@ def rotate_one(x: Array, turn: Operator, *, layout: Layout) -> Array:
 def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> tuple[Array, Array]:
     """`rotate`, in place: q and k themselves are turned, and returned. Nothing is allocated by the kernel.
 
-    Tensors that overlap themselves (`expand`) or each other are refused: use `rotate`. So are leaves that need a gradient, parts of
-    them, and views that autograd lets nobody write to; results of other operations are turned and recorded, and what autograd had
-    kept of them is an error in backward. Backward takes new memory, as the gradient that comes may be somebody else's too.
+    Tensors that overlap themselves (`expand`) or each other are refused: use `rotate`. So are leaves that need a
+    gradient, parts of them, and views that autograd lets nobody write to; results of other operations are turned and
+    recorded, and what autograd had kept of them is an error in backward. Backward takes new memory, as the gradient
+    that comes may be somebody else's too.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
@@ -128,8 +130,8 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
 
 
 def chosen(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Impl = "auto") -> Choice:
-    """Which implementation `rotate` and `rotate_` take for these arguments, and why; an impl that is named and cannot is
-    a ValueError.
+    """Which implementation `rotate` and `rotate_` take for these arguments, and why; an impl that is named and cannot
+    is a ValueError.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8, dtype=torch.float64), torch.ones(1, 2, 3, 8, dtype=torch.float64)

@@ -26,8 +26,9 @@ def check_turn(turn: Any) -> None:
         return
     if isinstance(turn, Turn):
         raise TypeError(
-            f"turn must hold PyTorch tensors; got cos and sin of {type(turn.cos).__module__}.{type(turn.cos).__name__}. "
-            "Make it from a tensor of positions: record.turn(torch.arange(n))."
+            "turn must hold PyTorch tensors; got cos and sin of "
+            f"{type(turn.cos).__module__}.{type(turn.cos).__name__}. Make it from a tensor of positions: "
+            "record.turn(torch.arange(n))."
         )
     if isinstance(turn, Rotates):
         got, advice = repr(turn), "Call its turn(positions)"
@@ -51,7 +52,8 @@ def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
         shape = x.shape
         if len(shape) != 4 or shape[3] != turn.dim:
             raise ValueError(
-                f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. Give whole heads, four axes."
+                f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. "
+                "Give whole heads, four axes."
             )
         if shape[time] != places or rows not in (1, shape[0]):
             raise ValueError(
@@ -66,15 +68,16 @@ def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
     where = q.device
     if q.dtype != k.dtype or k.device != where or q.shape[0] != k.shape[0]:
         raise ValueError(
-            f"k must have the dtype, device and batch of q; got {k.dtype}, {k.device}, {k.shape[0]} for {q.dtype}, {where}, "
-            f"{q.shape[0]}. Convert one of them."
+            f"k must have the dtype, device and batch of q; got {k.dtype}, {k.device}, {k.shape[0]} for {q.dtype}, "
+            f"{where}, {q.shape[0]}. Convert one of them."
         )
     if device != where:
         raise ValueError(f"turn must be on the device of q, {where}; got {device}. Make it there.")
 
 
 def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
-    """Rows of positions (1 where one serves every batch row) and places in a row, heads that each turn in their own way, device."""
+    """Rows of positions (1 where one serves every batch row) and places in a row,
+    heads that each turn in their own way, device."""
     if isinstance(turn, Angles):
         return turn.places.shape[0], turn.places.shape[1], None, turn.places.device
     shape = turn.cos.shape
@@ -89,7 +92,8 @@ def writable(name: str, x: Array) -> None:
 
 
 def writable_pair(q: Array, k: Array) -> None:
-    """Refuse queries and keys of which one cannot be written in place, or not without the other; of gradients ask apart."""
+    """Refuse queries and keys of which one cannot be written in place, or not without the other;
+    of gradients ask apart."""
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not apart(q, k):

@@ -19,8 +19,8 @@ def decode_row(
     """The bias of one query for all its keys, as a step of decoding wants it.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
-    query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys in
-    the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
+    query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys
+    in the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
     Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
     unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
 
@@ -35,7 +35,8 @@ def decode_row(
     last = () if record.axes == 1 else (record.axes,)
     if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:
         raise ValueError(
-            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. Give one position a sequence."
+            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. "
+            "Give one position a sequence."
         )
     query, key = query.unsqueeze(-1 - len(last)), row_of_places("key", key, record.axes)
     check_together(query, key, record.axes)
@@ -46,8 +47,8 @@ def decode_row(
 def slopes(record: ALiBi, *, device: Any = None) -> Any:
     """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention): positive, float32, (heads,).
 
-    Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions that
-    are packed or padded must be told to it in its own way. device: where the tensor lives; the CPU unless given.
+    Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions
+    that are packed or padded must be told to it in its own way. device: where the tensor lives; the CPU unless given.
     Raises TypeError for another record, ValueError for form="signed".
 
     >>> from posenc import ALiBi
@@ -56,17 +57,20 @@ def slopes(record: ALiBi, *, device: Any = None) -> Any:
     """
     if not isinstance(record, ALiBi):
         raise TypeError(
-            f"record must be ALiBi, the one bias that a slope describes; got {_check.shown(record)}. Use strided_attention or score_mod."
+            f"record must be ALiBi, the one bias that a slope describes; got {_check.shown(record)}. Use "
+            "strided_attention or score_mod."
         )
     if record.form != "symmetric":
         raise ValueError(
-            f"record must have form='symmetric', as fused kernels have; got {record!r}. Behind a causal mask the two are one: say so."
+            f"record must have form='symmetric', as fused kernels have; got {record!r}. "
+            "Behind a causal mask the two are one: say so."
         )
     return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
 
 
 def row_of_places(name: str, positions: Any, axes: int = 1) -> Any:
-    """A tensor of positions, one row for all sequences or one each, with a last axis of coordinates where there are several."""
+    """A tensor of positions, one row for all sequences or one each,
+    with a last axis of coordinates where there are several."""
     _tensor(name, positions)
     if positions.ndim - (axes > 1) not in (1, 2):
         raise ValueError(
@@ -83,7 +87,8 @@ def check_together(query: Any, key: Any, axes: int = 1) -> None:
     batches = {x.shape[0] for x in (query, key) if x.ndim - (axes > 1) == 2} - {1}
     if len(batches) > 1:
         raise ValueError(
-            f"key must have the batch of query; got shapes {tuple(query.shape)} and {tuple(key.shape)}. Give one row each, or one for all."
+            f"key must have the batch of query; got shapes {tuple(query.shape)} and {tuple(key.shape)}. "
+            "Give one row each, or one for all."
         )
 
 

@@ -1,7 +1,7 @@
 """Single-call path for inference: no autograd, no tracing. Decoding takes it once for every layer.
 
-The operators take tensors and tables in whatever layout and check them before they write. What they do not take goes the
-slower, checked path, which says what is wrong with it.
+The operators take tensors and tables in whatever layout and check them before they write. What they do not take goes
+the slower, checked path, which says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _are_separate(q: Any, k: Any) -> bool:
 
 
 def _is_untraced(q: Any, k: Any, first: Any, second: Any) -> bool:
-    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know. Tracers, transforms
-    and modes of the dispatcher are refused by the operators."""
+    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know. Tracers,
+    transforms and modes of the dispatcher are refused by the operators."""
     return (
         type(q) is type(k) is type(first) is type(second) is Tensor
         and q.is_cpu

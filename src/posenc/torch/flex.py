@@ -19,13 +19,13 @@ def score_mod(record: Biases | Held, query: Array, key: Array, params: Params | 
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
-    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on
-    the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives its
-    own `query`.
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors
+    on the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives
+    its own `query`.
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
 
-    A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since PyTorch
-    compiles no sum inside a score_mod; take `strided_attention` where the record is relative.
+    A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since
+    PyTorch compiles no sum inside a score_mod; take `strided_attention` where the record is relative.
 
     It is `record.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
     naming the argument.
@@ -55,7 +55,7 @@ def _places(name: str, positions: Any, axes: int) -> Any:
     last = "" if axes == 1 else f", {axes}"
     if positions.ndim not in ((1, 2) if axes == 1 else (2, 3)) or (axes > 1 and positions.shape[-1] != axes):
         raise ValueError(
-            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row of positions, "
-            "or one for each sequence."
+            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row "
+            "of positions, or one for each sequence."
         )
     return positions

@@ -1,7 +1,8 @@
 """Turned in place where autograd follows: results of other operations, which are no leaves and may be written to.
 
-Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be known: a sum
-hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one, may hold it by Python alone.
+Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be
+known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one,
+may hold it by Python alone.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def followed(name: str, x: Any) -> bool:
         still(name, x, "of its own, as a leaf has or a part of one, to be turned in place", "Use rotate")
     if x._is_view() and torch._C._autograd._get_creation_meta(x) != torch._C._autograd.CreationMeta.DEFAULT:
         raise ValueError(
-            f"{name} must be no view that autograd lets nobody write to, as split, chunk, unbind and no_grad give; got one. "
-            "Slice the tensor, or use rotate."
+            f"{name} must be no view that autograd lets nobody write to, as split, chunk, unbind and no_grad give; "
+            "got one. Slice the tensor, or use rotate."
         )
     return True
 

@@ -98,7 +98,8 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         ends = _array.library(ids).extremes(ids)
         if ends is not None and not (ends[0] >= 0 and ends[1] < self.vocabulary):
             raise ValueError(
-                f"ids must be from 0 to {self.vocabulary - 1}; got values from {ends[0]} to {ends[1]}. Check the vocabulary."
+                f"ids must be from 0 to {self.vocabulary - 1}; got values from {ends[0]} to {ends[1]}. "
+                "Check the vocabulary."
             )
 
     def _places(self, ids: Any, positions: Array | None) -> Array:
@@ -111,7 +112,8 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
             return positions
         if positions.shape != ids.shape:
             raise ValueError(
-                f"positions must have shape ({length},) or that of ids, {tuple(ids.shape)}; got {tuple(positions.shape)}. Give one for each token."
+                f"positions must have shape ({length},) or that of ids, {tuple(ids.shape)}; got "
+                f"{tuple(positions.shape)}. Give one for each token."
             )
         return positions if self.batch_first else positions.transpose(0, 1)
 
@@ -120,7 +122,8 @@ def _embedding_width(encoding: Adds, width: int | None) -> int:
     if isinstance(encoding, Concatenated):
         if width is None:
             raise ValueError(
-                "width must be given with Concatenated, which widens the embedding; got None. Say how many channels the embedding has."
+                "width must be given with Concatenated, which widens the embedding; got None. "
+                "Say how many channels the embedding has."
             )
         return _check.integer("width", width, 1)
     if width is not None and width != encoding.width:

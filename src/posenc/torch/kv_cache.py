@@ -33,11 +33,12 @@ def rotate_into_cache_(
 ) -> Array:
     """q turned where it is, and returned; k turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
 
-    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits. v: (batch, key heads, time, any width) for
-    layout "bhtd", the middle axes swapped for "bthd". Caches: (batch, key heads, length, width) for "bhtd", (batch, length,
-    key heads, width) for "bthd", of the dtype of q; slots: int64 or int32, (time,) or (batch, time), the place of each token
-    in its row. paged: caches are (pages, key heads, page, width) or (pages, page, key heads, width), and a slot is its page
-    times the size of a page plus the place in it. What no slot names is not touched; no gradient is recorded.
+    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits. v: (batch, key heads, time, any width)
+    for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch, key heads, length, width) for "bhtd", (batch,
+    length, key heads, width) for "bthd", of the dtype of q; slots: int64 or int32, (time,) or (batch, time), the place
+    of each token in its row. paged: caches are (pages, key heads, page, width) or (pages, page, key heads, width), and
+    a slot is its page times the size of a page plus the place in it. What no slot names is not touched;
+    no gradient is recorded.
 
     Raises TypeError or ValueError naming the argument: slots that do not exist or are named twice, caches of another
     shape, dtype or device, or that share memory with what they are made from. On an accelerator slots are not looked
@@ -89,7 +90,8 @@ def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slot
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
-    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads, length, width)."""
+    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads,
+    length, width)."""
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
@@ -103,7 +105,8 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
     _check.instance("v", v, torch.Tensor, "a PyTorch tensor")
     if v.ndim != 4 or v.shape[:3] != k.shape[:3]:
         raise ValueError(
-            f"v must have the shape of k, {tuple(k.shape)}, but for its width; got {tuple(v.shape)} ({layout}). Give the values of these keys."
+            f"v must have the shape of k, {tuple(k.shape)}, but for its width; got {tuple(v.shape)} ({layout}). Give "
+            "the values of these keys."
         )
     if v.dtype != k.dtype or v.device != k.device:
         raise ValueError(
@@ -126,27 +129,29 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
         fits = cache.ndim == 4 and cache.shape[heads] == x.shape[heads] and cache.shape[3] == x.shape[3]
         if not fits or not (paged or cache.shape[0] == x.shape[0]):
             raise ValueError(
-                f"{name} must have {'' if paged else 'the batch, '}the heads and the width of {tuple(x.shape)} ({layout}); got "
-                f"{tuple(cache.shape)}. Give caches for these heads."
+                f"{name} must have {'' if paged else 'the batch, '}the heads and the width of {tuple(x.shape)} "
+                f"({layout}); got {tuple(cache.shape)}. Give caches for these heads."
             )
     places = k_cache.shape[0], k_cache.shape[time]
     if (v_cache.shape[0], v_cache.shape[time]) != places:
         raise ValueError(
-            f"v_cache must have the places of k_cache, {places[0]} × {places[1]}; got {tuple(v_cache.shape)} ({layout}). Give two alike."
+            f"v_cache must have the places of k_cache, {places[0]} × {places[1]}; got {tuple(v_cache.shape)} "
+            f"({layout}). Give two alike."
         )
     return places
 
 
 def _checked_slots(slots: Any, k: Array, layout: Layout, places: tuple[int, int], paged: bool) -> Array:
-    """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be seen."""
+    """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be
+    seen."""
     _check.instance("slots", slots, torch.Tensor, "a PyTorch tensor")
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give places of the cache.")
     batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]
     if tuple(slots.shape) not in ((time,), (1, time), (batch, time)) or slots.device != k.device:
         raise ValueError(
-            f"slots must have shape ({time},) or ({batch}, {time}), on {k.device}; got {tuple(slots.shape)} on {slots.device}. "
-            "Give one for each token."
+            f"slots must have shape ({time},) or ({batch}, {time}), on {k.device}; got {tuple(slots.shape)} on "
+            f"{slots.device}. Give one for each token."
         )
     slots = slots if slots.dtype == torch.int64 else slots.to(torch.int64)
     slots = slots if slots.ndim == 2 else slots[None]

@@ -12,20 +12,20 @@ from posenc.torch.record_module import beside
 
 
 def counted(name: str, positions: Array | None, x: Array, axis: int, record: Encoding) -> Array:
-    """Positions as a tensor beside x; for None 0 to n - 1, n the length of x on an axis. One token may stand anywhere, and
-    a grid may have any shape: there they must be given."""
+    """Positions as a tensor beside x; for None 0 to n - 1, n the length of x on an axis. One token may stand anywhere,
+    and a grid may have any shape: there they must be given."""
     if positions is not None:
         return beside(name, positions, x)
     if record.axes > 1:
         raise ValueError(
-            f"{name} must be given for {type(record).__name__}, whose positions have {record.axes} coordinates; got None. "
-            "Give those of your grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
+            f"{name} must be given for {type(record).__name__}, whose positions have {record.axes} coordinates; got "
+            "None. Give those of your grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
         )
     length = x.shape[axis] if x.ndim > 1 else 0
     if length == 1:
         raise ValueError(
-            f"{name} must be given for a single token, which may stand anywhere; got None. Give torch.tensor([n]) when n "
-            "tokens are in the cache."
+            f"{name} must be given for a single token, which may stand anywhere; got None. Give torch.tensor([n]) "
+            "when n tokens are in the cache."
         )
     return torch.arange(length, device=x.device)
 
@@ -37,13 +37,14 @@ def both_counted(
     if (query_positions is None) != (key_positions is None):
         missing = "query_positions" if query_positions is None else "key_positions"
         raise TypeError(
-            f"{missing} must be given where the other positions are; got None. Where they are the same, give them twice: "
-            "module(q, k, positions, positions, …)."
+            f"{missing} must be given where the other positions are; got None. Where they are the same, give them "
+            "twice: module(q, k, positions, positions, …)."
         )
     if query_positions is None and q.ndim > 1 and q.shape[axis] != k.shape[axis]:
         raise ValueError(
-            f"query_positions must be given where queries and keys are not as many; got None for {q.shape[axis]} queries and "
-            f"{k.shape[axis]} keys. Give the positions of both, torch.arange({k.shape[axis]}) for keys, say."
+            f"query_positions must be given where queries and keys are not as many; got None for {q.shape[axis]} "
+            f"queries and {k.shape[axis]} keys. Give the positions of both, torch.arange({k.shape[axis]}) for keys, "
+            "say."
         )
     query = counted("query_positions", query_positions, q, axis, record)
     return query, query if key_positions is None else beside("key_positions", key_positions, q)

@@ -16,7 +16,8 @@ from posenc.turn import LAYOUTS, Layout
 
 
 def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
-    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`, by its door.
+    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`,
+    by its door.
 
     record: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
     `torch.manual_seed` sets. Raises TypeError for anything else.
@@ -42,8 +43,8 @@ def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | Rotat
 class Add(Held):
     """x + encoding, for a record that adds.
 
-    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those of a
-    whole sequence, 0 to n - 1.
+    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
+    of a whole sequence, 0 to n - 1.
     The sum is formed in float32 at least and rounded once to the dtype of x.
 
     >>> import torch
@@ -68,11 +69,12 @@ class Rotate(Held):
     """Turned queries and keys, for a record that rotates.
 
     q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
-    k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions: (m,) or
-    (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and rounded once; a float64 q is turned in float64.
+    k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
+    (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and
+    rounded once; a float64 q is turned in float64.
 
-    Give one tensor as both positions where queries and keys share them: then one turn serves both. Where many layers share
-    positions, `posenc.torch.turn` once and `posenc.torch.rotate` in each layer do less.
+    Give one tensor as both positions where queries and keys share them: then one turn serves both. Where many layers
+    share positions, `posenc.torch.turn` once and `posenc.torch.rotate` in each layer do less.
 
     >>> import torch
     >>> from posenc import RoPE
@@ -110,9 +112,9 @@ class Rotate(Held):
 class RotateValues(Held):
     """Turned values, and the output turned back, for a record that rotates values.
 
-    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch, m).
-    `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out are those of
-    a whole sequence, from 0. Dtypes as in `Rotate`.
+    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
+    m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
+    are those of a whole sequence, from 0. Dtypes as in `Rotate`.
 
     >>> import torch
     >>> from posenc import RoPE, ValueRotation
@@ -146,9 +148,9 @@ class RotateValues(Held):
 class Bias(Held):
     """The dense bias of the scaled logits, for a record that biases.
 
-    query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says otherwise.
-    It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three PyTorch leaves
-    its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
+    query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says
+    otherwise. It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three
+    PyTorch leaves its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
 
     >>> import torch
     >>> from posenc import ALiBi
@@ -173,10 +175,11 @@ class Bias(Held):
 class Score(Held):
     """What a record that scores adds to the scaled logits, and to the output (`values`).
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m); both left
-    out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it.
-    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a record
-    that reads the keys in between leaves the others out. Result (*batch, heads, n, m). Autocast does not reach inside.
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);
+    both left out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a
+    record that reads the keys in between leaves the others out. Result (*batch, heads, n, m).
+    Autocast does not reach inside.
     """
 
     record: Scores
@@ -219,7 +222,8 @@ def _turning(role: Any, record: Any) -> Rotates:
     _check.instance("record", record, Rotates, "a record that rotates")
     if role not in record.roles:
         raise TypeError(
-            f"record must turn {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call module(record), which chooses."
+            f"record must turn {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "
+            "module(record), which chooses."
         )
     return record  # type: ignore[no-any-return]
 
@@ -242,8 +246,8 @@ def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
     axis = layout.index("h")
     if not k.shape[axis] or q.shape[axis] % k.shape[axis]:
         raise ValueError(
-            f"k must have a number of heads that divides those of q, {q.shape[axis]}; got {k.shape[axis]} in {tuple(k.shape)} ({layout}). "
-            "Check the layout and the groups."
+            f"k must have a number of heads that divides those of q, {q.shape[axis]}; got {k.shape[axis]} in "
+            f"{tuple(k.shape)} ({layout}). Check the layout and the groups."
         )
 
 
@@ -254,6 +258,6 @@ def _check_positions(name: str, x: Any, positions_name: str, positions: Any, lay
     fits = positions.ndim == len(row) or (positions.ndim == len(row) + 1 and positions.shape[0] in (1, batch))
     if not fits or tuple(positions.shape[-len(row) :]) != row:
         raise ValueError(
-            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} ({layout}); "
-            f"got {tuple(positions.shape)}. Give the positions of these tokens."
+            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} "
+            f"({layout}); got {tuple(positions.shape)}. Give the positions of these tokens."
         )

@@ -88,7 +88,7 @@ def _remembered(record: Adds, positions: bytes) -> Array:
 
 
 def _is_seen_through() -> bool:
-    """Whether the definition itself is wanted: programs that are exported run without posenc, and transforms of functions
-    see through PyTorch's own operators alone."""
+    """Whether the definition itself is wanted: programs that are exported run without posenc, and transforms of
+    functions see through PyTorch's own operators alone."""
     tracing = torch.compiler.is_exporting() or torch.jit.is_tracing()
     return bool(tracing or torch._C._are_functorch_transforms_active())

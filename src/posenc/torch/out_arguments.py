@@ -18,7 +18,8 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions
         raise TypeError(f"{name} must be {dtype}; got {out.dtype}. Allocate it so, or ask for another dtype.")
     if tuple(out.shape) != shape or out.device != positions.device:
         raise ValueError(
-            f"{name} must have shape {shape}, on {positions.device}; got {tuple(out.shape)} on {out.device}. Allocate it so."
+            f"{name} must have shape {shape}, on {positions.device}; got {tuple(out.shape)} on {out.device}. "
+            "Allocate it so."
         )
     still(name, out, "to be written into", "Detach it")
     if torch.compiler.is_compiling():

@@ -16,8 +16,8 @@ from posenc.doors import Encoding, Params
 class Held(torch.nn.Module):  # type: ignore[misc]
     """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
 
-    record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None for
-    PyTorch's default generator, as `torch.nn.Linear` draws.
+    record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
+    for PyTorch's default generator, as `torch.nn.Linear` draws.
     """
 
     record: Encoding
@@ -52,7 +52,8 @@ def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params |
         return record, params
     if params is not None:
         raise ValueError(
-            f"params must be left out for a module, which holds its own; got {_check.shown(params)}. Give module.record for others."
+            f"params must be left out for a module, which holds its own; got {_check.shown(params)}. Give "
+            "module.record for others."
         )
     return record.record, record.params
 
@@ -80,7 +81,8 @@ def beside(name: str, positions: Any, like: Array) -> Array:
         positions = _array.library(like).constant(positions)
     if positions.device != like.device:
         raise ValueError(
-            f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. Move it there."
+            f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. "
+            "Move it there."
         )
     return positions
 

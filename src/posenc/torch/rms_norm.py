@@ -27,11 +27,12 @@ def rotate_normed(
     layout: Layout,
     impl: Impl = "auto",
 ) -> tuple[Array, Array]:
-    """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight) and Gemma 3 (w = 1 + weight).
+    """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight)
+    and Gemma 3 (w = 1 + weight).
 
-    q, k, turn (or angles), layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the two w is. All is
-    formed in float32 at least and rounded once, where released models round after the norm as well. With gradients for
-    q, k and the weights.
+    q, k, turn (or angles), layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the
+    two w is. All is formed in float32 at least and rounded once, where released models round after the norm as well.
+    With gradients for q, k and the weights.
     impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" and "torch" have no norm and are
     refused.
     Raises TypeError or ValueError naming the argument.

@@ -19,8 +19,8 @@ class HuggingFaceRotary(Held):
     """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
 
     record: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
-    width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the dtype of x, each
-    frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact" better ones.
+    width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the dtype of x,
+    each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact" better ones.
 
     >>> import torch
     >>> from posenc import RoPE
@@ -43,7 +43,8 @@ class HuggingFaceRotary(Held):
         pairing = of_pairs("record", record.turn([0])).pairing
         if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
             raise ValueError(
-                f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. Say pairing='halves'."
+                f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. "
+                "Say pairing='halves'."
             )
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:

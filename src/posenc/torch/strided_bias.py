@@ -45,7 +45,8 @@ class StridedBias:
         )
 
     def last_query_first(self, dtype: Any) -> Any:
-        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order, since no stride is negative."""
+        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order,
+        since no stride is negative."""
         numbers = self.numbers.to(dtype).contiguous()
         batch, heads, count = numbers.shape
         return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
@@ -67,8 +68,8 @@ def strided(
     begin.   causal: keys after the query get -inf (by position, not by
     index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
 
-    Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator) and
-    do not rise by one give NaN.
+    Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator)
+    and do not rise by one give NaN.
 
     >>> import torch
     >>> from posenc import ALiBi
@@ -81,7 +82,8 @@ def strided(
     _check.one_axis("record", record)
     if "relative" not in record.claims:
         raise ValueError(
-            f"record must claim 'relative', as its numbers must belong to distances; got {record!r}. Use posenc.torch.Bias."
+            f"record must claim 'relative', as its numbers must belong to distances; got {record!r}. "
+            "Use posenc.torch.Bias."
         )
     _check.truth("causal", causal)
     same = query is key
@@ -107,10 +109,11 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
 
     q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
     positions; key heads divide heads.   bias: what `strided` gives; beside 16-bit q it stays in float32
-    on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale: 1/√d unless given.
+    on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale:
+    1/√d unless given.
 
-    Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work; compiled,
-    and on an accelerator for query and key positions that are two tensors, all queries attend at once.
+    Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work;
+    compiled, and on an accelerator for query and key positions that are two tensors, all queries attend at once.
     Raises TypeError or ValueError naming the argument; a dense bias belongs in `scaled_dot_product_attention`.
 
     >>> import torch
@@ -154,8 +157,9 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
     for name, x in (("k", k), ("v", v)):
         if x.shape[0] != q.shape[0] or x.shape[2] != bias.keys or not x.shape[1] or heads % x.shape[1]:
             raise ValueError(
-                f"{name} must have shape (batch, heads, m, d) with the batch of q, {q.shape[0]}, {bias.keys} keys, as the bias "
-                f"has, and heads that divide {heads}; got {tuple(x.shape)}. Check the layout and the positions."
+                f"{name} must have shape (batch, heads, m, d) with the batch of q, {q.shape[0]}, {bias.keys} keys, as "
+                f"the bias has, and heads that divide {heads}; got {tuple(x.shape)}. "
+                "Check the layout and the positions."
             )
     if q.dtype == torch.float64 != bias.numbers.dtype:
         raise TypeError(
@@ -165,7 +169,8 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
 
 
 def _ahead(query: Any, key: Any) -> int | None:
-    """By how much the last query lies after the last key, in the row where it does most; None where it cannot be seen."""
+    """By how much the last query lies after the last key, in the row where it does most;
+    None where it cannot be seen."""
     lib = _array.library(query)
     if not (lib.concrete(query) and lib.concrete(key)):
         return None
@@ -174,7 +179,8 @@ def _ahead(query: Any, key: Any) -> int | None:
 
 
 def _ends(query: Any, key: Any) -> tuple[Any, Any]:
-    """Every distance once, from two positions that are there: the last query with all keys, then the last key with the rest."""
+    """Every distance once, from two positions that are there: the last query with all keys,
+    then the last key with the rest."""
     step = torch.arange(query.shape[-1] + key.shape[-1] - 1, device=query.device) - (key.shape[-1] - 1)
     return query[..., -1:] - step.clamp(min=0), key[..., -1:] + step.clamp(max=0)
 
@@ -193,7 +199,8 @@ def _rising(name: str, positions: Any) -> Any:
             *row, place = wrong[0].tolist()
             step = positions[(*row, slice(place, place + 2))].tolist()
             raise ValueError(
-                f"{name} must rise by one from place to place; got {step[0]} and then {step[1]}. Use posenc.torch.Bias or score_mod."
+                f"{name} must rise by one from place to place; got {step[0]} and then {step[1]}. Use "
+                "posenc.torch.Bias or score_mod."
             )
     return positions
 

@@ -23,13 +23,14 @@ def embed(
 ) -> Array:
     """weight[ids]·scale + table: rows of tokens and of positions in one pass, rounded once to the dtype of the weight.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum). ids: int64 or int32, (batch, n).
+    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum). ids: int64 or int32,
+    (batch, n).
     weight: (vocabulary, d), any float dtype. table: (n, d), or (batch, n, d) for positions of their own, as a record's
-    `embed` gives it: float32, and float64 for a weight of float64. scale: a plain number. Result: (batch, n, d). Product
-    and sum are formed in the dtype of the table. With gradients for weight (no sparse one) and table.
-    impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same bits,
-    ValueError where it cannot; "auto" is that where it can, else the reference. Raises TypeError or ValueError naming the
-    argument; ids outside the vocabulary are refused wherever they can be seen, before anything is made.
+    `embed` gives it: float32, and float64 for a weight of float64. scale: a plain number. Result: (batch, n, d).
+    Product and sum are formed in the dtype of the table. With gradients for weight (no sparse one) and table.
+    impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same
+    bits, ValueError where it cannot; "auto" is that where it can, else the reference. Raises TypeError or ValueError
+    naming the argument; ids outside the vocabulary are refused wherever they can be seen, before anything is made.
 
     >>> import torch, posenc
     >>> weight, ids = torch.ones(10, 4), torch.tensor([[3, 7]])

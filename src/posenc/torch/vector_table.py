@@ -34,8 +34,8 @@ def table(
     positions on the CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
     out: memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
     positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a slice.
-    impl: "reference" is `record.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is that
-    where it can, else the reference. Raises TypeError or ValueError naming the argument.
+    impl: "reference" is `record.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> record, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
