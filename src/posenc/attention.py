@@ -33,7 +33,8 @@ class Attended:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """Keys and values of earlier steps with their positions, in one layout; keys are kept as they are before any turn."""
+    """Keys and values of earlier steps with their positions, in one layout;
+    keys are kept as they are before any turn."""
 
     k: Array
     v: Array
@@ -74,15 +75,15 @@ def attention(
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
     `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
 
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates for
-    encodings that have several axes, all of them as many.
-    encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An encoding
-    that is added belongs before attention: `encoding.attach(x, positions, params)`.
+    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates
+    for encodings that have several axes, all of them as many.
+    encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An
+    encoding that is added belongs before attention: `encoding.attach(x, positions, params)`.
     causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
     mask: true where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives zeros.
     scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
-    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a query
-    sees the keys of its own, and scores that read the keys in between leave the others out.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
+    query sees the keys of its own, and scores that read the keys in between leave the others out.
 
     Logits are formed in float32 at least; the output has the dtype of q.
 
@@ -149,7 +150,8 @@ def _logits(
         if isinstance(encoding, Biases):
             if encoding.heads != q.shape[1]:
                 raise ValueError(
-                    f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the record for these heads."
+                    f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. "
+                    "Build the record for these heads."
                 )
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
@@ -200,8 +202,8 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     shape, whole = tuple(mask.shape), tuple(logits.shape)
     if len(shape) > 4 or any(own not in (1, size) for own, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(
-            f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Give it an axis of 1 where "
-            "it is the same, mask[:, None, None, :] for one of keys alone."
+            f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Give it an axis of 1 "
+            "where it is the same, mask[:, None, None, :] for one of keys alone."
         )
     return mask if visible is None else mask & visible
 

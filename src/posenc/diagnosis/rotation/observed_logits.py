@@ -68,7 +68,10 @@ class ObservedLogits(RotationEvidence):
 
     def describe(self, index: tuple[int, ...]) -> str:
         row, column = index
-        return f"query at position {shown_position(self.query_positions[row])}, key at {shown_position(self.key_positions[column])}"
+        return (
+            f"query at position {shown_position(self.query_positions[row])}, key at "
+            f"{shown_position(self.key_positions[column])}"
+        )
 
     def numbers(self) -> dict[str, np.ndarray]:
         places = {"query_positions": self.query_positions, "key_positions": self.key_positions}

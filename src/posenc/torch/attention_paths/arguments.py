@@ -30,9 +30,9 @@ Window = tuple[int | None, int | None]
 class Arguments:
     """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
-    window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a key,
-    four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n) and of the
-    keys (batch or 1, m), or None.
+    window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a
+    key, four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n)
+    and of the keys (batch or 1, m), or None.
     """
 
     q: Any
@@ -151,7 +151,8 @@ def _held(encodings: Any) -> tuple[Any, ...]:
     """The encodings as modules, in their order."""
     if not isinstance(encodings, list | tuple):
         raise TypeError(
-            f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. Put it in a list."
+            f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. "
+            "Put it in a list."
         )
     held = []
     for each in encodings:
@@ -178,7 +179,8 @@ def _check_fits(record: Any, q: Any, v: Any) -> None:
     x, name = (v, "v") if of_values else (q, "q")
     if isinstance(record, Rotates | Scores) and width is not None and width != x.shape[-1]:
         raise ValueError(
-            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. Build the record for this width."
+            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
+            "Build the record for this width."
         )
 
 
@@ -187,8 +189,8 @@ def _window(window: Any) -> Window:
         return None, None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise TypeError(
-            f"window must be (keys before, keys after), each a number or None; got {_check.shown(window)}. A sliding window of w "
-            "keys that ends at the query is (w - 1, 0)."
+            f"window must be (keys before, keys after), each a number or None; got {_check.shown(window)}. A sliding "
+            "window of w keys that ends at the query is (w - 1, 0)."
         )
     before, after = (
         None if side is None else _check.integer(f"window[{index}]", side, 0, 2**53)
@@ -209,8 +211,8 @@ def _mask(mask: Any, q: Any, k: Any) -> Any:
         )
     if mask.ndim != 4 or any(own not in (1, whole) for own, whole in zip(mask.shape, full, strict=True)):
         raise ValueError(
-            f"mask must have four axes that broadcast to (batch, heads, n, m), {full}; got {tuple(mask.shape)}. Padding of keys "
-            "is mask[:, None, None, :]."
+            f"mask must have four axes that broadcast to (batch, heads, n, m), {full}; got {tuple(mask.shape)}. "
+            "Padding of keys is mask[:, None, None, :]."
         )
     return mask
 
@@ -225,7 +227,7 @@ def _hidden(hidden: Any, scores: tuple[Score, ...], q: Any, k: Any) -> Any:
         wanted = (q.shape[0], record.places_read(q.shape[2], k.shape[2]), record.model_dim)
         if tuple(hidden.shape) != wanted:
             raise ValueError(
-                f"hidden must have shape {wanted} for {type(record).__name__}; got {tuple(hidden.shape)}. Give the vectors that q "
-                "and k are made of."
+                f"hidden must have shape {wanted} for {type(record).__name__}; got {tuple(hidden.shape)}. Give the "
+                "vectors that q and k are made of."
             )
     return hidden

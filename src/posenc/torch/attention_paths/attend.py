@@ -39,24 +39,31 @@ def attention(
     """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
 
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1; `posenc.attention.attention` is the same, written to be read.
-    q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width) for layout "bhtd", tokens before
-    heads for "bthd"; key heads divide heads. Logits and what is added to them are float32 at least; the output has the dtype
-    and the layout of q.
+    Logits and what is added to them are float32 at least; the output has the dtype and the layout of q.
 
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that have
-    several.   encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and
-    score, any number.   causal: a query sees no key behind its own index, counted from the ends: the last query stands at the
-    last key.   window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
-    (w - 1, 0).   mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding.
-    A query that sees nothing gives zeros.   documents: of the queries and of the keys, numbers in the shape of their positions,
-    where a row holds several: a query sees the keys of its own.   hidden: inputs of the layer, for encodings that read them.
-    scale: 1/√d unless given.   dropout: the share of weights that is dropped; 0.0 in evaluation.
+    q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
+    before heads for "bthd"; key heads divide heads.
+    query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
+    have several.
+    encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
+    any number.
+    causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
+    window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
+    (w - 1, 0).
+    mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding. A query that
+    sees nothing gives zeros.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
+    query sees the keys of its own.
+    hidden: inputs of the layer, for encodings that read them.
+    scale: 1/√d unless given.
+    dropout: the share of weights that is dropped; 0.0 in evaluation.
+    impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
+    positions that rise by one; "tiles" a few queries at a time, in memory linear in n and computed again for a
+    gradient; "dense" all queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up
+    to a minute); "reference" the readable one. ValueError where the one that is named cannot. "auto" is the first of
+    sdpa, dense (where a score reads all keys between), strided and tiles that fits: `chosen_attention` says which and
+    why.
 
-    impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at positions
-    that rise by one; "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense" all
-    queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a minute); "reference"
-    the readable one. ValueError where the one that is named cannot. "auto" is the first of sdpa, dense (where a score reads all keys
-    between), strided and tiles that fits: `chosen_attention` says which and why.
     Raises TypeError or ValueError naming the argument.
 
     >>> import torch

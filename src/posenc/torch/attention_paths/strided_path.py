@@ -34,7 +34,8 @@ def unsupported_reason(asked: Arguments) -> str | None:
 
 
 def _unsupported_positions(asked: Arguments) -> str | None:
-    """Distances of positions are distances of indices, counted from the ends, where both rise by one and end together."""
+    """Distances of positions are distances of indices, counted from the ends,
+    where both rise by one and end together."""
     query, key = asked.query, asked.key
     lib = _array.library(query)
     if not lib.concrete(query) or not lib.concrete(key):
