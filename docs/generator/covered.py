@@ -141,7 +141,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "C14",
         "multiplicative GRAPE",
-        ("MultiplicativeGRAPE", "LearnedRoPE", "ContextualGRAPE"),
+        ("MultiplicativeGRAPE", "LearnedRoPE", "ContextualGRAPE", "ContextualGRAPE.gate"),
         "The released variant with commuting planes equals learned frequencies.",
     ),
     Item(

@@ -23,6 +23,8 @@ GOOD = {"dim": 4, "heads": 12, "model_dim": 24}
         ({"own_clocks": "yes"}, TypeError, "own_clocks must be"),
         ({"own_frequencies": 1}, TypeError, "own_frequencies must be"),
         ({"initial": 0.0}, ValueError, "initial must be"),
+        ({"gate": "relu"}, ValueError, "gate must be"),
+        ({"gate_scale": 0.0}, ValueError, "gate_scale must be"),
         ({"dim": 1 << 20, "heads": 1 << 16}, ValueError, "dim must ask for at most"),
     ],
 )
@@ -31,15 +33,24 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
         ContextualGRAPE(**(GOOD | fields))
 
 
+#: The gate of the authors' first release, and that since their commit 431bad1.
+RELEASES = {
+    "73b2231": ({}, torch.nn.functional.softplus),
+    "431bad1": ({"gate": "sigmoid", "gate_scale": 16.0}, lambda z: torch.sigmoid(z / 16)),
+}
+
+
 @pytest.mark.parametrize("own", [False, True])
-def test_turned_queries_and_keys_by_an_exclusive_sum(own: bool) -> None:
+@pytest.mark.parametrize("commit", RELEASES)
+def test_turned_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) -> None:
     """The way of the authors' code: a sum of the steps less the own one, and the planes turned the other way about."""
-    record, rng = ContextualGRAPE(**GOOD, own_clocks=own, own_frequencies=own), np.random.default_rng(1)
+    fields, gate = RELEASES[commit]
+    record, rng = ContextualGRAPE(**GOOD, own_clocks=own, own_frequencies=own, **fields), np.random.default_rng(1)
     params = {name: rng.standard_normal(shape) for name, shape in record.shapes.items()}
     q, k = (torch.tensor(part) for part in rng.standard_normal((2, 2, 12, 9, 4)))
     x = torch.tensor(rng.standard_normal((2, 9, 24)))
     weight, bias, rates = (torch.tensor(params[name]) for name in ("W", "c", "log_frequencies"))
-    omega = torch.nn.functional.softplus(x @ weight.T + bias)
+    omega = gate(x @ weight.T + bias)
     phi = omega.cumsum(1) - omega  # (batch, time, clocks)
     angle = phi.mT[..., None] * rates.exp()[:, None]
     cos, sin, turned = angle.cos(), angle.sin(), []
@@ -61,3 +72,12 @@ def test_equal_steps_are_rope() -> None:
     wanted = turn(q, layout="bhtd") @ np.swapaxes(turn(k, layout="bhtd"), -1, -2) - q @ np.swapaxes(k, -1, -2)
     found = record.score(q, k, range(7), range(7), params, hidden=np.ones((1, 7, 24)))
     assert np.allclose(found, wanted / math.sqrt(4), atol=1e-13)
+
+
+def test_first_parameters_of_both_releases() -> None:
+    """Commit 431bad1 keeps the zeros of W, which the first release drew anew, and the c of a softplus of 0.001."""
+    first, second = (ContextualGRAPE(**GOOD, **RELEASES[name][0]).init(np.random.default_rng(0)) for name in RELEASES)
+    assert first["W"].any()
+    assert not second["W"].any()
+    assert np.array_equal(first["c"], second["c"])
+    assert np.allclose(np.logaddexp(0, second["c"]), 1e-3, rtol=1e-12)

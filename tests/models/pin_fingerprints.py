@@ -13,7 +13,10 @@ PINS = Path(__file__).with_name("fingerprints.json")
 
 def main() -> None:
     pinned = json.loads(PINS.read_text(encoding="utf-8"))
-    pins = {row.name: pinned.get(row.name) or [fingerprint(sample) for sample in row.samples] for row in CATALOG}
+    pins = {}
+    for row in CATALOG:
+        kept = pinned.get(row.name, [])
+        pins[row.name] = kept + [fingerprint(sample) for sample in row.samples[len(kept) :]]
     PINS.write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
 
 

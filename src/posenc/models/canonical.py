@@ -33,6 +33,9 @@ FREQUENCY = Context(prec=40)
 FACTOR = Context(prec=12)
 #: Fields that say where a learned parameter begins, beside std, initial... and the base of learned frequencies.
 INITIAL_FIELDS = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
+#: Fields that a class got after its fingerprints were pinned. A form leaves them out where they have their default,
+#: with which the record computes what it did before.
+ADDED_FIELDS = frozenset({("ContextualGRAPE", "gate"), ("ContextualGRAPE", "gate_scale")})
 #: The form of what does nothing.
 NOTHING: Form = ("nothing",)
 
@@ -210,8 +213,15 @@ def _added(channels: Iterable[dict[tuple[str, str, int], float]]) -> dict[tuple[
 
 def _fields(record: Any) -> Form:
     """The name of a record's class and its fields by name, those left out that change no value."""
-    kept = [field.name for field in fields(record) if field.init and not _idle(record, field.name)]
-    return (type(record).__name__, *((name, _value(getattr(record, name))) for name in sorted(kept)))
+    name = type(record).__name__
+    kept = [
+        field.name
+        for field in fields(record)
+        if field.init
+        and not _idle(record, field.name)
+        and ((name, field.name) not in ADDED_FIELDS or getattr(record, field.name) != field.default)
+    ]
+    return (name, *((name, _value(getattr(record, name))) for name in sorted(kept)))
 
 
 def _idle(record: Any, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -15,24 +15,27 @@ from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
 from posenc.doors import Claim, Documents, Params, Scores
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
-from posenc.positions.sums_between import ahead, each_once
+from posenc.positions.sums_between import ahead, each_once, sigmoid
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
 class ContextualGRAPE(Scores):
-    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ softplus(W·x_l + c) over the keys l before
-    p.
+    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ gate((W·x_l + c) / gate_scale) over the
+    keys l before p.
 
-    Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). R turns
-    channel i + dim/2 towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of
-    the layer, given as `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all
-    of the sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents:
-    of the queries and of the keys, numbers in the shape of their positions, where a row holds several.
+    Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). The paper and
+    the first release (model-architectures/GRAPE, commit 73b2231) have gate="softplus" and gate_scale=1, the defaults;
+    since commit 431bad1 of 22 December 2025 the code has gate="sigmoid" and gate_scale=16. R turns channel i + dim/2
+    towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer, given
+    as `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all of the
+    sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the
+    queries and of the keys, numbers in the shape of their positions, where a row holds several.
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
-    base: of RoPE's frequencies, with which training begins.   initial: the step of a token then, where W·x is 0.
+    base: of RoPE's frequencies, with which training begins.   initial: softplus(c) then.
     own_clocks: whether each head has a W and c of its own.   own_frequencies: whether it has a ladder of its own.
+    gate: what makes a step of W·x + c, "softplus" or "sigmoid".   gate_scale: what divides W·x + c (`ctx_omega_scale`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
     (*batch, m); params "W" (1 or heads, model_dim), "c" (1 or heads,), "log_frequencies" (1 or heads, dim/2). Result in
@@ -53,6 +56,8 @@ class ContextualGRAPE(Scores):
     own_clocks: bool = False
     own_frequencies: bool = False
     initial: Annotated[float, Real(0.0, 1e3, above=True)] = 1e-3
+    gate: Literal["softplus", "sigmoid"] = "softplus"
+    gate_scale: Annotated[float, Real(1e-3, 1e6)] = 1.0
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
@@ -68,11 +73,13 @@ class ContextualGRAPE(Scores):
         return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (ladders, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """W from N(0, 1/(4·model_dim)), c such that softplus(c) is `initial`, and the frequencies of RoPE."""
+        """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it: from
+        N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale)."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         shapes, rates = self.shapes, np.log(Geometric(self.dim, self.base).radians())
+        spread = 0.5 / math.sqrt(self.model_dim) if self.gate == "softplus" else 0.0
         return {
-            "W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(shapes["W"]),
+            "W": spread * rng.standard_normal(shapes["W"]),
             "c": np.full(shapes["c"], self.initial + math.log(-math.expm1(-self.initial))),
             "log_frequencies": np.broadcast_to(rates, shapes["log_frequencies"]).copy(),
         }
@@ -91,7 +98,8 @@ class ContextualGRAPE(Scores):
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
         lib, xp = query.lib, query.lib.xp
         logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
-        steps = xp.logaddexp(logits, xp.zeros_like(logits))
+        logits = logits / self.gate_scale
+        steps = sigmoid(logits) if self.gate == "sigmoid" else xp.logaddexp(logits, xp.zeros_like(logits))
         # 1.0 for each key before a position, (*batch, positions, keys); summed in the widest float, which TF32 leaves
         # alone.
         before = (lib.widest(ahead(key, at).swapaxes(-1, -2)) for at in (query, key))
@@ -106,6 +114,7 @@ ROW = Row(
     (
         ContextualGRAPE(dim=4, heads=2, model_dim=6, initial=1.0),
         ContextualGRAPE(dim=2, heads=3, model_dim=4, base=100.0, own_clocks=True, own_frequencies=True, initial=0.5),
+        ContextualGRAPE(dim=4, heads=2, model_dim=6, initial=1.0, gate="sigmoid", gate_scale=16.0),
     ),
     "Zhang et al. 2025, arXiv:2512.07805",
     ("GRAPE-M contextual", "MSGRAPEContextType1 (GRAPE)"),
