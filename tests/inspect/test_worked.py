@@ -242,7 +242,7 @@ class Halved(Adds):
 
 
 @dataclass(frozen=True)
-class Steady(Rotates):
+class FixedFrequencies(Rotates):
     """Turns by the square of the position: an angle that is not position times frequency."""
 
     @property
@@ -269,7 +269,7 @@ class Alike(Scores):
 def test_an_encoding_that_nobody_explained_is_explained_by_its_door():
     assert worked(Halved(), 3).steps[0].text == "PE(3, 0) = 1.5"
     assert (
-        worked(Steady(), 1).steps[0].text
+        worked(FixedFrequencies(), 1).steps[0].text
         == "pair 0 (dimensions 0, 1): angle = 1 rad = 57.3°; (1, 0) → (0.5403, 0.8415)"
     )
     assert worked(Constant(heads=2), 5, key=1).steps[1].text == "bias(head 1, query 5, key 1) = 5"

@@ -15,7 +15,7 @@ from exactness import truth
 from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import rates, steady_of
+from posenc.phase import fixed_frequencies_of, frequency_limbs
 from posenc.torch import angles, chosen, rotate, rotate_, turn
 
 needs_kernel = pytest.mark.skipif(
@@ -50,9 +50,12 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str) ->
 
 def made(instruction_set: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines of positions (n,) at a instruction_set, as float64 numbers."""
-    steady = steady_of(record)
+    fixed = fixed_frequencies_of(record)
     waves = kernel.cos_sin(
-        positions.reshape(1, -1, 1), torch.as_tensor(rates(steady)), steady.factor, instruction_set=instruction_set
+        positions.reshape(1, -1, 1),
+        torch.as_tensor(frequency_limbs(fixed)),
+        fixed.factor,
+        instruction_set=instruction_set,
     )
     return tuple(wave[0].double().numpy() for wave in waves)
 
@@ -76,7 +79,7 @@ def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> N
     """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer
     limbs."""
     record, wrong, fewer, seen = RoPE(dim=ladder[1], base=ladder[0]), 0, 0, 0
-    numbers = torch.as_tensor(rates(steady_of(record)))
+    numbers = torch.as_tensor(frequency_limbs(fixed_frequencies_of(record)))
     cut = numbers.clone()
     cut[2:5] = 0
     for pair, frequency in enumerate(truth.ladder(*ladder)):
@@ -102,13 +105,13 @@ def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> N
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
-    steady = steady_of(record)
+    fixed = fixed_frequencies_of(record)
     for top in (1000, 2**31, 2**53):
         positions = places(record, 2, 90, top=top)
         wanted = record.turn(positions)
         whole = positions.reshape(2, 90, record.axes)
         cosine, sine = kernel.cos_sin(
-            whole, torch.as_tensor(rates(steady)), steady.factor, instruction_set=instruction_set
+            whole, torch.as_tensor(frequency_limbs(fixed)), fixed.factor, instruction_set=instruction_set
         )
         assert torch.equal(cosine, wanted.cos)
         assert torch.equal(sine, wanted.sin)
@@ -119,8 +122,8 @@ def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
 def test_too_far_away_is_no_number(instruction_set: str) -> None:
     """A position beyond 2^53 that no check has seen, and its neighbours, which stay what they are."""
     record = AxialRoPE(axis=(0, 1) * 9, rung=(*range(18),), ladder=36)
-    steady, whole = steady_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
-    for wave in kernel.cos_sin(whole, torch.as_tensor(rates(steady)), 1.0, instruction_set=instruction_set):
+    fixed, whole = fixed_frequencies_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
+    for wave in kernel.cos_sin(whole, torch.as_tensor(frequency_limbs(fixed)), 1.0, instruction_set=instruction_set):
         lost = wave[0].isnan()
         assert lost[1, 0::2].all()
         assert lost[2, 1::2].all()
@@ -132,7 +135,7 @@ def test_every_record_that_says_what_its_turns_are_made_of() -> None:
     seen = set()
     for row in posenc.CATALOG:
         for record in row.samples:
-            if steady_of(record) is None:
+            if fixed_frequencies_of(record) is None:
                 continue
             seen.add(row.encoding.__name__)
             positions = places(record, 40)
@@ -203,7 +206,7 @@ def test_the_operators_keep_their_promises() -> None:
     """PyTorch's own checks of schema, shapes, autograd and compilation."""
     far = angles(RoPE(dim=8), torch.arange(5) + 2**31)
     q, k = (heads(count, 5, 8, torch.float32, "bhtd") for count in (3, 2))
-    how = far.places, far.rates, 1.0, 0, 1, True, False
+    how = far.integer_positions, far.limbs, 1.0, 0, 1, True, False
     torch.library.opcheck(torch.ops.posenc.cos_sin.default, how[:3])
     torch.library.opcheck(torch.ops.posenc.rotate_by_angles.default, (q.requires_grad_(), k.requires_grad_(), *how))
     torch.library.opcheck(torch.ops.posenc.rotate_by_angles_.default, (q.detach(), k.detach(), *how))
@@ -292,9 +295,9 @@ class Reversed(RoPE):
 
 
 def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
-    assert steady_of(RoPE(dim=8)) is not None
+    assert fixed_frequencies_of(RoPE(dim=8)) is not None
     for record in (Reversed(dim=8), Partial(Reversed(dim=8), dim=10), RoPE(dim=8, numerics="float32"), XPos(dim=8)):
-        assert steady_of(record) is None
+        assert fixed_frequencies_of(record) is None
         with pytest.raises(ValueError, match=r"^record must turn each pair by a coordinate times an exact frequency"):
             angles(record, torch.arange(3))
 
@@ -347,7 +350,7 @@ def test_bad_arguments_of_their_own() -> None:
         turn(RoPE(dim=8), torch.arange(3), {"base": torch.ones(1)})
     q, k = torch.zeros(2, 4, 5, 8), torch.zeros(2, 2, 5, 8)
     for wrong in (torch.arange(3), torch.arange(15).reshape(3, 5)):
-        with pytest.raises(ValueError, match=r"^q must have the places of the turn"):
+        with pytest.raises(ValueError, match=r"^q must have the positions of the turn"):
             rotate(q, k, angles(RoPE(dim=8), wrong), layout="bhtd")
 
 

@@ -13,7 +13,7 @@ from posenc import AxialRoPE, Linear, RoPE, YaRN
 from posenc.frequencies import Geometric
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import Waves, rates, steady_of
+from posenc.phase import FixedSinusoids, fixed_frequencies_of, frequency_limbs
 
 pytestmark = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
@@ -32,16 +32,18 @@ HARD = ((1e4, 10042515), (1e4, 359008), (1e5, 70080), (1e5, 64704), (1e6, 507014
 
 def alone(instruction_set: str, places: torch.Tensor, record: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Every row made by itself, as in calls of their own."""
-    steady = steady_of(record)
-    numbers, rows = torch.as_tensor(rates(steady)), places.reshape(-1, 1, 1, places.shape[-1])
-    made = [kernel.cos_sin(row, numbers, steady.factor, instruction_set=instruction_set) for row in rows]
+    fixed = fixed_frequencies_of(record)
+    numbers, rows = torch.as_tensor(frequency_limbs(fixed)), places.reshape(-1, 1, 1, places.shape[-1])
+    made = [kernel.cos_sin(row, numbers, fixed.factor, instruction_set=instruction_set) for row in rows]
     cosine, sine = (torch.cat(parts, 1) for parts in zip(*made, strict=True))
     return cosine, sine
 
 
 def together(instruction_set: str, places: torch.Tensor, record: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    steady = steady_of(record)
-    return kernel.cos_sin(places[None], torch.as_tensor(rates(steady)), steady.factor, instruction_set=instruction_set)
+    fixed = fixed_frequencies_of(record)
+    return kernel.cos_sin(
+        places[None], torch.as_tensor(frequency_limbs(fixed)), fixed.factor, instruction_set=instruction_set
+    )
 
 
 def same(instruction_set: str, places: torch.Tensor, record: Any) -> bool:
@@ -99,7 +101,10 @@ def test_what_is_no_run(instruction_set: str) -> None:
 @pytest.mark.parametrize("factor", [0.0, -1.0, 1e-45, 1e-12, 3e5, 1e300, float("inf")])
 def test_factors(instruction_set: str, factor: float) -> None:
     """Those that hide or break a margin are never trusted to it."""
-    places, numbers = torch.arange(-60, 90).reshape(1, -1, 1), torch.as_tensor(rates(steady_of(RoPE(dim=48))))
+    places, numbers = (
+        torch.arange(-60, 90).reshape(1, -1, 1),
+        torch.as_tensor(frequency_limbs(fixed_frequencies_of(RoPE(dim=48)))),
+    )
     rows = [
         kernel.cos_sin(row.reshape(1, 1, 1), numbers, factor, instruction_set=instruction_set)
         for row in places.flatten()
@@ -122,15 +127,20 @@ def test_one_table_of_both(instruction_set: str, layout: Any, first: Any) -> Non
     for pairs in (1, 4, 7, 8, 13, 16, 33, 48, 80):
         frequencies = RoPE(dim=2 * pairs).frequencies
         cosine, sine = kernel.cos_sin(
-            places, torch.as_tensor(rates(steady_of(RoPE(dim=2 * pairs)))), 0.7, instruction_set=instruction_set
+            places,
+            torch.as_tensor(frequency_limbs(fixed_frequencies_of(RoPE(dim=2 * pairs)))),
+            0.7,
+            instruction_set=instruction_set,
         )
         both = [sine, cosine] if first == "sine" else [cosine, sine]
         wanted = torch.stack(both, -1).flatten(-2) if layout == "interleaved" else torch.cat(both, -1)
         for width, beside in product((2 * pairs, 2 * pairs - 1), (0, 1, 16)):
-            waves = Waves(frequencies, layout, first, width, 0.7)
+            sinusoids = FixedSinusoids(frequencies, layout, first, width, 0.7)
             held = torch.full((1, places.shape[1], width + 2 * beside), 7.0)
             table = held[..., beside : beside + width]
-            kernel.cos_sin_within(places, torch.as_tensor(rates(waves)), waves, table, instruction_set=instruction_set)
+            kernel.cos_sin_within(
+                places, torch.as_tensor(frequency_limbs(sinusoids)), sinusoids, table, instruction_set=instruction_set
+            )
             assert torch.equal(table.nan_to_num(), wanted[..., :width].nan_to_num())
             assert bool((held[..., :beside] == 7.0).all() and (held[..., beside + width :] == 7.0).all())
 
@@ -140,11 +150,11 @@ def test_past_the_cache(layout: Any) -> None:
     """So many rows that they are written past the cache, where their lines are whole, and as many in lines that are
     not."""
     frequencies, places = Geometric(1024, 1e4), torch.arange(9000).reshape(1, -1, 1)
-    waves = Waves(frequencies, layout, "sine", 1024)
-    numbers = torch.as_tensor(rates(waves))
+    sinusoids = FixedSinusoids(frequencies, layout, "sine", 1024)
+    numbers = torch.as_tensor(frequency_limbs(sinusoids))
     held, other = torch.empty(1, 9000, 1040), torch.empty(9000 * 1024 + 1)[1:].view(1, 9000, 1024)
     for table in (held[..., :1024], held[..., 8:1032], other):
-        kernel.cos_sin_within(places, numbers, waves, table)
+        kernel.cos_sin_within(places, numbers, sinusoids, table)
     cosine, sine = kernel.cos_sin(places, numbers, 1.0)
     first, second = (
         (other[..., 0::2], other[..., 1::2]) if layout == "interleaved" else (other[..., :512], other[..., 512:])

@@ -175,8 +175,10 @@ def test_a_choice_says_why() -> None:
     assert choice.reason
     assert rotate(q, k, turn, layout="bhtd")[0].dtype == torch.float64
     learned = posenc.LearnedRoPE(dim=8)
-    rates = {"frequencies": torch.ones(4, requires_grad=True)}
-    assert chosen(q.float(), k.float(), learned.turn(torch.arange(3), rates), layout="bhtd").impl == "reference"
+    frequency_limbs = {"frequencies": torch.ones(4, requires_grad=True)}
+    assert (
+        chosen(q.float(), k.float(), learned.turn(torch.arange(3), frequency_limbs), layout="bhtd").impl == "reference"
+    )
     assert chosen(q.float(), k.float(), XPos(dim=8).turn(torch.arange(3), role="key"), layout="bhtd").impl in (
         "native",
         "torch",

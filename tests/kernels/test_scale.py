@@ -71,7 +71,7 @@ def test_nothing_is_kept_for_the_gradient_but_tables_or_positions() -> None:
     q, k = (heads(count, 300).requires_grad_() for count in (4, 2))
     record, places = RoPE(dim=64), torch.arange(300)
     table, far = record.turn(places), angles(record, places)
-    for turn, parts in ((table, (table.cos, table.sin)), (far, (far.places, far.rates))):
+    for turn, parts in ((table, (table.cos, table.sin)), (far, (far.integer_positions, far.limbs))):
         kept: list[torch.Tensor] = []
 
         def pack(x: torch.Tensor, kept: list[torch.Tensor] = kept) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 from posenc import ALiBi, AxialRoPE, Learned, RoPE, Sinusoidal, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import rates, waves_of
+from posenc.phase import fixed_sinusoids_of, frequency_limbs
 from posenc.torch import table, turn
 
 needs_kernel = pytest.mark.skipif(
@@ -97,17 +97,17 @@ class Doubled(Sinusoidal):
 
 
 def test_who_adds_something_else_is_not_taken_for_its_parent() -> None:
-    assert waves_of(Sinusoidal(dim=4)) is not None
+    assert fixed_sinusoids_of(Sinusoidal(dim=4)) is not None
     for record in (Doubled(dim=4), Sinusoidal(dim=4, numerics="float32"), Learned(dim=4, length=9)):
-        assert waves_of(record) is None
+        assert fixed_sinusoids_of(record) is None
     places = torch.arange(100)
     assert torch.equal(table(Doubled(dim=4), places), 2.0 * Sinusoidal(dim=4).embed(places))
 
 
 @needs_kernel
 def test_the_operators_keep_their_promises() -> None:
-    places, waves = torch.arange(60).reshape(1, -1, 1), waves_of(Sinusoidal(dim=7, odd="truncate"))
-    numbers = torch.as_tensor(rates(waves))
+    places, sinusoids = torch.arange(60).reshape(1, -1, 1), fixed_sinusoids_of(Sinusoidal(dim=7, odd="truncate"))
+    numbers = torch.as_tensor(frequency_limbs(sinusoids))
     operators = torch.ops.posenc
     torch.library.opcheck(
         operators.cos_sin_into.default, (places, numbers, 1.0, torch.empty(1, 60, 4), torch.empty(1, 60, 4))
@@ -244,7 +244,7 @@ def test_bad_memory_for_a_turn(out: Any, error: type, why: str, impl: Any) -> No
 def test_the_operators_themselves_write_no_memory_that_is_not_theirs() -> None:
     places, numbers, free = (
         torch.arange(6).reshape(2, 3, 1),
-        torch.as_tensor(rates(waves_of(Sinusoidal(dim=8)))),
+        torch.as_tensor(frequency_limbs(fixed_sinusoids_of(Sinusoidal(dim=8)))),
         torch.empty(900),
     )
     good = free[:24].view(2, 3, 4)

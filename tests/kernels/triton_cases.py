@@ -67,8 +67,8 @@ def exact_waves() -> None:
     for base in (10_000.0, 500_000.0):
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        waves = triton.Waves(places=places[None, :, None], words=words(record))
-        turned, _ = triton.rotate(pairs, pairs, waves, triton.Channels(0, 1, True))
+        cos_sin = triton.CosSinSource(positions=places[None, :, None], words=words(record))
+        turned, _ = triton.rotate(pairs, pairs, cos_sin, triton.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
         gap = (turned.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
@@ -77,14 +77,14 @@ def exact_waves() -> None:
         exact = record.turn(places, dtype=torch.float64)(x.double(), layout="bhtd")
         for dtype in (torch.bfloat16, torch.float16):
             right = (
-                (triton.rotate(x, x, waves, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
+                (triton.rotate(x, x, cos_sin, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
                 .double()
                 .mean()
             )
             if not right >= 0.999:
                 raise SystemExit(f"{right:.5f} of the numbers in {dtype} are correctly rounded")
     beyond = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62])[None, :, None]
-    far = triton.Waves(places=beyond, words=words(RoPE(dim=2)))
+    far = triton.CosSinSource(positions=beyond, words=words(RoPE(dim=2)))
     x = torch.ones(1, 1, 3, 2)
     if not triton.rotate(x, x, far, triton.Channels(0, 1, True))[0].isnan().all():
         raise SystemExit("a place too far away gave a number")
@@ -100,18 +100,21 @@ def exact_turns() -> None:
         for positions in (drawn(0, 2**31, *rows, 3), None):
             turn = record.turn(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)
-            waves, channels = triton.Waves(None, None, given, words(inner), 7, turn.factor), triton.of_table(turn)[1]
+            cos_sin, channels = (
+                triton.CosSinSource(None, None, given, words(inner), 7, turn.factor),
+                triton.of_table(turn)[1],
+            )
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for turned in (
-                lambda q, k, waves=waves, channels=channels: triton.rotate(q, k, waves, channels),
+                lambda q, k, cos_sin=cos_sin, channels=channels: triton.rotate(q, k, cos_sin, channels),
                 lambda q, k, turn=turn: rotate(q, k, turn, layout="bhtd", impl="reference"),
             ):
                 leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
                 found.append(turned(*leaves))
                 grown.append(torch.autograd.grad(found[-1], leaves, (2 * q, k[..., :1].expand_as(k))))
             ours = q.clone(), k.clone()
-            triton.rotate_in_place(*ours, waves, channels)
+            triton.rotate_in_place(*ours, cos_sin, channels)
             close(ours, found[1])
             close(found[0], found[1])
             close(grown[0], grown[1])

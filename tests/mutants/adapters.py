@@ -50,34 +50,34 @@ def seed_ignored() -> AbstractContextManager[object]:
 
 @contextmanager
 def copy_draws_again() -> Iterator[None]:
-    from posenc.torch.record_module import Held
+    from posenc.torch.record_module import RecordModule
 
     def again(self: Any, memo: Any) -> Any:
         return _Forwarded.made(self.record, 99)
 
-    with mock.patch.object(Held, "__deepcopy__", again, create=True):
+    with mock.patch.object(RecordModule, "__deepcopy__", again, create=True):
         yield
 
 
 @contextmanager
 def loading_does_nothing() -> Iterator[None]:
-    from posenc.torch.record_module import Held
+    from posenc.torch.record_module import RecordModule
 
-    with mock.patch.object(Held, "load_state_dict", return_value=None):
+    with mock.patch.object(RecordModule, "load_state_dict", return_value=None):
         yield
 
 
 @contextmanager
 def parameters_detached() -> Iterator[None]:
-    from posenc.torch.record_module import Held
+    from posenc.torch.record_module import RecordModule
 
-    original = Held.params.fget  # type: ignore[attr-defined]
+    original = RecordModule.params.fget  # type: ignore[attr-defined]
 
     def held(self: Any) -> Any:
         found = original(self)
         return None if found is None else {name: value.detach() for name, value in found.items()}
 
-    with mock.patch.object(Held, "params", property(held)):
+    with mock.patch.object(RecordModule, "params", property(held)):
         yield
 
 

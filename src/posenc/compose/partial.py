@@ -13,7 +13,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.encodings._of_one import OfOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
-from posenc.phase import Steady, steady_of
+from posenc.phase import FixedFrequencies, fixed_frequencies_of
 from posenc.row import Row
 from posenc.turn import Pairing, Turn, of_pairs
 
@@ -59,9 +59,9 @@ class Partial(OfOne, Rotates):
         return self.dim
 
     @cached_property
-    def steady(self) -> Steady | None:
-        """What turns are made of, for compiled kernels."""
-        inner = steady_of(self.encoding)
+    def fixed_frequencies(self) -> FixedFrequencies | None:
+        """The frequencies of the turns, for compiled kernels."""
+        inner = fixed_frequencies_of(self.encoding)
         return None if inner is None else replace(inner, pairing=self._within(inner.pairing))
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.phase import Steady
+from posenc.phase import FixedFrequencies
 from posenc.turn import Turn
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -97,7 +97,7 @@ def instruction_sets() -> tuple[str, ...]:
     return tuple(torch.ops.posenc.instruction_sets())
 
 
-def channels(turn: Turn | Steady) -> tuple[int, int, bool]:
+def channels(turn: Turn | FixedFrequencies) -> tuple[int, int, bool]:
     """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
     pairing = turn.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"

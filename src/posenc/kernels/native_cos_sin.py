@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from posenc.kernels import native
-from posenc.phase import Steady, Waves
+from posenc.phase import FixedFrequencies, FixedSinusoids
 
 
 def unsupported_reason(positions: Any, *tensors: Any) -> str | None:
@@ -22,7 +22,7 @@ def unsupported_reason(positions: Any, *tensors: Any) -> str | None:
 def cos_sin(positions: Any, frequencies: Any, factor: float, *, instruction_set: str = "") -> tuple[Any, Any]:
     """Cosines and sines times the factor, float32 (rows, time, pairs).
 
-    positions: (rows, time, axes); frequencies: `posenc.phase.rates`; instruction_set: as for `native.rotate`.
+    positions: (rows, time, axes); frequencies: `posenc.phase.frequency_limbs`; instruction_set: as for `native.rotate`.
     """
     both: tuple[Any, Any] = torch.ops.posenc.cos_sin(positions, frequencies, factor, instruction_set)
     return both
@@ -33,22 +33,24 @@ def cos_sin_into(positions: Any, frequencies: Any, factor: float, cosine: Any, s
     torch.ops.posenc.cos_sin_into(positions, frequencies, factor, cosine, sine)
 
 
-def cos_sin_within(positions: Any, frequencies: Any, waves: Waves, table: Any, *, instruction_set: str = "") -> None:
+def cos_sin_within(
+    positions: Any, frequencies: Any, sinusoids: FixedSinusoids, table: Any, *, instruction_set: str = ""
+) -> None:
     """Cosines and sines into one existing table, (rows, time, width), in the layout of these waves."""
-    layout = waves.layout == "interleaved", waves.first == "sine"
-    torch.ops.posenc.cos_sin_within(positions, frequencies, waves.factor, table, *layout, instruction_set)
+    layout = sinusoids.layout == "interleaved", sinusoids.first == "sine"
+    torch.ops.posenc.cos_sin_within(positions, frequencies, sinusoids.factor, table, *layout, instruction_set)
 
 
-def rotate(q: Any, k: Any, positions: Any, frequencies: Any, steady: Steady) -> tuple[Any, Any]:
+def rotate(q: Any, k: Any, positions: Any, frequencies: Any, fixed: FixedFrequencies) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), rotated into new memory; with gradients for both."""
-    how = positions, frequencies, steady.factor, *native.channels(steady), False
+    how = positions, frequencies, fixed.factor, *native.channels(fixed), False
     both: tuple[Any, Any] = torch.ops.posenc.rotate_by_angles(q, k, *how)
     return both
 
 
-def rotate_in_place(q: Any, k: Any, positions: Any, frequencies: Any, steady: Steady) -> None:
+def rotate_in_place(q: Any, k: Any, positions: Any, frequencies: Any, fixed: FixedFrequencies) -> None:
     """q and k, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
-    how = positions, frequencies, steady.factor, *native.channels(steady), False
+    how = positions, frequencies, fixed.factor, *native.channels(fixed), False
     torch.ops.posenc.rotate_by_angles_(q, k, *how)
 
 

@@ -5,7 +5,15 @@ Everything that turns, waves or decays with position passes through here, so tha
 """
 
 from posenc.phase.cos_sin import Numerics, cos_sin, cos_sin_of_sum, cosine_sine, product_dtype
-from posenc.phase.fixed_frequencies import Steady, Waves, along_one, rates, steady_of, waves_of, words
+from posenc.phase.fixed_frequencies import (
+    FixedFrequencies,
+    FixedSinusoids,
+    along_one,
+    fixed_frequencies_of,
+    fixed_sinusoids_of,
+    frequency_limbs,
+    frequency_words,
+)
 from posenc.phase.fixed_point import Phase, phase, turn_words
 from posenc.phase.frequencies import Frequencies
 from posenc.phase.learned_frequencies import cos_sin_of_learned
@@ -13,23 +21,23 @@ from posenc.phase.matrix_exponential import exponential
 from posenc.phase.powers import power_of_two
 
 __all__ = [
+    "FixedFrequencies",
+    "FixedSinusoids",
     "Frequencies",
     "Numerics",
     "Phase",
-    "Steady",
-    "Waves",
     "along_one",
     "cos_sin",
     "cos_sin_of_learned",
     "cos_sin_of_sum",
     "cosine_sine",
     "exponential",
+    "fixed_frequencies_of",
+    "fixed_sinusoids_of",
+    "frequency_limbs",
+    "frequency_words",
     "phase",
     "power_of_two",
     "product_dtype",
-    "rates",
-    "steady_of",
     "turn_words",
-    "waves_of",
-    "words",
 ]

@@ -1,5 +1,4 @@
-"""Rotations and waves at a steady rate: every angle is one coordinate of the position times a fixed,
-exact frequency."""
+"""Rotations and sinusoids of fixed frequencies: every angle is one coordinate of the position times an exact number."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from posenc.turn import Pairing
 
 
 @dataclass(frozen=True)
-class Steady:
-    """What the turns of a record are made of, so that compiled code can make them:
+class FixedFrequencies:
+    """The frequencies of a rotating record, from which compiled code makes its turns:
     pair i turns by position[axis[i]] · ω_i.
 
     frequencies: ω, radians a step.     axis: the coordinate that each pair reads.     pairing: its channels.
@@ -35,8 +34,8 @@ class Steady:
 
 
 @dataclass(frozen=True)
-class Waves:
-    """What the vectors of a record that adds are made of, so that compiled code can make them: sines and cosines of
+class FixedSinusoids:
+    """The sinusoids of an additive record, from which compiled code makes its vectors: sines and cosines of
     (position + start) · ω_i, times the factor.
 
     layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others. width:
@@ -55,48 +54,47 @@ class Waves:
         return (0,) * self.frequencies.pairs
 
 
-def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -> Steady:
-    """The same for positions of one coordinate."""
-    return Steady(frequencies, (0,) * frequencies.pairs, pairing, factor)
+def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -> FixedFrequencies:
+    """Fixed frequencies for positions of one coordinate."""
+    return FixedFrequencies(frequencies, (0,) * frequencies.pairs, pairing, factor)
 
 
-def steady_of(record: Any) -> Steady | None:
-    """What the record says its turns are made of, in `steady`; None where it does not,
-    or a subclass of it turns in its own way."""
-    said: Steady | None = getattr(record, "steady", None)
-    return said if said is not None and _its_own(record, "steady", "turn") else None
+def fixed_frequencies_of(record: Any) -> FixedFrequencies | None:
+    """The record's `fixed_frequencies`; None where it has none, or where a subclass overrides `turn`."""
+    stated: FixedFrequencies | None = getattr(record, "fixed_frequencies", None)
+    return stated if stated is not None and _not_overridden(record, "fixed_frequencies", "turn") else None
 
 
-def waves_of(record: Any) -> Waves | None:
-    """What the record says its vectors are made of, in `waves`; None as for `steady_of`."""
-    said: Waves | None = getattr(record, "waves", None)
-    return said if said is not None and _its_own(record, "waves", "embed") else None
-
-
-@_array.host
-def _its_own(record: Any, said: str, done: str) -> bool:
-    """Whether no class nearer than the one that says it has a way of its own of doing it."""
-    names = (name for owner in type(record).__mro__ for name in (said, done) if name in vars(owner))
-    return next(names) == said
+def fixed_sinusoids_of(record: Any) -> FixedSinusoids | None:
+    """The record's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
+    stated: FixedSinusoids | None = getattr(record, "fixed_sinusoids", None)
+    return stated if stated is not None and _not_overridden(record, "fixed_sinusoids", "embed") else None
 
 
 @_array.host
-def rates(steady: Steady | Waves) -> np.ndarray:
+def _not_overridden(record: Any, data: str, method: str) -> bool:
+    """Whether no subclass of the class that defines `data` overrides `method` without it."""
+    names = (name for owner in type(record).__mro__ for name in (data, method) if name in vars(owner))
+    return next(names) == data
+
+
+@_array.host
+def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn,
     the topmost first, and axes."""
-    return np.concatenate([limbs(steady.frequencies, 32, 5), np.array([steady.axis])])
+    return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
 
 
 @_array.host
-def words(steady: Steady) -> np.ndarray:
+def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
     """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
     a pair does not read it."""
-    return _remembered_words(steady).copy()
+    return _remembered(fixed).copy()
 
 
 @lru_cache(maxsize=256)
-def _remembered_words(steady: Steady) -> np.ndarray:
-    own = np.arange(steady.axes)[:, None] == np.array(steady.axis)
-    found = np.where(own, turn_words(steady.frequencies)[:, None], 0)
-    found.setflags(write=False)
-    return found
+def _remembered(fixed: FixedFrequencies) -> np.ndarray:
+    is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
+    words = np.where(is_read, turn_words(fixed.frequencies)[:, None], 0)
+    words.setflags(write=False)
+    return words

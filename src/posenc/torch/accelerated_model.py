@@ -120,8 +120,8 @@ def _of_one(pairing: str) -> Applied:
         if native.unsupported_reason(turn, tensor) is None:
             return native.rotate(tensor.transpose(1, 2), turn).transpose(1, 2)
         if plain_torch.unsupported_reason(tensor, turn) is None:
-            (turned,) = plain_torch.rotate(turn, tensor.transpose(1, 2))
-            return turned.transpose(1, 2)
+            (rotated,) = plain_torch.rotate(turn, tensor.transpose(1, 2))
+            return rotated.transpose(1, 2)
         return turn(tensor, layout="bthd")
 
     return applied

@@ -14,7 +14,7 @@ def overlaps(x: Array) -> bool:
     """Whether two numbers of x lie in one place, as far as can be seen: yes where an axis does not step over all that
     smaller ones reach."""
     known = torch._debug_has_internal_overlap(x)  # 0: no; 1: yes; 2: it does not look closer
-    return bool(known == 1 or (known == 2 and _folded(_axes(x, x))))
+    return bool(known == 1 or (known == 2 and _self_overlapping(_axes(x, x))))
 
 
 def beyond(one: Array, other: Array) -> bool:
@@ -25,7 +25,7 @@ def beyond(one: Array, other: Array) -> bool:
     return bool(end <= first or last <= begin)
 
 
-def apart(one: Array, other: Array) -> bool:
+def disjoint(one: Array, other: Array) -> bool:
     """Whether two tensors share no number, as far as can be seen, though one may reach into the other's memory: as
     queries and keys of one projection do, or keys and values of one cache."""
     if beyond(one, other):
@@ -34,14 +34,14 @@ def apart(one: Array, other: Array) -> bool:
     if one.ndim != other.ndim or one.element_size() != other.element_size() or bytes_behind % one.element_size():
         return False
     pairs = zip(one.shape, other.shape, one.stride(), other.stride(), strict=True)
-    alike = all(first == second or 1 in (a, b) for a, b, first, second in pairs)
-    return alike and not _meet(_axes(one, other), bytes_behind // one.element_size())
+    same_shape = all(first == second or 1 in (a, b) for a, b, first, second in pairs)
+    return same_shape and not _meet(_axes(one, other), bytes_behind // one.element_size())
 
 
-def still(name: str, x: Array, why: str, instead: str) -> None:
+def require_no_grad(name: str, x: Array, reason: str, instead: str) -> None:
     """Refuse what needs a gradient where none is recorded."""
     if torch.is_grad_enabled() and x.requires_grad:
-        raise ValueError(f"{name} must need no gradient {why}; got one that does. {instead}.")
+        raise ValueError(f"{name} must need no gradient {reason}; got one that does. {instead}.")
 
 
 def check_writable(name: str, x: Array, instead: str) -> None:
@@ -61,7 +61,7 @@ def check_writable(name: str, x: Array, instead: str) -> None:
         raise ValueError(f"{name} must not overlap itself in memory; got strides {x.stride()}. {instead}.")
 
 
-def written(*tensors: Array) -> None:
+def mark_written(*tensors: Array) -> None:
     """Let autograd know of tensors that an operator of ours has written,
     so that one which it keeps is not taken for what it was."""
     if not torch.compiler.is_compiling():
@@ -84,8 +84,8 @@ def _extent(x: Array) -> int:
     return int(x.element_size() * (_reach(_axes(x, x)) + 1))
 
 
-def _folded(axes: list[Axis]) -> bool:
-    return any(_reach(axes[place + 1 :]) >= axis[0] for place, axis in enumerate(axes))
+def _self_overlapping(axes: list[Axis]) -> bool:
+    return any(_reach(axes[index + 1 :]) >= axis[0] for index, axis in enumerate(axes))
 
 
 def _meet(axes: list[Axis], behind: int) -> bool:

@@ -13,10 +13,10 @@ from posenc.checked_positions import checked
 from posenc.doors import ROLES, Params, Role, Rotates
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import Steady, rates, steady_of, words
+from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
 from posenc.positions.coordinates import coordinates
-from posenc.torch.aliasing import written
-from posenc.torch.out_arguments import check_pair, copied, rows_of, unfit_places, unfit_rows
+from posenc.torch.aliasing import mark_written
+from posenc.torch.out_arguments import check_pair, copied, rows_of, unsupported_positions, unsupported_rows
 from posenc.turn import Turn, of_pairs
 
 IMPLS = ("auto", "reference", "native")
@@ -27,21 +27,22 @@ class Angles:
     """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it,
     `rotate` takes it.
 
-    positions: as they were given, (*batch, n), with a last axis of coordinates where there are several; places: the
-    same, (rows, n, axes), int64. rates and words: the frequencies as kernels take them, see `posenc.phase`.
+    positions: the argument, (*batch, n), with a last axis of coordinates where there are several.
+    integer_positions: the same, (rows, n, axes), int64.   limbs, words: the frequencies as kernels take them, from
+    `posenc.phase.frequency_limbs` and `frequency_words`.
     """
 
     record: Rotates
-    steady: Steady
+    fixed: FixedFrequencies
     positions: Array
-    places: Array
-    rates: Array
+    integer_positions: Array
+    limbs: Array
     words: Array
 
     @property
     def dim(self) -> int:
         """Channels of a head."""
-        return self.steady.pairing.dim
+        return self.fixed.pairing.dim
 
     def turn(self, *, dtype: Any = None) -> Turn:
         """The turn itself, as the record makes it."""
@@ -65,16 +66,16 @@ def angles(record: Rotates, positions: Array) -> Angles:
     """
     _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
     _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
-    steady = steady_of(record)
-    if steady is None:
+    fixed = fixed_frequencies_of(record)
+    if fixed is None:
         raise ValueError(
             f"record must turn each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
         )
     if _array.kind(positions) != "integer":
         raise TypeError(f"positions must be whole numbers; got {_array.dtype_name(positions.dtype)}. Use turn.")
-    places = _places(positions, steady)
-    numbers = (_array.library(positions).constant(part) for part in (rates(steady), words(steady)))
-    return Angles(record, steady, positions, places, *numbers)
+    lib = _array.library(positions)
+    limbs, words = lib.constant(frequency_limbs(fixed)), lib.constant(frequency_words(fixed))
+    return Angles(record, fixed, positions, _integer_positions(positions, fixed), limbs, words)
 
 
 def turn(
@@ -108,48 +109,51 @@ def turn(
         raise TypeError(
             f"out must be a pair of tensors, for cosines and sines; got {_check.shown(out)}. Give (cos, sin)."
         )
-    steady = steady_of(record)
-    why = native.MISSING or _unfit(record, steady, positions, dtype, out)
-    if impl == "native" and why is not None:
-        raise ValueError(f"impl must be one that can make this turn; got 'native', but {why}. Use 'auto'.")
-    if impl == "reference" or why is not None or steady is None:
-        made = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+    fixed = fixed_frequencies_of(record)
+    reason = native.MISSING or _unsupported_reason(record, fixed, positions, dtype, out)
+    if impl == "native" and reason is not None:
+        raise ValueError(f"impl must be one that can make this turn; got 'native', but {reason}. Use 'auto'.")
+    if impl == "reference" or reason is not None or fixed is None:
+        by_reference = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
         if out is None:
-            return made
-        check_pair(out, tuple(made.cos.shape), made.cos.dtype, positions)
-        cosine, sine = (copied(*parts) for parts in zip((made.cos, made.sin), out, strict=True))
-        return Turn(cosine, sine, made.pairing, made.factor, made.heads)
+            return by_reference
+        check_pair(out, tuple(by_reference.cos.shape), by_reference.cos.dtype, positions)
+        cosine, sine = (copied(*parts) for parts in zip((by_reference.cos, by_reference.sin), out, strict=True))
+        return Turn(cosine, sine, by_reference.pairing, by_reference.factor, by_reference.heads)
     record.checked(params)
     _check.choice("role", role, ROLES)
-    places, numbers = _places(positions, steady), _array.library(positions).constant(rates(steady))
-    batch = positions.shape if steady.axes == 1 else positions.shape[:-1]
-    shape = (*batch, steady.frequencies.pairs)
+    whole, limbs = _integer_positions(positions, fixed), _array.library(positions).constant(frequency_limbs(fixed))
+    batch = positions.shape if fixed.axes == 1 else positions.shape[:-1]
+    shape = (*batch, fixed.frequencies.pairs)
     if out is None:
-        cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(places, numbers, steady.factor))
-        return Turn(cosine, sine, steady.pairing, steady.factor)
+        cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(whole, limbs, fixed.factor))
+        return Turn(cosine, sine, fixed.pairing, fixed.factor)
     check_pair(out, shape, torch.float32, positions)
-    kernel.cos_sin_into(places.reshape((1, -1, steady.axes)), numbers, steady.factor, *map(rows_of, out))
-    written(*out)
-    return Turn(*out, steady.pairing, steady.factor)
+    kernel.cos_sin_into(whole.reshape((1, -1, fixed.axes)), limbs, fixed.factor, *map(rows_of, out))
+    mark_written(*out)
+    return Turn(*out, fixed.pairing, fixed.factor)
 
 
-def _places(positions: Array, steady: Steady) -> Array:
+def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
     """Positions as kernels take them: (rows, n, axes), int64, of magnitude at most 2^53 where that can be seen."""
-    if steady.axes > 1:
-        coordinates("positions", positions, steady.axes)
+    if fixed.axes > 1:
+        coordinates("positions", positions, fixed.axes)
     elif positions.ndim < 1:
         raise ValueError(
             f"positions must have shape (*batch, n); got {tuple(positions.shape)}. Give one axis at least."
         )
     else:
         positions = checked(positions).array
-    tail = 1 if steady.axes == 1 else 2
+    tail = 1 if fixed.axes == 1 else 2
     rows, count = positions.shape[:-tail].numel(), positions.shape[-tail]
-    return positions.to(torch.int64).reshape((rows, count, steady.axes)).contiguous()
+    return positions.to(torch.int64).reshape((rows, count, fixed.axes)).contiguous()
 
 
-def _unfit(record: Rotates, steady: Steady | None, positions: Array, dtype: Any, out: Any) -> str | None:
+def _unsupported_reason(
+    record: Rotates, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
+) -> str | None:
     """Why the kernel cannot make this turn; None where it can."""
-    if steady is None:
+    if fixed is None:
         return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
-    return unfit_places(positions, dtype) or (None if out is None else unfit_rows(out[0]) or unfit_rows(out[1]))
+    reason = unsupported_positions(positions, dtype)
+    return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])

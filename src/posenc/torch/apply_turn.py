@@ -13,9 +13,9 @@ from posenc._array import Array
 from posenc.kernels import native, plain_torch
 from posenc.kernels import native_cos_sin as kernel
 from posenc.torch import fast_path, in_place_autograd
-from posenc.torch.aliasing import written
+from posenc.torch.aliasing import mark_written
 from posenc.torch.angles import Angles
-from posenc.torch.argument_checks import alike, check_turn, heads_first, writable_pair
+from posenc.torch.argument_checks import check_turn, check_vectors, heads_first, writable_pair
 from posenc.turn import LAYOUTS, Layout, Operator, Turn
 
 Impl = Literal["auto", "reference", "torch", "native", "triton"]
@@ -57,17 +57,17 @@ def rotate(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Imp
         return both
     name, _ = taken(q, k, turn, layout, impl)
     if name == "reference":
-        turn = made(turn, q)
+        turn = as_turn(turn, q)
         return turn(q, layout=layout), turn(k, layout=layout)
     first, second = heads_first(q, layout), heads_first(k, layout)
     if name == "torch":
-        first, second = plain_torch.rotate(made(turn, q), first, second)
+        first, second = plain_torch.rotate(as_turn(turn, q), first, second)
     elif name == "triton":
         from posenc.kernels import triton
 
-        first, second = triton.rotate(first, second, *triton_waves(turn))
+        first, second = triton.rotate(first, second, *triton_cos_sin(turn))
     elif isinstance(turn, Angles):
-        first, second = kernel.rotate(first, second, turn.places, turn.rates, turn.steady)
+        first, second = kernel.rotate(first, second, turn.integer_positions, turn.limbs, turn.fixed)
     else:
         first, second = native.rotate(first, turn), native.rotate(second, turn)
     return heads_first(first, layout), heads_first(second, layout)
@@ -102,30 +102,30 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     if fast_path.rotate_(q, k, turn, layout, impl):
         return q, k
     name, _ = taken(q, k, turn, layout, impl)
-    needed = [in_place_autograd.followed(*of) for of in (("q", q), ("k", k))]
+    needed = [in_place_autograd.requires_autograd(*of) for of in (("q", q), ("k", k))]
     writable_pair(q, k)
     if name == "reference":
-        turn = made(turn, q)
+        turn = as_turn(turn, q)
         return q.copy_(turn(q, layout=layout)), k.copy_(turn(k, layout=layout))
     if any(needed):
         if name == "triton":
             raise ValueError(
                 "q and k must need no gradient in place with impl 'triton'; got one that does. Use rotate."
             )
-        in_place_autograd.rotated_(q, k, made(turn, q), layout, name)
+        in_place_autograd.rotated_(q, k, as_turn(turn, q), layout, name)
         return q, k
     first, second = heads_first(q, layout), heads_first(k, layout)
     if name == "torch":
-        plain_torch.rotate_in_place(made(turn, q), first, second)
+        plain_torch.rotate_in_place(as_turn(turn, q), first, second)
     elif name == "triton":
         from posenc.kernels import triton
 
-        triton.rotate_in_place(first, second, *triton_waves(turn))
+        triton.rotate_in_place(first, second, *triton_cos_sin(turn))
     elif isinstance(turn, Angles):
-        kernel.rotate_in_place(first, second, turn.places, turn.rates, turn.steady)
+        kernel.rotate_in_place(first, second, turn.integer_positions, turn.limbs, turn.fixed)
     else:
         native.rotate_in_place(turn, first, second)
-    written(q, k)
+    mark_written(q, k)
     return q, k
 
 
@@ -150,16 +150,16 @@ def taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -
     _check.choice("impl", impl, IMPLS)
     _check.choice("layout", layout, LAYOUTS)
     check_turn(turn)
-    alike(q, k, turn, layout)
+    check_vectors(q, k, turn, layout)
     tensors = heads_first(q, layout), heads_first(k, layout)
     against: list[str] = []
     for name in _candidates(impl, q):
-        why = _unsupported_reason(name, turn, *tensors)
-        if why is None:
+        reason = _unsupported_reason(name, turn, *tensors)
+        if reason is None:
             return name, against
         if impl == name:
-            raise ValueError(f"impl must be one that can turn these tensors; got {impl!r}, but {why}. Use 'auto'.")
-        against.append(why)
+            raise ValueError(f"impl must be one that can turn these tensors; got {impl!r}, but {reason}. Use 'auto'.")
+        against.append(reason)
     return "reference", against
 
 
@@ -176,25 +176,27 @@ def _unsupported_reason(name: str, turn: Turn | Angles, *tensors: Array) -> str 
     if name == "torch":
         return plain_torch.unsupported_reason(tensors[0], turn if isinstance(turn, Turn) else None)
     if isinstance(turn, Angles):
-        return kernel.unsupported_reason(turn.places, *tensors)
+        return kernel.unsupported_reason(turn.integer_positions, *tensors)
     return native.unsupported_reason(turn, *tensors)
 
 
-def made(turn: Turn | Angles, x: Array) -> Turn:
+def as_turn(turn: Turn | Angles, x: Array) -> Turn:
     """The turn; of angles one is made, as precise as what it turns."""
     if isinstance(turn, Turn):
         return turn
     return turn.turn(dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
 
 
-def triton_waves(turn: Turn | Angles) -> Any:
+def triton_cos_sin(turn: Turn | Angles) -> Any:
     """Waves and channels, as the Triton kernel takes them."""
     from posenc.kernels import triton
 
     if isinstance(turn, Turn):
         return triton.of_table(turn)
-    how = native.channels(turn.steady)
-    return triton.Waves(places=turn.places, words=turn.words, factor=turn.steady.factor), triton.Channels(*how)
+    how = native.channels(turn.fixed)
+    return triton.CosSinSource(
+        positions=turn.integer_positions, words=turn.words, factor=turn.fixed.factor
+    ), triton.Channels(*how)
 
 
 def _triton_unsupported(turn: Turn | Angles, *tensors: Array) -> str | None:
@@ -203,5 +205,5 @@ def _triton_unsupported(turn: Turn | Angles, *tensors: Array) -> str | None:
     from posenc.kernels import triton  # when it is first wanted: it takes Triton with it
 
     if isinstance(turn, Angles):
-        return triton.unsupported_tensors(turn.places, *tensors)
+        return triton.unsupported_tensors(turn.integer_positions, *tensors)
     return triton.unsupported_reason(turn, *tensors)

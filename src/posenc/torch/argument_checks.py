@@ -9,9 +9,9 @@ import torch
 from posenc import _check
 from posenc._array import Array
 from posenc.doors import Rotates
-from posenc.torch.aliasing import apart, check_writable, still
+from posenc.torch.aliasing import check_writable, disjoint, require_no_grad
 from posenc.torch.angles import Angles
-from posenc.torch.record_module import Held
+from posenc.torch.record_module import RecordModule
 from posenc.turn import Layout, Operator, Turn
 
 
@@ -32,7 +32,7 @@ def check_turn(turn: Any) -> None:
         )
     if isinstance(turn, Rotates):
         got, advice = repr(turn), "Call its turn(positions)"
-    elif isinstance(turn, Held):
+    elif isinstance(turn, RecordModule):
         got, advice = repr(turn), "Call the module itself: module(q, k, positions, positions, layout=layout)"
     elif isinstance(turn, Operator):
         got, advice = f"{type(turn).__name__}, another map", "Call it instead: operator(q, layout=layout)"
@@ -43,9 +43,9 @@ def check_turn(turn: Any) -> None:
     raise TypeError(f"turn must be a Turn, or what posenc.torch.angles gives; got {got}. {advice}.")
 
 
-def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
+def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
     """Refuse queries and keys that are not of one batch and length, and a turn that is not of their positions."""
-    rows, places, own, device = made_for(turn)
+    rows, count, by_head, device = shape_of_turn(turn)
     time, heads = (2, 1) if layout == "bhtd" else (1, 2)
     for name, x in (("q", q), ("k", k)):
         _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
@@ -55,14 +55,14 @@ def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
                 f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. "
                 "Give whole heads, four axes."
             )
-        if shape[time] != places or rows not in (1, shape[0]):
+        if shape[time] != count or rows not in (1, shape[0]):
             raise ValueError(
-                f"{name} must have the places of the turn, {rows} × {places}; got {tuple(shape)} ({layout}). "
+                f"{name} must have the positions of the turn, {rows} × {count}; got {tuple(shape)} ({layout}). "
                 "Make the turn from the positions of these tokens."
             )
-        if own not in (None, shape[heads]):
+        if by_head not in (None, shape[heads]):
             raise ValueError(
-                f"{name} must have the {own} heads that turn, each in its own way; got {tuple(shape)} ({layout}). "
+                f"{name} must have the {by_head} heads that turn, each in its own way; got {tuple(shape)} ({layout}). "
                 "Repeat grouped heads first."
             )
     where = q.device
@@ -75,11 +75,11 @@ def alike(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
         raise ValueError(f"turn must be on the device of q, {where}; got {device}. Make it there.")
 
 
-def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
-    """Rows of positions (1 where one serves every batch row) and places in a row,
+def shape_of_turn(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
+    """Rows of positions (1 where one serves every batch row) and their number in a row,
     heads that each turn in their own way, device."""
     if isinstance(turn, Angles):
-        return turn.places.shape[0], turn.places.shape[1], None, turn.places.device
+        return turn.integer_positions.shape[0], turn.integer_positions.shape[1], None, turn.integer_positions.device
     shape = turn.cos.shape
     plain = len(shape) - (2 if turn.heads is None else 3)
     return shape[0] if plain else 1, shape[-2], turn.heads, turn.cos.device
@@ -87,7 +87,7 @@ def made_for(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
 
 def writable(name: str, x: Array) -> None:
     """Refuse what cannot be rotated in place and needs no gradient there."""
-    still(name, x, "to be turned in place", "Use rotate")
+    require_no_grad(name, x, "to be turned in place", "Use rotate")
     check_writable(name, x, "Clone it, or use rotate")
 
 
@@ -96,7 +96,7 @@ def writable_pair(q: Array, k: Array) -> None:
     of gradients ask apart."""
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
-    if not torch.compiler.is_compiling() and not apart(q, k):
+    if not torch.compiler.is_compiling() and not disjoint(q, k):
         raise ValueError(
             "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
         )

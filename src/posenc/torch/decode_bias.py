@@ -10,11 +10,11 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Biases, Params
 from posenc.encodings.biases.alibi import ALiBi
-from posenc.torch.record_module import Held, record_and_params
+from posenc.torch.record_module import RecordModule, record_and_params
 
 
 def decode_row(
-    record: Biases | Held, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
+    record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
 ) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
@@ -38,7 +38,7 @@ def decode_row(
             f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. "
             "Give one position a sequence."
         )
-    query, key = query.unsqueeze(-1 - len(last)), row_of_places("key", key, record.axes)
+    query, key = query.unsqueeze(-1 - len(last)), row_of_positions("key", key, record.axes)
     check_together(query, key, record.axes)
     row = record.matrix(query, key, params, dtype=dtype)
     return row if row.ndim == 4 else row[None]
@@ -68,7 +68,7 @@ def slopes(record: ALiBi, *, device: Any = None) -> Any:
     return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
 
 
-def row_of_places(name: str, positions: Any, axes: int = 1) -> Any:
+def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
     """A tensor of positions, one row for all sequences or one each,
     with a last axis of coordinates where there are several."""
     _tensor(name, positions)

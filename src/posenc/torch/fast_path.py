@@ -51,11 +51,9 @@ def rotate(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> Any:
         if type(turn) is Turn:
             if _is_untraced(q, k, turn.cos, turn.sin):
                 return _rotate(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
-        elif type(turn) is Angles and _is_untraced(q, k, turn.places, turn.rates):
-            steady = turn.steady
-            return _by_angles(
-                q, k, turn.places, turn.rates, steady.factor, packed_form(steady.pairing) | LAYOUTS[layout]
-            )
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
+            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
+            return _by_angles(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
     except UNSUPPORTED:
         pass
     return None
@@ -75,9 +73,9 @@ def rotate_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
             if not (_is_untraced(q, k, turn.cos, turn.sin) and _are_writable(q, k)):
                 return False
             _rotate_(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
-        elif type(turn) is Angles and _is_untraced(q, k, turn.places, turn.rates) and _are_writable(q, k):
-            steady = turn.steady
-            _by_angles_(q, k, turn.places, turn.rates, steady.factor, packed_form(steady.pairing) | LAYOUTS[layout])
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs) and _are_writable(q, k):
+            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
+            _by_angles_(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
         else:
             return False
     except UNSUPPORTED:
@@ -94,9 +92,9 @@ def rotate_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any
     try:
         if type(turn) is Turn:
             cosine, sine, form = turn.cos, turn.sin, packed_form(turn.pairing, turn.heads)
-        elif type(turn) is Angles and _is_untraced(q, k, turn.places, turn.rates):
-            cosine, sine = _cos_sin(turn.places, turn.rates, turn.steady.factor)
-            form = packed_form(turn.steady.pairing)
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
+            cosine, sine = _cos_sin(turn.integer_positions, turn.limbs, turn.fixed.factor)
+            form = packed_form(turn.fixed.pairing)
         else:
             return False
         tensors_are_plain = _is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)

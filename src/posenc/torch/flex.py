@@ -10,12 +10,12 @@ import torch
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Params
-from posenc.torch.record_module import Held, record_and_params
+from posenc.torch.record_module import RecordModule, record_and_params
 
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
 
 
-def score_mod(record: Biases | Held, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
@@ -38,7 +38,7 @@ def score_mod(record: Biases | Held, query: Array, key: Array, params: Params | 
     """
     record, params = record_and_params(record, params)
     _check.instance("record", record, Biases, "a record that biases")
-    query, key = _places("query", query, record.axes), _places("key", key, record.axes)
+    query, key = _row_of_positions("query", query, record.axes), _row_of_positions("key", key, record.axes)
     record.checked(params)
     one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence
 
@@ -50,7 +50,7 @@ def score_mod(record: Biases | Held, query: Array, key: Array, params: Params | 
     return add_bias
 
 
-def _places(name: str, positions: Any, axes: int) -> Any:
+def _row_of_positions(name: str, positions: Any, axes: int) -> Any:
     _check.instance(name, positions, torch.Tensor, "a tensor of positions on the device of attention")
     last = "" if axes == 1 else f", {axes}"
     if positions.ndim not in ((1, 2) if axes == 1 else (2, 3)) or (axes > 1 and positions.shape[-1] != axes):

@@ -13,19 +13,19 @@ import torch
 from torch.autograd import forward_ad
 
 from posenc.kernels import native, plain_torch
-from posenc.torch.aliasing import still
+from posenc.torch.aliasing import require_no_grad
 from posenc.torch.argument_checks import heads_first
 from posenc.turn import Layout, Turn
 
 
-def followed(name: str, x: Any) -> bool:
+def requires_autograd(name: str, x: Any) -> bool:
     """Whether autograd records what is done to x; refuses what it lets nobody write to, before anything is written."""
     if not torch.is_grad_enabled() or not x.requires_grad:
         return False
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        still(name, x, "to be turned in place under a compiler or a transform", "Use rotate")
+        require_no_grad(name, x, "to be turned in place under a compiler or a transform", "Use rotate")
     if x.is_leaf or (x._is_view() and x._base.is_leaf):
-        still(name, x, "of its own, as a leaf has or a part of one, to be turned in place", "Use rotate")
+        require_no_grad(name, x, "of its own, as a leaf has or a part of one, to be turned in place", "Use rotate")
     if x._is_view() and torch._C._autograd._get_creation_meta(x) != torch._C._autograd.CreationMeta.DEFAULT:
         raise ValueError(
             f"{name} must be no view that autograd lets nobody write to, as split, chunk, unbind and no_grad give; "
@@ -61,7 +61,7 @@ class _InPlace(torch.autograd.Function):  # type: ignore[misc]
         back = Turn(cosine, -sine, ctx.turn.pairing, ctx.turn.factor, ctx.turn.heads)
         gradient = heads_first(gradient, ctx.layout)
         if ctx.name == "native":
-            turned = native.rotate(native.with_contiguous_channels(gradient), back)
+            rotated = native.rotate(native.with_contiguous_channels(gradient), back)
         else:
-            (turned,) = plain_torch.rotate(back, gradient)
-        return heads_first(turned, ctx.layout), None, None, None, None, None
+            (rotated,) = plain_torch.rotate(back, gradient)
+        return heads_first(rotated, ctx.layout), None, None, None, None, None

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.compose import Concatenated
 from posenc.doors import Adds
 from posenc.torch.modules import Add
-from posenc.torch.record_module import beside, fill, generator
+from posenc.torch.record_module import fill, generator, on_same_device
 from posenc.torch.token_embedding import embedded
 from posenc.torch.vector_table import table
 
@@ -71,18 +71,18 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     def forward(self, ids: Array, positions: Array | None = None) -> Array:
         self._check_ids(ids)
         rows = ids if self.batch_first else ids.transpose(0, 1)
-        summed = self._summed(rows, self._places(ids, positions), math.sqrt(self.width))
+        summed = self._summed(rows, self._row_positions(ids, positions), math.sqrt(self.width))
         return self.dropout(summed if self.batch_first else summed.transpose(0, 1))
 
-    def _summed(self, rows: Array, places: Array, scale: float) -> Array:
+    def _summed(self, rows: Array, positions: Array, scale: float) -> Array:
         """In one pass where the encoding is a table that is added, and not one that widens, say."""
         record, weight = self.encoding.record, self.embedding
         if type(record).attach is Adds.attach:
-            places = beside("positions", places, weight)
+            positions = on_same_device("positions", positions, weight)
             wide = _array.library(weight).wide_dtype(weight.dtype)
-            return embedded(rows, weight, table(record, places, self.encoding.params, dtype=wide), scale)
+            return embedded(rows, weight, table(record, positions, self.encoding.params, dtype=wide), scale)
         x = torch.nn.functional.embedding(rows, weight)
-        return self.encoding(_array.library(x).wide(x) * scale, places).to(x.dtype)
+        return self.encoding(_array.library(x).wide(x) * scale, positions).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
@@ -102,12 +102,12 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
                 "Check the vocabulary."
             )
 
-    def _places(self, ids: Any, positions: Array | None) -> Array:
+    def _row_positions(self, ids: Any, positions: Array | None) -> Array:
         """Positions in rows of sequences, (n,) or (batch, n)."""
         length = ids.shape[1 if self.batch_first else 0]
         if positions is None:
             return torch.arange(length, device=ids.device)
-        positions = beside("positions", positions, ids)
+        positions = on_same_device("positions", positions, ids)
         if positions.ndim == 1 and positions.shape[0] == length:
             return positions
         if positions.shape != ids.shape:

@@ -11,9 +11,9 @@ from posenc._array import Array
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.torch import fast_path
-from posenc.torch.aliasing import apart, beyond, still, written
+from posenc.torch.aliasing import beyond, disjoint, mark_written, require_no_grad
 from posenc.torch.angles import Angles
-from posenc.torch.apply_turn import Impl, rotate, taken, triton_waves
+from posenc.torch.apply_turn import Impl, rotate, taken, triton_cos_sin
 from posenc.torch.argument_checks import heads_first, writable
 from posenc.turn import Layout, Turn
 
@@ -62,17 +62,17 @@ def rotate_into_cache_(
     _check_memory(q, k, v, k_cache, v_cache)
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
     if name in ("native", "triton"):
-        why = _unfit(*tensors[2:])
-        if why is None:
+        reason = _unsupported_reason(*tensors[2:])
+        if reason is None:
             _into_cache(name, turn, tensors, slots, paged)
-            written(q, k_cache, v_cache)
+            mark_written(q, k_cache, v_cache)
             return q
         if impl == name:
-            raise ValueError(f"impl must be one that can write these caches; got {impl!r}, but {why}. Use 'auto'.")
-    turned, keys = rotate(q, k, turn, layout=layout, impl=name if impl == name else "auto")
+            raise ValueError(f"impl must be one that can write these caches; got {impl!r}, but {reason}. Use 'auto'.")
+    rotated, keys = rotate(q, k, turn, layout=layout, impl=name if impl == name else "auto")
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
-    return q.copy_(turned)
+    return q.copy_(rotated)
 
 
 def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
@@ -80,12 +80,13 @@ def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slot
     if name == "triton":
         from posenc.kernels import triton
 
-        waves, channels = triton_waves(turn)
-        triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, waves, channels)
+        cos_sin, channels = triton_cos_sin(turn)
+        triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, cos_sin, channels)
         return
     if isinstance(turn, Angles):
-        steady = turn.steady
-        turn = Turn(*kernel.cos_sin(turn.places, turn.rates, steady.factor), steady.pairing, steady.factor)
+        fixed = turn.fixed
+        cosine, sine = kernel.cos_sin(turn.integer_positions, turn.limbs, fixed.factor)
+        turn = Turn(cosine, sine, fixed.pairing, fixed.factor)
     native.rotate_into_cache(turn, q, k, v, k_cache, v_cache, slots, paged)
 
 
@@ -97,7 +98,7 @@ def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
 
 
-def _unfit(*tensors: Array) -> str | None:
+def _unsupported_reason(*tensors: Array) -> str | None:
     return None if all(x.stride(-1) == 1 for x in tensors) else "the channels of a tensor are not side by side"
 
 
@@ -113,7 +114,7 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
             f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
         )
     for name, x in (("k", k), ("v", v)):
-        still(name, x, "for a cache records none", "Detach it")
+        require_no_grad(name, x, "for a cache records none", "Detach it")
 
 
 def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:
@@ -182,7 +183,7 @@ def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) 
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
         if not all(beyond(cache, x) for x in (q, k, v)):
             raise ValueError(f"{name} must have memory of its own; got that of q, k or v. Allocate it.")
-    if not apart(k_cache, v_cache):
+    if not disjoint(k_cache, v_cache):
         raise ValueError("v_cache must have memory of its own; got some of that of k_cache. Allocate it.")
-    if not (apart(q, k) and apart(q, v)):
+    if not (disjoint(q, k) and disjoint(q, v)):
         raise ValueError("q must have memory of its own, for it is turned where it is; got that of k or v. Clone one.")

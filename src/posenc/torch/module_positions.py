@@ -8,14 +8,14 @@ import torch
 
 from posenc._array import Array
 from posenc.doors import Encoding
-from posenc.torch.record_module import beside
+from posenc.torch.record_module import on_same_device
 
 
 def counted(name: str, positions: Array | None, x: Array, axis: int, record: Encoding) -> Array:
     """Positions as a tensor beside x; for None 0 to n - 1, n the length of x on an axis. One token may stand anywhere,
     and a grid may have any shape: there they must be given."""
     if positions is not None:
-        return beside(name, positions, x)
+        return on_same_device(name, positions, x)
     if record.axes > 1:
         raise ValueError(
             f"{name} must be given for {type(record).__name__}, whose positions have {record.axes} coordinates; got "
@@ -47,4 +47,4 @@ def both_counted(
             "say."
         )
     query = counted("query_positions", query_positions, q, axis, record)
-    return query, query if key_positions is None else beside("key_positions", key_positions, q)
+    return query, query if key_positions is None else on_same_device("key_positions", key_positions, q)

@@ -11,7 +11,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Documents, Encoding, Rotates, Scores
 from posenc.torch.module_positions import both_counted, counted
 from posenc.torch.one_call import add_at, rotate_at, rotate_pair_at
-from posenc.torch.record_module import Held, beside
+from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import LAYOUTS, Layout
 
 
@@ -40,7 +40,7 @@ def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | Rotat
 
 
 @final
-class Add(Held):
+class Add(RecordModule):
     """x + encoding, for a record that adds.
 
     x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
@@ -65,7 +65,7 @@ class Add(Held):
 
 
 @final
-class Rotate(Held):
+class Rotate(RecordModule):
     """Turned queries and keys, for a record that rotates.
 
     q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
@@ -109,7 +109,7 @@ class Rotate(Held):
 
 
 @final
-class RotateValues(Held):
+class RotateValues(RecordModule):
     """Turned values, and the output turned back, for a record that rotates values.
 
     v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
@@ -145,7 +145,7 @@ class RotateValues(Held):
 
 
 @final
-class Bias(Held):
+class Bias(RecordModule):
     """The dense bias of the scaled logits, for a record that biases.
 
     query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says
@@ -167,12 +167,15 @@ class Bias(Held):
         params = self.params
         tensors = [x for x in (query_positions, key_positions, *(params or {}).values()) if isinstance(x, torch.Tensor)]
         like = tensors[0] if tensors else torch.zeros(())
-        query, key = beside("query_positions", query_positions, like), beside("key_positions", key_positions, like)
+        query, key = (
+            on_same_device("query_positions", query_positions, like),
+            on_same_device("key_positions", key_positions, like),
+        )
         return self.record.matrix(query, key, params, dtype=dtype)
 
 
 @final
-class Score(Held):
+class Score(RecordModule):
     """What a record that scores adds to the scaled logits, and to the output (`values`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);

@@ -13,7 +13,7 @@ from posenc import _array
 from posenc._array import Array
 from posenc.doors import Adds, Params, Role, Rotates
 from posenc.kernels import native_embedding
-from posenc.phase import steady_of, waves_of
+from posenc.phase import fixed_frequencies_of, fixed_sinusoids_of
 from posenc.torch.angles import turn
 from posenc.torch.apply_turn import rotate, rotate_one
 from posenc.torch.vector_table import table
@@ -26,19 +26,19 @@ REMEMBERED, MANY = 1 << 22, 32
 def rotate_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout) -> Array:
     """x rotated at its positions, as `record.turn(positions, params, role=role)` does."""
     by = turn_at(record, params, x, positions, role)
-    return by(x, layout=layout) if _is_seen_through() else rotate_one(x, by, layout=layout)
+    return by(x, layout=layout) if _is_traced() else rotate_one(x, by, layout=layout)
 
 
 def rotate_pair_at(
     record: Rotates, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
 ) -> tuple[Array, Array]:
     """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
-    alike = q.dtype == k.dtype and q.device == k.device
-    if not alike or not _one_turn_serves(record):
+    same_type = q.dtype == k.dtype and q.device == k.device
+    if not same_type or not _one_turn_serves(record):
         rotated = rotate_at(record, params, q, positions, "query", layout)
         return rotated, rotate_at(record, params, k, positions, "key", layout)
     by = turn_at(record, params, q, positions, "both")
-    if type(by) is Turn and not _is_seen_through():
+    if type(by) is Turn and not _is_traced():
         return rotate(q, k, by, layout=layout)
     return by(q, layout=layout), by(k, layout=layout)
 
@@ -53,8 +53,8 @@ def _one_turn_serves(record: Rotates) -> bool:
 def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> Array:
     """`record.attach(x, positions, params)`."""
     wide = _array.library(x).wide_dtype(x.dtype)
-    ready = waves_of(record) is not None and type(record).attach is Adds.attach and wide == torch.float32
-    if ready and not _is_seen_through() and x.shape[-2:] == (positions.shape[-1], record.width):
+    ready = fixed_sinusoids_of(record) is not None and type(record).attach is Adds.attach and wide == torch.float32
+    if ready and not _is_traced() and x.shape[-2:] == (positions.shape[-1], record.width):
         return native_embedding.add(x, _table_at(record, params, positions))
     return record.attach(x, positions, params)
 
@@ -62,7 +62,7 @@ def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> A
 def turn_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
     """The turn of these positions, as precise as x."""
     wide = _array.library(x).wide_dtype(x.dtype)
-    if steady_of(record) is None or _is_seen_through():
+    if fixed_frequencies_of(record) is None or _is_traced():
         return record.turn(positions, params, role=role, dtype=wide)
     return turn(record, positions, params, role=role, dtype=wide)
 
@@ -87,7 +87,7 @@ def _remembered(record: Adds, positions: bytes) -> Array:
         return table(record, torch.frombuffer(bytearray(positions), dtype=torch.int64))
 
 
-def _is_seen_through() -> bool:
+def _is_traced() -> bool:
     """Whether the definition itself is wanted: programs that are exported run without posenc, and transforms of
     functions see through PyTorch's own operators alone."""
     tracing = torch.compiler.is_exporting() or torch.jit.is_tracing()

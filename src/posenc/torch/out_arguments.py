@@ -8,7 +8,7 @@ import torch
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.torch.aliasing import apart, beyond, check_writable, still
+from posenc.torch.aliasing import beyond, check_writable, disjoint, require_no_grad
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
@@ -21,7 +21,7 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions
             f"{name} must have shape {shape}, on {positions.device}; got {tuple(out.shape)} on {out.device}. "
             "Allocate it so."
         )
-    still(name, out, "to be written into", "Detach it")
+    require_no_grad(name, out, "to be written into", "Detach it")
     if torch.compiler.is_compiling():
         return
     check_writable(name, out, "Allocate it")
@@ -33,15 +33,15 @@ def check_pair(out: tuple[Any, Any], shape: tuple[int, ...], dtype: Any, positio
     """`check_out` of both, which must share no number."""
     for name, part in zip(("out[0]", "out[1]"), out, strict=True):
         check_out(name, part, shape, dtype, positions)
-    if not torch.compiler.is_compiling() and not apart(*out):
+    if not torch.compiler.is_compiling() and not disjoint(*out):
         raise ValueError("out[1] must have memory of its own; got some of that of out[0]. Allocate it.")
 
 
-def copied(made: Array, out: Array) -> Array:
+def copied(result: Array, out: Array) -> Array:
     """What the reference made, in `out`."""
-    if torch.is_grad_enabled() and made.requires_grad:
+    if torch.is_grad_enabled() and result.requires_grad:
         raise ValueError("out must be None where a gradient is recorded; got memory to write into. Leave it out.")
-    return out.copy_(made)
+    return out.copy_(result)
 
 
 def rows_of(out: Array) -> Array:
@@ -49,7 +49,7 @@ def rows_of(out: Array) -> Array:
     return out.view((1, out.shape[:-1].numel(), out.shape[-1]))
 
 
-def unfit_places(positions: Array, dtype: Any) -> str | None:
+def unsupported_positions(positions: Array, dtype: Any) -> str | None:
     """Why the kernel cannot make float32 numbers of these positions in this dtype; None where it can."""
     if _array.kind(positions) != "integer":
         return f"positions are {_array.dtype_name(positions.dtype)}, not whole"
@@ -58,7 +58,7 @@ def unfit_places(positions: Array, dtype: Any) -> str | None:
     return None if dtype in (None, torch.float32) else f"numbers are to be {dtype}".replace("torch.", "")
 
 
-def unfit_rows(out: Any) -> str | None:
+def unsupported_rows(out: Any) -> str | None:
     """Why the kernel cannot write these rows; None where it can, or where `check_out` will say what they are."""
     if not isinstance(out, torch.Tensor) or out.ndim < 1:
         return None

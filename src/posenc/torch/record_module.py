@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.doors import Encoding, Params
 
 
-class Held(torch.nn.Module):  # type: ignore[misc]
+class RecordModule(torch.nn.Module):  # type: ignore[misc]
     """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
 
     record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
@@ -27,7 +27,7 @@ class Held(torch.nn.Module):  # type: ignore[misc]
         self.record = record
         self.seed = None if seed is None else _check.integer("seed", seed, 0, 2**63 - 1)
         for name, shape in record.shapes.items():
-            _place(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
+            _register_parameter(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -48,7 +48,7 @@ class Held(torch.nn.Module):  # type: ignore[misc]
 
 def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params | None]:
     """A record and its parameters as they are given; of a module its own."""
-    if not isinstance(record, Held):
+    if not isinstance(record, RecordModule):
         return record, params
     if params is not None:
         raise ValueError(
@@ -74,7 +74,7 @@ def fill(parameter: Any, value: np.ndarray) -> None:
         parameter.copy_(torch.tensor(np.asarray(value), device="cpu"))
 
 
-def beside(name: str, positions: Any, like: Array) -> Array:
+def on_same_device(name: str, positions: Any, like: Array) -> Array:
     """Positions as a tensor on the device of `like`; a tensor elsewhere is an error, not a silent copy."""
     positions = _array.as_array(name, positions, like)
     if _array.library_name(positions) != "torch":
@@ -87,7 +87,7 @@ def beside(name: str, positions: Any, like: Array) -> Array:
     return positions
 
 
-def _place(module: Any, name: str, parameter: Any) -> None:
+def _register_parameter(module: Any, name: str, parameter: Any) -> None:
     """Register a parameter under a dotted name, as `state_dict` writes it."""
     *path, last = name.split(".")
     for part in path:

@@ -8,10 +8,10 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.torch.aliasing import still, written
+from posenc.torch.aliasing import mark_written, require_no_grad
 from posenc.torch.angles import Angles
-from posenc.torch.apply_turn import Impl, chosen, made, triton_waves
-from posenc.torch.argument_checks import check_turn, heads_first, made_for, writable_pair
+from posenc.torch.apply_turn import Impl, as_turn, chosen, triton_cos_sin
+from posenc.torch.argument_checks import check_turn, heads_first, shape_of_turn, writable_pair
 from posenc.turn import Layout, Turn
 
 
@@ -46,13 +46,13 @@ def rotate_normed(
     """
     norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
     if _choice(q, k, turn, layout, impl) == "reference":
-        turn = made(turn, q)
+        turn = as_turn(turn, q)
         return _normed(q, q_weight, turn, *norm, layout), _normed(k, k_weight, turn, *norm, layout)
     from posenc.kernels import triton
 
-    waves, channels = triton_waves(turn)
+    cos_sin, channels = triton_cos_sin(turn)
     weights = triton.Norm(q_weight, k_weight, *norm)
-    first, second = triton.rotate(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
+    first, second = triton.rotate(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
     return heads_first(first, layout), heads_first(second, layout)
 
 
@@ -81,18 +81,18 @@ def rotate_normed_(
     choice = _choice(q, k, turn, layout, impl)
     writable_pair(q, k)
     for name, x in (("q", q), ("k", k), ("q_weight", q_weight), ("k_weight", k_weight)):
-        still(name, x, "in place", "Use rotate_normed, or torch.no_grad()")
+        require_no_grad(name, x, "in place", "Use rotate_normed, or torch.no_grad()")
     if choice == "reference":
-        turn = made(turn, q)
+        turn = as_turn(turn, q)
         q.copy_(_normed(q, q_weight, turn, *norm, layout))
         k.copy_(_normed(k, k_weight, turn, *norm, layout))
     else:
         from posenc.kernels import triton
 
-        waves, channels = triton_waves(turn)
+        cos_sin, channels = triton_cos_sin(turn)
         weights = triton.Norm(q_weight, k_weight, *norm)
-        triton.rotate_in_place(heads_first(q, layout), heads_first(k, layout), waves, channels, weights)
-        written(q, k)
+        triton.rotate_in_place(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
+        mark_written(q, k)
     return q, k
 
 
@@ -115,7 +115,7 @@ def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl)
 
 def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
     check_turn(turn)
-    device = made_for(turn)[-1]
+    device = shape_of_turn(turn)[-1]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
         _check.instance(name, weight, torch.Tensor, "a PyTorch tensor")
         if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != device:

@@ -10,12 +10,12 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Rotates
 from posenc.torch.one_call import turn_at
-from posenc.torch.record_module import Held, beside
+from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import of_pairs
 
 
 @final
-class HuggingFaceRotary(Held):
+class HuggingFaceRotary(RecordModule):
     """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
 
     record: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
@@ -48,7 +48,7 @@ class HuggingFaceRotary(Held):
             )
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
-        places = beside("position_ids", position_ids, x)
-        turn = of_pairs("record", turn_at(self.record, None, x, places, "both"))
+        positions = on_same_device("position_ids", position_ids, x)
+        turn = of_pairs("record", turn_at(self.record, None, x, positions, "both"))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
         return cos, sin

@@ -12,8 +12,8 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import checked
 from posenc.doors import Biases, Params
-from posenc.torch.decode_bias import check_together, row_of_places
-from posenc.torch.record_module import Held, record_and_params
+from posenc.torch.decode_bias import check_together, row_of_positions
+from posenc.torch.record_module import RecordModule, record_and_params
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
 PIECES, SMALLEST = 8, 64
@@ -53,7 +53,7 @@ class StridedBias:
 
 
 def strided(
-    record: Biases | Held,
+    record: Biases | RecordModule,
     query: Array,
     key: Array,
     params: Params | None = None,
@@ -187,7 +187,7 @@ def _ends(query: Any, key: Any) -> tuple[Any, Any]:
 
 def _rising(name: str, positions: Any) -> Any:
     """Positions as signed numbers; a ValueError where it can be seen that one is not the last plus one."""
-    placed = checked(row_of_places(name, positions), name)
+    placed = checked(row_of_positions(name, positions), name)
     positions, lib = placed.lib.signed(placed.array), placed.lib
     if positions.requires_grad:
         raise ValueError(
@@ -196,8 +196,8 @@ def _rising(name: str, positions: Any) -> Any:
     if lib.concrete(positions):
         wrong = (positions.diff() != 1).nonzero()
         if len(wrong):
-            *row, place = wrong[0].tolist()
-            step = positions[(*row, slice(place, place + 2))].tolist()
+            *row, index = wrong[0].tolist()
+            step = positions[(*row, slice(index, index + 2))].tolist()
             raise ValueError(
                 f"{name} must rise by one from place to place; got {step[0]} and then {step[1]}. Use "
                 "posenc.torch.Bias or score_mod."

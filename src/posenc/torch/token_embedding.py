@@ -51,13 +51,13 @@ def embed(
 def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = "auto") -> Array:
     """`embed`, of what has been checked."""
     if impl != "reference":
-        why = _unsupported_reason(ids, weight, table)
-        if why is None:
+        reason = _unsupported_reason(ids, weight, table)
+        if reason is None:
             return kernel.scaled_embedding(
                 ids.to(torch.int64), weight, table if table.ndim == 3 else table[None], scale
             )
         if impl == "native":
-            raise ValueError(f"impl must be one that can take these tensors; got 'native', but {why}. Use 'auto'.")
+            raise ValueError(f"impl must be one that can take these tensors; got 'native', but {reason}. Use 'auto'.")
     return (torch.nn.functional.embedding(ids, weight).to(table.dtype) * scale + table).to(weight.dtype)
 
 

@@ -12,9 +12,9 @@ from posenc.checked_positions import checked
 from posenc.doors import Adds, Params
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
-from posenc.phase import Waves, rates, waves_of
-from posenc.torch.aliasing import written
-from posenc.torch.out_arguments import check_out, copied, rows_of, unfit_places, unfit_rows
+from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
+from posenc.torch.aliasing import mark_written
+from posenc.torch.out_arguments import check_out, copied, rows_of, unsupported_positions, unsupported_rows
 
 IMPLS = ("auto", "reference", "native")
 
@@ -49,16 +49,16 @@ def table(
     _check.choice("impl", impl, IMPLS)
     _check.instance("record", record, Adds, "a record that adds, Sinusoidal(dim=64), say")
     _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
-    waves = waves_of(record)
-    why = native.MISSING or _unfit(record, waves, positions, dtype, out)
-    if impl == "native" and why is not None:
-        raise ValueError(f"impl must be one that can make this table; got 'native', but {why}. Use 'auto'.")
-    if impl == "reference" or why is not None or waves is None:
-        made = record.embed(positions, params, dtype=dtype)
+    sinusoids = fixed_sinusoids_of(record)
+    reason = native.MISSING or _unsupported_reason(record, sinusoids, positions, dtype, out)
+    if impl == "native" and reason is not None:
+        raise ValueError(f"impl must be one that can make this table; got 'native', but {reason}. Use 'auto'.")
+    if impl == "reference" or reason is not None or sinusoids is None:
+        result = record.embed(positions, params, dtype=dtype)
         if out is None:
-            return made
-        check_out("out", out, tuple(made.shape), made.dtype, positions)
-        return copied(made, out)
+            return result
+        check_out("out", out, tuple(result.shape), result.dtype, positions)
+        return copied(result, out)
     record.checked(params)
     shape = (*positions.shape, record.width)
     if out is None:
@@ -68,19 +68,23 @@ def table(
     else:
         check_out("out", out, shape, torch.float32, positions)
     lib, positions = _array.library(positions), checked(positions).array
-    if waves.start:
-        positions = checked(lib.signed(positions) + waves.start).array
-    places, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of(out)
-    kernel.cos_sin_within(places, lib.constant(rates(waves)), waves, rows[..., : waves.width])
-    rows[..., waves.width :] = 0.0
-    written(out)
+    if sinusoids.start:
+        positions = checked(lib.signed(positions) + sinusoids.start).array
+    integer_positions, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of(out)
+    kernel.cos_sin_within(
+        integer_positions, lib.constant(frequency_limbs(sinusoids)), sinusoids, rows[..., : sinusoids.width]
+    )
+    rows[..., sinusoids.width :] = 0.0
+    mark_written(out)
     return out
 
 
-def _unfit(record: Adds, waves: Waves | None, positions: Array, dtype: Any, out: Any) -> str | None:
+def _unsupported_reason(
+    record: Adds, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
+) -> str | None:
     """Why the kernel cannot make this table; None where it can."""
-    if waves is None:
+    if sinusoids is None:
         return f"{type(record).__name__} is made of more than waves of exact frequencies"
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
-    return unfit_places(positions, dtype) or (None if out is None else unfit_rows(out))
+    return unsupported_positions(positions, dtype) or (None if out is None else unsupported_rows(out))

@@ -14,7 +14,7 @@ from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
 from posenc.frequencies.geometric import Exponent
-from posenc.phase import Numerics, Waves, cos_sin
+from posenc.phase import FixedSinusoids, Numerics, cos_sin
 from posenc.row import Row
 
 
@@ -77,10 +77,10 @@ class Sinusoidal(Adds):
         return Geometric(even, self.base, self.exponent, released="exponential")
 
     @cached_property
-    def waves(self) -> Waves | None:
-        """What the vectors are made of, for compiled code; None where that is not exact."""
+    def fixed_sinusoids(self) -> FixedSinusoids | None:
+        """The sinusoids of the vectors, for compiled kernels; None where they are not exact."""
         width = min(self.dim, 2 * self.frequencies.pairs)
-        made_of = Waves(self.frequencies, self.layout, self.first, width, self.scale, self.start)
+        made_of = FixedSinusoids(self.frequencies, self.layout, self.first, width, self.scale, self.start)
         return made_of if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

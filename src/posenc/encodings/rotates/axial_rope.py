@@ -14,7 +14,7 @@ from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, Instance
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, Steady, cos_sin, product_dtype
+from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -111,10 +111,10 @@ class AxialRoPE(Rotates):
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     @cached_property
-    def steady(self) -> Steady | None:
-        """What turns are made of, for compiled kernels."""
+    def fixed_frequencies(self) -> FixedFrequencies | None:
+        """The frequencies of the turns, for compiled kernels."""
         exact = self.numerics == "exact"
-        return Steady(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
+        return FixedFrequencies(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)

@@ -10,7 +10,7 @@ from posenc._array import Array
 from posenc.declared_fields import Base, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
-from posenc.phase import Numerics, Steady, along_one, cos_sin
+from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -63,8 +63,8 @@ class DualBaseRoPE(Rotates):
         return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
 
     @cached_property
-    def steady(self) -> Steady | None:
-        """What turns are made of, for compiled kernels."""
+    def fixed_frequencies(self) -> FixedFrequencies | None:
+        """The frequencies of the turns, for compiled kernels."""
         return along_one(self.frequencies, self.channels) if self.numerics == "exact" else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:

@@ -11,7 +11,7 @@ from posenc._array import Array
 from posenc.declared_fields import Base, EvenWidth, Instance
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
-from posenc.phase import Frequencies, Numerics, Steady, along_one, cos_sin, product_dtype
+from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos_sin, product_dtype
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -77,8 +77,8 @@ class RoPE(Rotates):
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     @cached_property
-    def steady(self) -> Steady | None:
-        """What turns are made of, for compiled kernels."""
+    def fixed_frequencies(self) -> FixedFrequencies | None:
+        """The frequencies of the turns, for compiled kernels."""
         return along_one(self.frequencies, self.channels, self.attention_factor) if self.numerics == "exact" else None
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:

@@ -18,14 +18,14 @@ import triton
 
 from posenc.kernels.native import DTYPES
 from posenc.kernels.triton import custom_operators  # noqa: F401  PyTorch is told of them
-from posenc.kernels.triton.cos_sin_kernel import Channels, Waves, of_table
+from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource, of_table
 from posenc.kernels.triton.launch import Norm
 from posenc.turn import Turn
 
 __all__ = [
     "Channels",
+    "CosSinSource",
     "Norm",
-    "Waves",
     "of_table",
     "rotate",
     "rotate_in_place",
@@ -63,20 +63,20 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
     return None
 
 
-def rotate(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
+def rotate(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
-    turned: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *waves, *channels, *norm)
-    return turned
+    rotated: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *cos_sin, *channels, *norm)
+    return rotated
 
 
-def rotate_in_place(q: Any, k: Any, waves: Waves, channels: Channels, norm: Norm = PLAIN) -> None:
+def rotate_in_place(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> None:
     """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
-    torch.ops.posenc.turn_pair_triton_(q, k, False, *waves, *channels, *norm)
+    torch.ops.posenc.turn_pair_triton_(q, k, False, *cos_sin, *channels, *norm)
 
 
 def rotate_into_cache(
     q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
-    waves: Waves, channels: Channels, norm: Norm = PLAIN,
+    cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN,
 ) -> None:  # fmt: skip
     """q turned where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
 
@@ -84,4 +84,4 @@ def rotate_into_cache(
     (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One
     that does not exist writes nothing, and gives NaN for the token's query.
     """
-    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *waves, *channels, *norm)
+    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *cos_sin, *channels, *norm)

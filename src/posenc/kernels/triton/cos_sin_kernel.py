@@ -35,7 +35,7 @@ C0, C1, C2, C3 = (
 )
 
 
-class Waves(NamedTuple):
+class CosSinSource(NamedTuple):
     """Where the kernel has its cosines and sines from, as its operators take it.
 
     A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places
@@ -45,7 +45,7 @@ class Waves(NamedTuple):
 
     cosine: Any = None
     sine: Any = None
-    places: Any = None
+    positions: Any = None
     words: Any = None
     first: int = 0
     factor: float = 1.0
@@ -63,23 +63,25 @@ class Channels(NamedTuple):
     adjacent: bool
 
 
-def of_table(turn: Turn) -> tuple[Waves, Channels]:
+def of_table(turn: Turn) -> tuple[CosSinSource, Channels]:
     """The waves of a turn, and its channels."""
-    return Waves(*tables(turn)), Channels(*channels(turn))
+    return CosSinSource(*tables(turn)), Channels(*channels(turn))
 
 
 @triton.jit
-def exact(places, of_axis, first, words, factor, pair, pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr):
+def exact(
+    positions, of_axis, first, words, factor, pair, pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr
+):
     """cos and sin, one a pair, of the places at `places`, one an axis; of the place `first` where they are counted."""
     phase = tl.zeros_like(pair).to(tl.int64)
     outside = 0.0
     for axis in tl.static_range(axes):
-        place = first if counted else tl.load(places + axis * of_axis).to(tl.int64)
+        position = first if counted else tl.load(positions + axis * of_axis).to(tl.int64)
         upper = tl.load(words + axis * pairs + pair, mask=pair < pairs, other=0)
         lower = tl.load(words + (axes + axis) * pairs + pair, mask=pair < pairs, other=0)
         # The upper half of lower · place as if both had no sign, less what that makes of a place below zero.
-        phase += upper * place + tl.umulhi(lower, place) - tl.where(place < 0, lower, 0)
-        outside += tl.where((place <= FARTHEST) & (place >= -FARTHEST), 0.0, float("nan"))
+        phase += upper * position + tl.umulhi(lower, position) - tl.where(position < 0, lower, 0)
+        outside += tl.where((position <= FARTHEST) & (position >= -FARTHEST), 0.0, float("nan"))
     quarter = ((phase >> 61) + 1) >> 1
     z = (phase << 2).to(tl.float32) * 2.0**-64  # of a quarter turn, from -1/2 to 1/2
     square = z * z

@@ -8,20 +8,20 @@ from typing import Any
 import torch
 
 from posenc.kernels.native import with_contiguous_channels
-from posenc.kernels.triton.cos_sin_kernel import Channels, Waves
+from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.kv_cache_kernel import launch_into_cache
-from posenc.kernels.triton.launch import How, Norm, launch
+from posenc.kernels.triton.launch import Norm, TurnArguments, launch
 
-WAVES = "Tensor? cosine, Tensor? sine, Tensor? places, Tensor? words, SymInt first, float factor"
+COS_SIN = "Tensor? cosine, Tensor? sine, Tensor? positions, Tensor? words, SymInt first, float factor"
 CHANNELS = "int start, int blocks, bool adjacent"
 NORM = "Tensor? q_weight, Tensor? k_weight, float epsilon, bool plus_one"
-HOW = f"{WAVES}, {CHANNELS}, {NORM}"
+TURN_ARGUMENTS = f"{COS_SIN}, {CHANNELS}, {NORM}"
 
 
 def turn_pair(q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
-    turned = torch.empty_like(q), torch.empty_like(k)
-    launch(q, k, *turned, inverse, _parts(how))
-    return turned
+    rotated = torch.empty_like(q), torch.empty_like(k)
+    launch(q, k, *rotated, inverse, _parts(how))
+    return rotated
 
 
 def turn_pair_(q: Any, k: Any, inverse: bool, *how: Any) -> None:
@@ -32,11 +32,11 @@ def turn_into_cache_(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, p
     launch_into_cache(q, k, v, to_k, to_v, slots, paged, _parts(how))
 
 
-def _parts(how: tuple[Any, ...]) -> How:
-    return How(Waves(*how[:6]), Channels(*how[6:9]), Norm(*how[9:]))
+def _parts(how: tuple[Any, ...]) -> TurnArguments:
+    return TurnArguments(CosSinSource(*how[:6]), Channels(*how[6:9]), Norm(*how[9:]))
 
 
-def _alike(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
+def _empty_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
     return torch.empty_like(q), torch.empty_like(k)
 
 
@@ -46,18 +46,18 @@ def _nothing(*_: Any) -> None:
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     q, k, ctx.inverse, *how = inputs
-    waves, ctx.channels, norm = _parts(tuple(how))
-    ctx.first, ctx.factor, ctx.epsilon, ctx.plus_one = waves.first, waves.factor, norm.epsilon, norm.plus_one
+    cos_sin, ctx.channels, norm = _parts(tuple(how))
+    ctx.first, ctx.factor, ctx.epsilon, ctx.plus_one = cos_sin.first, cos_sin.factor, norm.epsilon, norm.plus_one
     before = (None, None) if norm.q_weight is None else (q, k)  # a turn alone needs none of its vectors
-    ctx.save_for_backward(*before, *waves[:4], *norm[:2])
+    ctx.save_for_backward(*before, *cos_sin[:4], *norm[:2])
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
     """The transpose of a turn is the turn the other way, its factor kept; that of the norm is left to PyTorch."""
-    q, k, cosine, sine, places, words, q_weight, k_weight = ctx.saved_tensors
+    q, k, cosine, sine, positions, words, q_weight, k_weight = ctx.saved_tensors
     of_q, of_k = (with_contiguous_channels(part if q is None else part.float()) for part in (of_q, of_k))
-    waves = Waves(cosine, sine, places, words, ctx.first, ctx.factor)
-    of_q, of_k = torch.ops.posenc.turn_pair_triton(of_q, of_k, not ctx.inverse, *waves, *ctx.channels, *Norm())
+    cos_sin = CosSinSource(cosine, sine, positions, words, ctx.first, ctx.factor)
+    of_q, of_k = torch.ops.posenc.turn_pair_triton(of_q, of_k, not ctx.inverse, *cos_sin, *ctx.channels, *Norm())
     if q is None:
         return of_q, of_k, *[None] * 14
     of_q, of_q_weight = _through_norm(q, q_weight, of_q, ctx.epsilon, ctx.plus_one)
@@ -91,18 +91,22 @@ def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, inverse: bool, *ho
 
     batch = q.shape[0] if dims[0] is None else q.movedim(dims[0], 0).shape[1]
     tables = [None if x is None else flat(x, dim, batch) for x, dim in zip(how[:3], dims[3:6], strict=True)]
-    turned = torch.ops.posenc.turn_pair_triton(flat(q, dims[0]), flat(k, dims[1]), inverse, *tables, *how[3:])
-    return tuple(x.unflatten(0, (size, batch)) for x in turned), (0, 0)
+    rotated = torch.ops.posenc.turn_pair_triton(flat(q, dims[0]), flat(k, dims[1]), inverse, *tables, *how[3:])
+    return tuple(x.unflatten(0, (size, batch)) for x in rotated), (0, 0)
 
 
 #: Kept, since what it defines goes with it.
 LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 for schema, function, fake in (
-    (f"turn_pair_triton(Tensor q, Tensor k, bool inverse, {HOW}) -> (Tensor, Tensor)", turn_pair, _alike),
-    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {HOW}) -> ()", turn_pair_, _nothing),
+    (
+        f"turn_pair_triton(Tensor q, Tensor k, bool inverse, {TURN_ARGUMENTS}) -> (Tensor, Tensor)",
+        turn_pair,
+        _empty_pair,
+    ),
+    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", turn_pair_, _nothing),
     (
         "turn_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
-        f"bool paged, {HOW}) -> ()",
+        f"bool paged, {TURN_ARGUMENTS}) -> ()",
         turn_into_cache_,
         _nothing,
     ),

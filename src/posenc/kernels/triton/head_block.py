@@ -10,55 +10,55 @@ from posenc.kernels.triton.cos_sin_kernel import exact
 
 @triton.jit
 def load(
-    rows, here,
+    rows, present,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """First and second channels of every pair in float32, (heads, block); rows: a pointer a head; here:
     which there are."""
     if adjacent:  # neighbours come in one wide read
         channel = tl.arange(0, 2 * block)[None, :]
-        x = tl.load(rows + start + channel, mask=here & (channel < 2 * pairs), other=0.0).to(tl.float32)
+        x = tl.load(rows + start + channel, mask=present & (channel < 2 * pairs), other=0.0).to(tl.float32)
         a, b = tl.split(tl.reshape(x, (x.shape[0], block, 2)))
     else:
         pair = tl.arange(0, block)[None, :]
         first = start + pair if half == pairs else start + pair // half * 2 * half + pair % half
-        a = tl.load(rows + first, mask=here & (pair < pairs), other=0.0).to(tl.float32)
-        b = tl.load(rows + first + half, mask=here & (pair < pairs), other=0.0).to(tl.float32)
+        a = tl.load(rows + first, mask=present & (pair < pairs), other=0.0).to(tl.float32)
+        b = tl.load(rows + first + half, mask=present & (pair < pairs), other=0.0).to(tl.float32)
     return a, b
 
 
 @triton.jit
 def store(
-    rows, here, a, b,
+    rows, present, a, b,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """The way back from `load`, each number rounded once."""
     if adjacent:
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.reshape(tl.join(a, b), (a.shape[0], 2 * block))
-        tl.store(rows + start + channel, x.to(rows.dtype.element_ty), mask=here & (channel < 2 * pairs))
+        tl.store(rows + start + channel, x.to(rows.dtype.element_ty), mask=present & (channel < 2 * pairs))
     else:
         pair = tl.arange(0, block)[None, :]
         first = start + pair if half == pairs else start + pair // half * 2 * half + pair % half
-        tl.store(rows + first, a.to(rows.dtype.element_ty), mask=here & (pair < pairs))
-        tl.store(rows + first + half, b.to(rows.dtype.element_ty), mask=here & (pair < pairs))
+        tl.store(rows + first, a.to(rows.dtype.element_ty), mask=present & (pair < pairs))
+        tl.store(rows + first + half, b.to(rows.dtype.element_ty), mask=present & (pair < pairs))
 
 
 @triton.jit
-def waves(
-    cosine, sine, of_head, head, here, places, of_axis, first, words, factor,
-    pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr, block: tl.constexpr,
+def cos_sin(
+    cosine, sine, of_head, head, present, positions, of_axis, first, words, factor,
+    pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """cos and sin for one token, (1, block) or, where each head has its own, (heads, block);
     from the table if axes is 0."""
     pair = tl.arange(0, block)
     if axes:
-        cos, sin = exact(places, of_axis, first, words, factor, pair, pairs, axes, counted)
+        cos, sin = exact(positions, of_axis, first, words, factor, pair, pairs, axes, counted)
         cos, sin = cos[None, :], sin[None, :]
-    elif own:
-        there = here & (pair < pairs)[None, :]
-        cos = tl.load(cosine + head * of_head + pair[None, :], mask=there, other=0.0)
-        sin = tl.load(sine + head * of_head + pair[None, :], mask=there, other=0.0)
+    elif by_head:
+        mask = present & (pair < pairs)[None, :]
+        cos = tl.load(cosine + head * of_head + pair[None, :], mask=mask, other=0.0)
+        sin = tl.load(sine + head * of_head + pair[None, :], mask=mask, other=0.0)
     else:
         cos = tl.load(cosine + pair[None, :], mask=(pair < pairs)[None, :], other=0.0)
         sin = tl.load(sine + pair[None, :], mask=(pair < pairs)[None, :], other=0.0)
@@ -88,10 +88,10 @@ def norm(
 
 @triton.jit
 def turn_heads(
-    source, target, heads, step, to_step, number, cosine, sine, of_head, places, of_axis, first, words, factor, guard,
-    weight, epsilon,
+    source, target, heads, step, to_step, number, cosine, sine, of_head, positions, of_axis, first, words, factor,
+    guard, weight, epsilon,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
-    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr,
     normed: tl.constexpr, plus_one: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
@@ -99,15 +99,29 @@ def turn_heads(
     guard: 0.0, or NaN for a token that must not get a number. passes: channels that do not turn are written too.
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
-    here = head < heads
-    cos, sin = waves(
-        cosine, sine, of_head, head, here, places, of_axis, first, words, factor, pairs, axes, counted, own, block
+    present = head < heads
+    cos, sin = cos_sin(
+        cosine,
+        sine,
+        of_head,
+        head,
+        present,
+        positions,
+        of_axis,
+        first,
+        words,
+        factor,
+        pairs,
+        axes,
+        counted,
+        by_head,
+        block,
     )
     cos, sin = cos + guard, (-sin if inverse else sin) + guard
     before, after = source + head * step, target + head * to_step
-    a, b = load(before, here, start, half, pairs, adjacent, block)
+    a, b = load(before, present, start, half, pairs, adjacent, block)
     channel = tl.arange(0, wide)[None, :]
-    rest = here & (channel < width) & ((channel < start) | (channel >= start + 2 * pairs))
+    rest = present & (channel < width) & ((channel < start) | (channel >= start + 2 * pairs))
     c = tl.load(before + channel, mask=rest, other=0.0) if passes else a
     if normed:
         a, b, c = norm(
@@ -116,4 +130,4 @@ def turn_heads(
         )  # fmt: skip
     if passes:
         tl.store(after + channel, c.to(after.dtype.element_ty), mask=rest)
-    store(after, here, a * cos - b * sin, a * sin + b * cos, start, half, pairs, adjacent, block)
+    store(after, present, a * cos - b * sin, a * sin + b * cos, start, half, pairs, adjacent, block)

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.triton.head_block import turn_heads
-from posenc.kernels.triton.launch import How, on_device_of, planned, read, steps
+from posenc.kernels.triton.launch import TurnArguments, on_device_of, planned, read, steps
 
 
 @triton.jit
@@ -22,18 +22,18 @@ def copy_heads(
     """The `number`th tile of heads of one token, as it is."""
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]
     channel = tl.arange(0, wide)[None, :]
-    there = (head < heads) & (channel < width)
-    tl.store(target + head * to_step + channel, tl.load(source + head * step + channel, mask=there), mask=there)
+    mask = (head < heads) & (channel < width)
+    tl.store(target + head * to_step + channel, tl.load(source + head * step + channel, mask=mask), mask=mask)
 
 
 @triton.jit(do_not_specialize=["first"])
 def turn_into_cache(
-    q, k, v, to_k, to_v, slots, cosine, sine, places, words, first, factor, q_weight, k_weight, epsilon,
+    q, k, v, to_k, to_v, slots, cosine, sine, positions, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time, v_batch, v_head, v_time,
     to_k_batch, to_k_head, to_k_time, to_v_batch, to_v_head, to_v_time,
     of_batch, of_head, of_time, of_axis, slot_batch, slot_time, time, q_heads, k_heads, capacity, page,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
-    passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr,
     normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
     v_width: tl.constexpr, v_wide: tl.constexpr, paged: tl.constexpr,
@@ -41,7 +41,7 @@ def turn_into_cache(
     """One tile of heads of one token, of queries, keys or values; programs are numbered by token within batch."""
     program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row, token = program // time, program % time
-    place = row * of_batch + token * of_time
+    offset = row * of_batch + token * of_time
     slot = tl.load(slots + row * slot_batch + token * slot_time).to(tl.int64)
     kept = (slot >= 0) & (slot < capacity)
     outer, inner = (slot // page, slot % page) if paged else (row, slot)
@@ -53,15 +53,15 @@ def turn_into_cache(
         guard = tl.where(kept, 0.0, float("nan"))
         turn_heads(
             queries, queries, q_heads, q_head, q_head,
-            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, guard,
-            q_weight, epsilon, width, start, half, pairs, adjacent, False, passes and normed, axes, counted, own,
-            normed, plus_one, q_tile, block, wide,
+            number, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
+            guard, q_weight, epsilon, width, start, half, pairs, adjacent, False, passes and normed, axes, counted,
+            by_head, normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     elif of_values < 0:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + outer * to_k_batch + inner * to_k_time, heads, k_head, to_k_head,
-            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            k_weight, epsilon, width, start, half, pairs, adjacent, False, passes, axes, counted, own,
+            of_keys, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
+            0.0, k_weight, epsilon, width, start, half, pairs, adjacent, False, passes, axes, counted, by_head,
             normed, plus_one, k_tile, block, wide,
         )  # fmt: skip
     else:
@@ -71,19 +71,21 @@ def turn_into_cache(
         )  # fmt: skip
 
 
-def launch_into_cache(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: How) -> None:
+def launch_into_cache(
+    q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: TurnArguments
+) -> None:
     """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
     if 0 in (batch, time):
         return
-    waves, _, norm = how
+    cos_sin, _, norm = how
     (of_q, of_k), constants = planned(q, k, how)
     page = to_k.shape[2]
     with on_device_of(q):
         turn_into_cache[(batch * time, of_q + 2 * of_k)](
-            q, k, v, to_k, to_v, slots, *read(waves, norm, q),
+            q, k, v, to_k, to_v, slots, *read(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
-            *steps(waves), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
+            *steps(cos_sin), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
             time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
             passes=2 * constants["pairs"] < width,
             v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged, **constants,

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from posenc.kernels.triton.cos_sin_kernel import Channels, Waves
+from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.head_block import turn_heads
 
 #: Pairs that one program holds, and that one warp holds: 32 a thread, so that each wave serves four heads in its thread
@@ -31,10 +31,10 @@ class Norm(NamedTuple):
     plus_one: bool = False
 
 
-class How(NamedTuple):
+class TurnArguments(NamedTuple):
     """All that is done to queries and keys."""
 
-    waves: Waves
+    cos_sin: CosSinSource
     channels: Channels
     norm: Norm = Norm()
 
@@ -54,52 +54,52 @@ def warps(tiles: tuple[int, ...], block: int) -> int:
 
 @triton.jit(do_not_specialize=["first"])
 def turn_token(
-    q, k, to_q, to_k, cosine, sine, places, words, first, factor, q_weight, k_weight, epsilon,
+    q, k, to_q, to_k, cosine, sine, positions, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time,
     to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
     of_batch, of_head, of_time, of_axis, time, q_heads, k_heads,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
-    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, own: tl.constexpr,
+    inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr,
     normed: tl.constexpr, plus_one: tl.constexpr,
     q_tile: tl.constexpr, k_tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """One tile of heads of one token, of the queries or of the keys; programs are numbered by token within batch."""
     program, number = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row, token = program // time, program % time
-    place = row * of_batch + token * of_time
+    offset = row * of_batch + token * of_time
     of_keys = number - tl.cdiv(q_heads, q_tile)
     if of_keys < 0:
         turn_heads(
             q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
-            number, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            number, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
+            0.0, q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, by_head,
             normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     else:
         turn_heads(
             k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
-            of_keys, cosine + place, sine + place, of_head, places + place, of_axis, first + token, words, factor, 0.0,
-            k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, own,
+            of_keys, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
+            0.0, k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, by_head,
             normed, plus_one, k_tile, block, wide,
         )  # fmt: skip
 
 
-def steps(waves: Waves) -> tuple[int, int, int, int]:
+def steps(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
     """Strides of the table or of the places, by batch, head, time and axis; 0 where one serves all."""
-    if waves.cosine is not None:
-        batch, head = (0 if waves.cosine.shape[axis] == 1 else waves.cosine.stride(axis) for axis in (0, 1))
-        return batch, head, waves.cosine.stride(2), 0
-    if waves.places is None:
+    if cos_sin.cosine is not None:
+        batch, head = (0 if cos_sin.cosine.shape[axis] == 1 else cos_sin.cosine.stride(axis) for axis in (0, 1))
+        return batch, head, cos_sin.cosine.stride(2), 0
+    if cos_sin.positions is None:
         return 0, 0, 0, 0
-    batch, time, axis = waves.places.stride()
-    return 0 if waves.places.shape[0] == 1 else batch, 0, time, axis
+    batch, time, axis = cos_sin.positions.stride()
+    return 0 if cos_sin.positions.shape[0] == 1 else batch, 0, time, axis
 
 
-def read(waves: Waves, norm: Norm, instead: Any) -> tuple[Any, ...]:
+def read(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any, ...]:
     """What the kernel takes of the waves and of the norm; for a tensor that there is not,
     another that will not be read."""
-    tensors = [instead if part is None else part for part in (*waves[:4], *norm[:2])]
-    return *tensors[:4], waves.first, waves.factor, *tensors[4:], norm.epsilon
+    tensors = [instead if part is None else part for part in (*cos_sin[:4], *norm[:2])]
+    return *tensors[:4], cos_sin.first, cos_sin.factor, *tensors[4:], norm.epsilon
 
 
 def on_device_of(x: Any) -> Any:
@@ -115,14 +115,14 @@ class Plan(NamedTuple):
     constants: dict[str, Any]
 
 
-def planned(q: Any, k: Any, how: How) -> Plan:
+def planned(q: Any, k: Any, how: TurnArguments) -> Plan:
     """The plan for these tensors, remembered by what it depends on:
     a small call is over sooner than it would be made."""
-    waves, channels, norm = how
-    axes = 0 if waves.words is None else waves.words.shape[1]
-    own = waves.cosine is not None and waves.cosine.shape[1] > 1
+    cos_sin, channels, norm = how
+    axes = 0 if cos_sin.words is None else cos_sin.words.shape[1]
+    by_head = cos_sin.cosine is not None and cos_sin.cosine.shape[1] > 1
     heads, width, normed = (q.shape[1], k.shape[1]), q.shape[3], norm.q_weight is not None
-    return _plan(heads, width, waves.pairs, channels, axes, waves.places is None, own, normed, norm.plus_one)
+    return _plan(heads, width, cos_sin.pairs, channels, axes, cos_sin.positions is None, by_head, normed, norm.plus_one)
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +133,7 @@ def _plan(
     channels: Channels,
     axes: int,
     counted: bool,
-    own: bool,
+    by_head: bool,
     normed: bool,
     plus_one: bool,
 ) -> Plan:
@@ -147,7 +147,7 @@ def _plan(
         "adjacent": channels.adjacent,
         "axes": axes,
         "counted": counted,
-        "own": own,
+        "by_head": by_head,
         "normed": normed,
         "plus_one": plus_one,
         "q_tile": q_tile,
@@ -160,18 +160,18 @@ def _plan(
     return Plan((-(-heads[0] // q_tile), -(-heads[1] // k_tile)), constants)
 
 
-def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: How) -> None:
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: TurnArguments) -> None:
     """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
     if 0 in (batch, time):
         return
-    waves, _, norm = how
+    cos_sin, _, norm = how
     (of_q, of_k), constants = planned(q, k, how)
     stay = 2 * constants["pairs"] < width
     with on_device_of(q):
         turn_token[(batch * time, of_q + of_k)](
-            q, k, to_q, to_k, *read(waves, norm, q),
+            q, k, to_q, to_k, *read(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
-            *steps(waves), time, q_heads, k_heads,
+            *steps(cos_sin), time, q_heads, k_heads,
             inverse=inverse, passes=stay and (to_q is not q or constants["normed"]), **constants,
         )  # fmt: skip

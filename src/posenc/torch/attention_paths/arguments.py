@@ -20,7 +20,7 @@ from posenc.checked_attention import (
 )
 from posenc.doors import Documents, Encoding, Rotates, Scores
 from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
-from posenc.torch.record_module import Held, beside
+from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import Layout
 
 Window = tuple[int | None, int | None]
@@ -71,7 +71,7 @@ class Arguments:
         )
 
     @property
-    def modules(self) -> tuple[Held, ...]:
+    def modules(self) -> tuple[RecordModule, ...]:
         return (*self.rotations, *self.value_rotations, *self.biases, *self.scores)
 
     @property
@@ -82,7 +82,7 @@ class Arguments:
             self.k,
             self.v,
             self.hidden,
-            *(x for held in self.modules for x in (held.params or {}).values()),
+            *(x for modules in self.modules for x in (modules.params or {}).values()),
         )
         return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
@@ -94,7 +94,7 @@ def collected(
     *,
     query: Any,
     key: Any,
-    encodings: Sequence[Encoding | Held],
+    encodings: Sequence[Encoding | RecordModule],
     layout: Layout,
     causal: bool,
     window: Window | None,
@@ -107,24 +107,24 @@ def collected(
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
     _tensors(q, k, v)
     q, k, v = by_heads(q, k, v, layout)
-    held = _held(encodings)
-    records = [each.record for each in held]
+    modules = _as_modules(encodings)
+    records = [each.record for each in modules]
     axes, same = number_of_axes(records), query is key
-    query = token_positions("query", beside("query", query, q), q, axes)
-    key = query if same and q.shape[2] == k.shape[2] else token_positions("key", beside("key", key, k), k, axes)
+    query = token_positions("query", on_same_device("query", query, q), q, axes)
+    key = query if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
     check_hidden_is_read(hidden, records)
-    for each in held:
+    for each in modules:
         _check_fits(each.record, q, v)
-    scores = tuple(each for each in held if isinstance(each, Score))
+    scores = tuple(each for each in modules if isinstance(each, Score))
     return Arguments(
         q,
         k,
         v,
         query,
         key,
-        tuple(each for each in held if isinstance(each, Rotate)),
-        tuple(each for each in held if isinstance(each, RotateValues)),
-        tuple(each for each in held if isinstance(each, Bias)),
+        tuple(each for each in modules if isinstance(each, Rotate)),
+        tuple(each for each in modules if isinstance(each, RotateValues)),
+        tuple(each for each in modules if isinstance(each, Bias)),
         scores,
         check_causal(causal, q.shape[2], k.shape[2]),
         _window(window),
@@ -147,24 +147,24 @@ def _tensors(q: Any, k: Any, v: Any) -> None:
             )
 
 
-def _held(encodings: Any) -> tuple[Any, ...]:
+def _as_modules(encodings: Any) -> tuple[Any, ...]:
     """The encodings as modules, in their order."""
     if not isinstance(encodings, list | tuple):
         raise TypeError(
             f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. "
             "Put it in a list."
         )
-    held = []
+    modules = []
     for each in encodings:
-        record = each.record if isinstance(each, Held) else each
+        record = each.record if isinstance(each, RecordModule) else each
         check_inside(record, "posenc.torch.module(record)(x, positions)")
         if record is each and record.shapes:
             raise TypeError(
                 f"encodings must hold the parameters of what is learned; got the record {record!r}, which learns "
                 f"{sorted(record.shapes)}. Make posenc.torch.module(record) once, and give that."
             )
-        held.append(module(record) if record is each else each)
-    return tuple(held)
+        modules.append(module(record) if record is each else each)
+    return tuple(modules)
 
 
 def _check_fits(record: Any, q: Any, v: Any) -> None:
@@ -209,7 +209,7 @@ def _mask(mask: Any, q: Any, k: Any) -> Any:
             f"mask must hold truth values on {q.device}; got {_array.dtype_name(mask.dtype)} on {mask.device}. A bias "
             "belongs in encodings."
         )
-    if mask.ndim != 4 or any(own not in (1, whole) for own, whole in zip(mask.shape, full, strict=True)):
+    if mask.ndim != 4 or any(size not in (1, whole) for size, whole in zip(mask.shape, full, strict=True)):
         raise ValueError(
             f"mask must have four axes that broadcast to (batch, heads, n, m), {full}; got {tuple(mask.shape)}. "
             "Padding of keys is mask[:, None, None, :]."

@@ -14,7 +14,7 @@ from posenc.torch.attention_paths import strided_path, tiles
 from posenc.torch.attention_paths.arguments import Arguments, Window, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
 from posenc.torch.attention_paths.visible import visible
-from posenc.torch.record_module import Held
+from posenc.torch.record_module import RecordModule
 from posenc.turn import Layout
 
 
@@ -26,7 +26,7 @@ def attention(
     query: Array,
     key: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | Held] = (),
+    encodings: Sequence[Encoding | RecordModule] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -102,7 +102,7 @@ def chosen_attention(
     query: Array,
     key: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | Held] = (),
+    encodings: Sequence[Encoding | RecordModule] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -168,7 +168,7 @@ def _sdpa(asked: Arguments) -> Any:
         scale=asked.scale,
         enable_gqa=q.shape[1] != k.shape[1],
     )
-    return tiles.turned_back(asked, output, asked.query)
+    return tiles.rotated_back(asked, output, asked.query)
 
 
 def _reference(asked: Arguments) -> Any:

@@ -28,9 +28,9 @@ def choose(asked: Arguments, impl: Impl) -> AttentionChoice:
     _check.choice("impl", impl, IMPLS)
     if impl == "auto":
         return _first_that_fits(asked)
-    why = _unsupported_reason(asked, impl)
-    if why is not None:
-        raise ValueError(f"impl must be a path that fits these arguments; got {impl!r}, but {why}. Use 'auto'.")
+    reason = _unsupported_reason(asked, impl)
+    if reason is not None:
+        raise ValueError(f"impl must be a path that fits these arguments; got {impl!r}, but {reason}. Use 'auto'.")
     return AttentionChoice(impl, "asked for")
 
 
@@ -45,10 +45,10 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
     if _array.library(asked.q).compiling():
         return AttentionChoice("dense", "the number of tiles would become part of a traced program")
     if asked.biases and not any(bias.params and asked.recorded for bias in asked.biases):
-        why = strided_path.unsupported_reason(asked)
-        if why is None:
+        reason = strided_path.unsupported_reason(asked)
+        if reason is None:
             return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
-        return AttentionChoice("tiles", why)
+        return AttentionChoice("tiles", reason)
     if asked.scores:
         return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
     if asked.biases:

@@ -9,7 +9,7 @@ import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import rotated, turned_back
+from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.flex import score_mod
 
 
@@ -45,7 +45,7 @@ def attend(asked: Arguments) -> Any:
         scale=asked.scale,
         enable_gqa=q.shape[1] != k.shape[1],
     )
-    return turned_back(asked, output, asked.query)
+    return rotated_back(asked, output, asked.query)
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ import torch
 
 from posenc import _array
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import rotated, turned_back
+from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.strided_bias import strided, strided_attention
 
 
@@ -60,7 +60,7 @@ def attend(asked: Arguments) -> Any:
     for view in views[1:]:
         numbers = numbers + view.numbers
     bias = replace(views[0], numbers=_within(asked, numbers))
-    return turned_back(asked, strided_attention(q, k, v, bias, scale=asked.scale), asked.query)
+    return rotated_back(asked, strided_attention(q, k, v, bias, scale=asked.scale), asked.query)
 
 
 def _within(asked: Arguments, numbers: Any) -> Any:

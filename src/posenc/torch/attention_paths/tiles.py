@@ -60,7 +60,7 @@ def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
     return q, k, v
 
 
-def turned_back(asked: Arguments, output: Any, query: Any) -> Any:
+def rotated_back(asked: Arguments, output: Any, query: Any) -> Any:
     """The output of queries at these positions, after rotations of values are taken back there."""
     for rotation in asked.value_rotations[::-1]:
         output = rotation.back(output, query, layout="bhtd")
@@ -91,7 +91,7 @@ def _tile(asked: Arguments, q: Any, k: Any, v: Any, start: int, stop: int) -> An
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
-    return turned_back(asked, output, _part(asked, asked.query, start, stop))
+    return rotated_back(asked, output, _part(asked, asked.query, start, stop))
 
 
 def _added(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
@@ -122,7 +122,7 @@ def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, s
     weights = logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
     weights = dropped(weights, asked.dropout) if asked.dropout else weights
     query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
-    output = turned_back(asked, weights @ repeated(v, heads).to(dtype), query)
+    output = rotated_back(asked, weights @ repeated(v, heads).to(dtype), query)
     for score in filter(adds_to_output, asked.scores):
         output = output + score.values(weights, query, key)
     return output.to(q.dtype)
