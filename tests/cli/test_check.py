@@ -93,7 +93,7 @@ def test_the_article_s_start_is_named(student):
 
 def test_another_base_is_a_mistake_unless_it_is_meant(student):
     code = students.WRONG["base 1000"][0]
-    assert "if this one is meant, say so with --base 1000." in student(code).out
+    assert "if this one is meant, ask for it: base 1000." in student(code).out
     assert student(code, "--base", "1000").code == 0
 
 

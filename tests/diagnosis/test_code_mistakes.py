@@ -24,7 +24,10 @@ PLANTED = {
     "frequencies scaled": {"angle_factor": 0.3},
 }
 #: What is a mistake in one convention and another convention by itself.
-ALSO_RIGHT = {("adds", "divided by d-2"), ("adds", "sine and cosine swapped"), ("rotates", "off by one")}
+ALSO_RIGHT = {
+    *(("adds", name) for name in ("layout", "divided by d-2", "sine and cosine swapped")),
+    *(("rotates", name) for name in ("layout", "off by one")),
+}
 
 
 def seen(door: str, values: np.ndarray | None = None, length: int = 0, dim: int = 16) -> ObservedValues:
@@ -56,6 +59,20 @@ def test_every_mistake_of_the_bank_is_found(door, length, mistake):
                 assert (door, mistake.name) in ALSO_RIGHT
             else:
                 assert [finding.name for finding in report.findings] == [mistake.name]
+
+
+@pytest.mark.parametrize(("door", "length", "mistake"), CASES)
+def test_every_mistake_of_the_bank_is_found_against_a_record(door, length, mistake):
+    blank = seen(door, length=length)
+    for convention in conventions(blank, 10_000.0, None)[:2]:
+        if mistake.name in PLANTED:
+            recipes = [replace(convention.recipe, **PLANTED[mistake.name])]
+        else:
+            recipes = [recipe for recipe, _ in mistake.change(convention.recipe, blank)]
+        for recipe in recipes:
+            observed = replace(blank, values=recipe.values(blank.positions, 16))
+            report = judge_values(observed, against=convention.record)
+            assert (report.right, [finding.name for finding in report.findings]) == (False, [mistake.name])
 
 
 @pytest.mark.parametrize("door", ["adds", "rotates"])

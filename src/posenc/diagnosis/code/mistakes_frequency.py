@@ -32,7 +32,7 @@ FREQUENCY: tuple[Mistake[Recipe], ...] = (
             "Count pairs from 0: the first has exponent 0 and frequency 1.", other_rule("2(i+1)/d")),
     Mistake("divided by d-1", "The exponent is 2i/(d-1).", _FORMULA, other_rule("2i/(d-1)")),
     Mistake("divided by d-2",
-            "The exponent is i/(d/2-1), that of tensor2tensor, in a layout it was not published with.",
+            "The exponent is i/(d/2-1), that of tensor2tensor, where 2i/d is meant.",
             _FORMULA, other_rule("i/(d/2-1)")),
     Mistake("operators bind", "pos / base ** 2*i/d was computed as ((pos / base**2) * i) / d.",
             "Put the exponent in brackets: pos / base ** (2*i/d).", other_rule("p/b^2*i/d")),

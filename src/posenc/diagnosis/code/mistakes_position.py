@@ -50,7 +50,7 @@ POSITION: tuple[Mistake[Recipe], ...] = (
     Mistake("fixed width", "The exponent divides by {width}, whatever the width is.",
             "Divide by d, the width that was asked for.", fixed_width),
     Mistake("base", "The base is {base:.10g}.",
-            "Use the base that was asked for; if this one is meant, say so with --base {base:.10g}.", other_base),
+            "Use the base that was asked for; if this one is meant, ask for it: base {base:.10g}.", other_base),
     Mistake("frequencies scaled", "Every frequency is {factor:.6g} times what it should be.", _FIRST_PAIR,
             angles_scaled),
     Mistake("values scaled", "Every value is {factor:.6g} times what it should be.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.diagnosis.code.recipe import Recipe
-from posenc.diagnosis.code.recipe_changes import function_negated, functions_swapped
+from posenc.diagnosis.code.recipe_changes import function_negated, functions_swapped, other_layout
 from posenc.diagnosis.mistake import Mistake, setting, with_fields
 
 _ROTATION = "(a, b) becomes (a cos - b sin, a sin + b cos)."
@@ -15,6 +15,9 @@ SWAPPED: Mistake[Recipe] = Mistake(
 
 #: Of tables that are added.
 SINUSOIDS: tuple[Mistake[Recipe], ...] = (
+    Mistake("layout", "Sines and cosines are {got} where {meant} is meant.",
+            "Lay them out {meant}; if {got} is meant, check against Sinusoidal(layout='{got}').",
+            other_layout({"adjacent": "interleaved", "halves": "concatenated"})),
     SWAPPED,
     Mistake("sine alone", "Every channel is a sine.", "Odd channels (or the second half) take the cosine.",
             lambda recipe, observed: [(with_fields(recipe, functions=("sine", "sine")), {})]),
@@ -27,6 +30,9 @@ SINUSOIDS: tuple[Mistake[Recipe], ...] = (
 
 #: Of rotations.
 ROTATIONS: tuple[Mistake[Recipe], ...] = (
+    Mistake("layout", "Channels are paired {got} where {meant} is meant.",
+            "Pair them {meant}; if {got} is what the weights were trained with, check against RoPE(pairing='{got}').",
+            other_layout({"adjacent": "adjacent", "halves": "halves"})),
     SWAPPED,
     Mistake("rotation backwards", "It rotates the wrong way: the sign of the sine is flipped.", _ROTATION,
             setting(signs=(-1.0, -1.0))),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from posenc.diagnosis.code.observed_values import ObservedValues
-from posenc.diagnosis.code.recipe import Recipe
+from posenc.diagnosis.code.recipe import Order, Recipe
 from posenc.diagnosis.mistake import Change, Words, fewest_digits
 
 Changes = Iterator[tuple[Recipe | None, Words]]
@@ -35,9 +35,21 @@ def positions_shifted(by: int) -> Change[Recipe]:
 def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
     """Frequencies laid out otherwise than the pairs."""
     words = {"adjacent": "side by side", "halves": "half a width apart"}
-    order = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
-    changed = replace(recipe, frequency_order=order)  # type: ignore[arg-type]
+    order: Order = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
+    changed = replace(recipe, frequency_order=order)
     yield changed, {"frequencies": words[order], "pairs": words[recipe.pair_order]}
+
+
+def other_layout(names: Mapping[str, str]) -> Change[Recipe]:
+    """Pairs and their frequencies both laid out the other way; names: of the two orders."""
+
+    def change(recipe: Recipe, observed: ObservedValues) -> Changes:
+        order: Order = "halves" if recipe.pair_order == "adjacent" else "adjacent"
+        if recipe.pair_order == recipe.frequency_order:
+            words = {"got": names[order], "meant": names[recipe.pair_order]}
+            yield replace(recipe, frequency_order=order, pair_order=order), words
+
+    return change
 
 
 def functions_swapped(recipe: Recipe, observed: ObservedValues) -> Changes:
