@@ -290,9 +290,9 @@ SUBSTITUTIONS = (
     Substitution(
         "groups_tiled",
         "key heads repeated in turn instead of in groups",
-        "attention.py",
+        "checked_attention.py",
         "x[:, :, None], shape).reshape",
-        "x[:, None], (batch, heads // own, own, length, width)).reshape",
+        "x[:, None], (batch, heads // key_heads, key_heads, tokens, width)).reshape",
         WHEEL,
         "attention_with_grouped_heads",
     ),

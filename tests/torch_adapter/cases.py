@@ -11,6 +11,8 @@ from posenc.testing.one_coordinate import placed
 from posenc.torch import module
 
 BATCH, HEADS, KEY_HEADS = 3, 12, 4
+#: Rows of the shortest table among the samples.
+SHORTEST = 7
 Tensors = tuple[torch.Tensor, ...]
 
 
@@ -51,7 +53,8 @@ def inputs(record: Encoding, n: int) -> Tensors:
     start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
     query, key = (placed(record, torch.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
-        return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), query
+        positions = query if start else placed(record, torch.arange(n) % SHORTEST)
+        return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), positions
     if isinstance(record, Biases):
         return query, key
     rotates = isinstance(record, Rotates)
