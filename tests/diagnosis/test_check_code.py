@@ -38,6 +38,56 @@ def test_a_mistake_is_a_finding():
     assert check_code(late, against=Sinusoidal(dim=16, start=1)).right
 
 
+def by_hugging_face(x, position_ids, base=10_000):
+    angles = position_ids[:, :, None] * float(base) ** -(torch.arange(0, 16, 2) / 16)
+    angles = torch.cat([angles, angles], -1)
+    return angles.cos(), angles.sin()
+
+
+def by_meta(dim, end, theta=10_000.0):
+    angles = torch.outer(torch.arange(end), theta ** -(torch.arange(0, dim, 2) / dim))
+    return torch.polar(torch.ones_like(angles), angles)
+
+
+def by_gpt_j(seq_len, dim):
+    angles = np.arange(seq_len)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
+    return np.cos(angles).repeat(2, -1), np.sin(angles).repeat(2, -1)
+
+
+@pytest.mark.parametrize(
+    ("code", "convention", "said"),
+    [
+        (by_hugging_face, "RoPE(dim=16, pairing='halves')", "channels i and i + d/2 are read as a pair"),
+        (by_meta, "RoPE(dim=16)", "which two channels form a pair, they do not say"),
+        (by_gpt_j, "RoPE(dim=16)", "channels 2i and 2i + 1 are read as a pair"),
+    ],
+)
+def test_cosines_and_sines_stand_for_rotations(code, convention, said):
+    report = check_code(code)
+    assert (report.right, report.convention) == (True, convention)
+    assert any(said in note for note in report.notes)
+
+
+def test_cosines_and_sines_are_compared_with_the_record_that_is_meant():
+    assert check_code(by_meta, against=RoPE(dim=8, pairing="halves")).right  # they say nothing of pairs
+    report = check_code(by_hugging_face, against=RoPE(dim=16, base=500.0))
+    assert [finding.name for finding in report.findings] == ["layout", "base"]
+    with pytest.raises(ValueError, match=r"it returned 2 results\. .* cosines and sines as \(length, width\)"):
+        check_code(lambda length, dim: (np.zeros((3, 4)), np.zeros((3, 4))))
+
+
+def test_another_layout_is_a_mistake_beside_a_record():
+    def concatenated(length, dim):
+        angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
+        return np.concatenate([np.sin(angles), np.cos(angles)], -1)
+
+    assert check_code(concatenated).right
+    report = check_code(concatenated, against=Sinusoidal(dim=8))
+    assert [finding.sentence for finding in report.findings] == [
+        "Sines and cosines are concatenated where interleaved is meant."
+    ]
+
+
 def test_a_report_is_frozen_data():
     with pytest.raises(dataclasses.FrozenInstanceError):
         check_code(table).right = False

@@ -31,6 +31,7 @@ class CheckVerb(Verb):
       f(positions, dim)        the same for given positions; f(position, dim) for one of them
       f(position, i, dim)      one number; i counts channels 0 ... dim-1
       f(x), f(x, positions)    vectors in, vectors with their positions added, or rotated, out; f(q, k, positions) too
+      f(length, dim), f(x, positions)  cosines and sines too, as two results or complex numbers
       f(heads, length)         biases of ALiBi or T5; f(query_length, key_length), f(scores); f(heads) gives slopes
       a class                  made with its width or heads, then called: a torch module, or a class with __call__
       a posenc record          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks

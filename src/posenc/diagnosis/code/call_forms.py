@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from posenc.diagnosis.code.bias_forms import BIAS_FORMS, ProbedBias
 from posenc.diagnosis.code.caller import Caller
+from posenc.diagnosis.code.cosine_and_sine import rotations
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Door
@@ -150,6 +152,8 @@ FORMS: Mapping[frozenset[str], Callable[[Caller], Probe]] = {
     frozenset({"position"}): row_by_position,
     frozenset({"position", "index"}): number_by_channel,
 }
+#: The forms that may return cosines and sines.
+FORMS_OF_COSINES = tuple(frozenset(roles) for roles in (["length"], ["positions"], ["x"], ["x", "positions"]))
 
 
 def observe(caller: Caller) -> Probe:
@@ -157,7 +161,41 @@ def observe(caller: Caller) -> Probe:
     roles = frozenset(caller.call.form) - {"dim", "base"}
     if roles in BIAS_FORMS and (caller.prepared.heads or roles != {"length"}):
         return Probe(BIAS_FORMS[roles](caller))
-    return FORMS.get(roles, of_vectors)(caller)
+    try:
+        return FORMS.get(roles, of_vectors)(caller)
+    except FAILURES:
+        if roles in FORMS_OF_COSINES:
+            with suppress(*FAILURES):  # the first error says more
+                return cosines_and_sines(caller)
+        raise
+
+
+def cosines_and_sines(caller: Caller) -> Probe:
+    """f(length), f(positions), f(x), f(x, positions): cosines and sines, or complex numbers, for rotations.
+
+    x gives the type and the length alone.
+    """
+
+    def ask(reach: int) -> Probe:
+        positions = _positions(reach) if _takes_positions(caller) else np.arange(min(reach, REACHES[1]))
+        count = len(positions)
+        first_error: Exception = UnsupportedFormError("")
+        values: dict[str, Any] = {"x": np.zeros((1, count, caller.dim)), "length": count}
+        for shape in ((-1,), (1, -1)):
+            values["positions"] = positions.reshape(shape)
+            try:
+                results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
+                if len(results) != 2:
+                    raise UnsupportedFormError(f"it returned {len(results)} results where cosines and sines are two")
+                turned, note = rotations(results, count, caller.layout)
+            except FAILURES as error:
+                first_error = first_error if str(first_error) else error
+                continue
+            probe = _probe(caller, positions, turned, 0 if _takes_positions(caller) else count)
+            return replace(probe, notes=(*probe.notes, note))
+        raise first_error
+
+    return _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
 
 
 #: Sizes of x, its axis of positions, and what that layout is called.

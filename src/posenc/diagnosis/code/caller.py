@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from posenc.diagnosis.code.cosine_and_sine import PairLayout
 from posenc.diagnosis.code.parameter_roles import Call
 from posenc.diagnosis.code.user_code import Prepared, UnsupportedFormError, UserCode
 from posenc.diagnosis.named_arrays import NamedArray
@@ -12,7 +13,10 @@ from posenc.diagnosis.named_arrays import NamedArray
 
 @dataclass(frozen=True, eq=False)
 class Caller:
-    """Code with one way to call it, and the library whose arrays it gets. heads: how many are asked for."""
+    """Code with one way to call it, and the library whose arrays it gets.
+
+    heads: how many are asked for.   layout: of pairs of channels, where the results do not show it.
+    """
 
     code: UserCode
     prepared: Prepared
@@ -21,6 +25,7 @@ class Caller:
     dim: int
     base: float
     heads: int
+    layout: PairLayout = "adjacent"
 
     def __call__(self, **values: Any) -> NamedArray:
         """The numbers that come back; of two results the first."""
@@ -28,10 +33,15 @@ class Caller:
 
     def results(self, **values: Any) -> list[NamedArray]:
         """Each result: two where queries and keys are given, else one."""
-        given = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
-        results = self.code.call(self.library, *self.call.arguments(self.prepared.parameters, given))
+        results = self.every_result(**values)
         if len(results) != (2 if "k" in self.call.form else 1):
             raise UnsupportedFormError(
-                f"it returned {len(results)} results. Return the table, or the vectors with their positions in them"
+                f"it returned {len(results)} results. Return the table, the vectors with their positions in them, or "
+                "cosines and sines as (length, width)"
             )
         return results
+
+    def every_result(self, **values: Any) -> list[NamedArray]:
+        """However many results there are; those of a complex one are its real and its imaginary part."""
+        given = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
+        return self.code.call(self.library, *self.call.arguments(self.prepared.parameters, given))

@@ -10,6 +10,7 @@ from posenc import _check
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
+from posenc.diagnosis.code.cosine_and_sine import PairLayout
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
@@ -49,7 +50,8 @@ def check_code(
 
     target: a function, a class (made first) or an object such as a torch module. What an argument means is read off its
     name: f(length, dim), f(positions, dim), f(position, dim) and f(position, i, dim) return a table, row, number, or
-    rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors;
+    rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors; cosines and
+    sines, two results or complex numbers, stand for rotations;
     f(heads, length), f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
     against: the one record that is meant, in place of every convention; it states width, heads and base.
     dim: the width to ask for, even, from 4; 16 if None.   base: the base that is meant; 10000 if None.
@@ -82,7 +84,8 @@ def check_user_code(
     if layout is not None:
         _check.choice("layout", layout, LAYOUTS)
     dim, base, heads = sizes_asked_for(against, dim, base)
-    found = probe(code, dim, base, heads)
+    pairs: PairLayout = "halves" if getattr(against, "pairing", None) == "halves" else "adjacent"
+    found = probe(code, dim, base, heads, pairs)
     if isinstance(found.observed, ProbedBias):
         report = _bias_report(code, found.observed, found, dim, base, against)
     else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.caller import Caller
+from posenc.diagnosis.code.cosine_and_sine import PairLayout
 from posenc.diagnosis.code.parameter_roles import calls
 from posenc.diagnosis.code.user_code import UserCode
 
@@ -13,14 +14,17 @@ from posenc.diagnosis.code.user_code import UserCode
 HEADS = 8
 
 
-def probe(code: UserCode, dim: int, base: float, heads: int = HEADS) -> Probe:
-    """The numbers in the first documented form that works; ValueError in one line where none does."""
+def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
+    """The numbers in the first documented form that works; ValueError in one line where none does.
+
+    layout: of pairs of channels, where the numbers do not show it.
+    """
     prepared = code.prepare(dim, base, heads)
     first_error = ""
     for call in calls(prepared.parameters):
         for library in prepared.libraries:
             try:
-                found = observe(Caller(code, prepared, call, library, dim, base, heads))
+                found = observe(Caller(code, prepared, call, library, dim, base, heads, layout))
             except FAILURES as error:
                 first_error = first_error or str(error)
                 continue

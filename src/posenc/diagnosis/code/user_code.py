@@ -97,7 +97,11 @@ class LocalCode:
         try:
             with quiet():
                 result = self.function(*self.last[0], **self.last[1])
-                return [_numbers(each) for each in (result if isinstance(result, tuple) else (result,))]
+                return [
+                    numbers
+                    for each in (result if isinstance(result, tuple) else (result,))
+                    for numbers in _numbers(each)
+                ]
         except (KeyboardInterrupt, UnsupportedFormError):
             raise
         except BaseException as error:
@@ -148,10 +152,14 @@ def _array(value: Any, library: str) -> Any:
     return torch.tensor(value, dtype=torch.float32 if is_float else torch.int64)
 
 
-def _numbers(result: Any) -> NamedArray:
+def _numbers(result: Any) -> list[NamedArray]:
+    """A result as float64: complex numbers as their real and their imaginary parts."""
     if inspect.isgenerator(result):
         raise UnsupportedFormError("it returned a generator. Return an array")
     array, dtype = on_host(result)
+    if array.dtype.kind == "c":
+        dtype = "float32" if array.dtype == np.complex64 else "float64"
+        return [NamedArray(part.astype(np.float64), dtype) for part in (array.real, array.imag)]
     if array.dtype.kind not in "iuf":
-        raise UnsupportedFormError(f"it returned {array.dtype} values. Return real numbers")
-    return NamedArray(array.astype(np.float64), dtype if array.dtype.kind == "f" else "float64")
+        raise UnsupportedFormError(f"it returned {array.dtype} values. Return numbers")
+    return [NamedArray(array.astype(np.float64), dtype if array.dtype.kind == "f" else "float64")]
