@@ -186,7 +186,11 @@ ITEMS: tuple[Item, ...] = (
     Item("D9", "Llama 3", ("Llama3",)),
     Item("D10", "LongRoPE", ("LongRoPE",), "With given lists; the search for them is not here."),
     Item("D11", "another base", ("RoPE.base",)),
-    Item("D12", "log-N, temperatures of Llama 4 and Ministral", ("LogNTemperature", "StepTemperature")),
+    Item(
+        "D12",
+        "log-N, temperatures of Llama 4, Ministral and BEAM",
+        ("LogNTemperature", "StepTemperature", "PowerTemperature"),
+    ),
     Item(
         "D13",
         "Self-Extend, ReRoPE, dual chunks",

@@ -64,6 +64,7 @@ from .encodings.rotates.rope import RoPE as RoPE
 from .encodings.rotates.rope_pp import RoPEPlusPlus as RoPEPlusPlus
 from .encodings.rotates.spherical_rope import SphericalRoPE as SphericalRoPE
 from .encodings.rotates.temperature import LogNTemperature as LogNTemperature
+from .encodings.rotates.temperature import PowerTemperature as PowerTemperature
 from .encodings.rotates.temperature import StepTemperature as StepTemperature
 from .encodings.rotates.value_rotation import ValueRotation as ValueRotation
 from .encodings.rotates.xd_rope import XDRoPE as XDRoPE

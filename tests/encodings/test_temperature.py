@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc import LogNTemperature, RoPE, StepTemperature
+from posenc import LogNTemperature, PowerTemperature, RoPE, StepTemperature
 from posenc.attention import attention
 
 
@@ -46,6 +46,7 @@ def test_the_last_place_of_all() -> None:
         assert np.isfinite(StepTemperature(dim=2, floor=1).factor(last)).all()
     assert StepTemperature(dim=2, floor=4).factor([-9, -1]).tolist() == [1.0, 1.0]
     assert LogNTemperature(dim=2, length=4).factor([-9, -1]).tolist() == [1.0, 1.0]
+    assert PowerTemperature(dim=2, length=4).factor([-9, -1]).tolist() == [1.0, 1.0]
 
 
 def test_llama4() -> None:
@@ -79,12 +80,26 @@ def test_ministral3() -> None:
     assert (record.factor(at) - theirs.reshape(-1)).abs().max() <= 4 * 2.0**-24 * 3
 
 
+def test_beam() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    peer = import_module("transformers.models.beam.modeling_beam")
+    record, at = PowerTemperature(dim=8), torch.arange(0, 500_000, 701)
+    theirs = peer.compute_attention_scaling(at[None]).reshape(-1)
+    # A place plus one, a quotient, a logarithm, a product and a power, each rounded to 24 bits; τ is below 2.
+    assert (record.factor(at) - theirs).abs().max() <= 2 * 6 * 2.0**-24
+
+
 @pytest.mark.parametrize(
     ("make", "begins"),
     [
         (lambda: LogNTemperature(dim=3, length=4), "dim must be an even integer"),
         (lambda: LogNTemperature(dim=4, length=1), "length must be an integer from 2"),
         (lambda: LogNTemperature(dim=4, length=4, start=2), "start must be an integer from 0 to 1"),
+        (lambda: PowerTemperature(dim=3), "dim must be an even integer"),
+        (lambda: PowerTemperature(dim=4, exponent=-1.0), "exponent must be"),
+        (lambda: PowerTemperature(dim=4, length=0), "length must be an integer from 1"),
+        (lambda: PowerTemperature(dim=4, start=2), "start must be an integer from 0 to 1"),
         (lambda: StepTemperature(dim=3), "dim must be an even integer"),
         (lambda: StepTemperature(dim=4, scale=-1.0), "scale must be"),
         (lambda: StepTemperature(dim=4, floor=0), "floor must be an integer from 1"),

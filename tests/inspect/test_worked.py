@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from posenc import CATALOG, Backward, LogNTemperature, StepTemperature, XPos, _array
+from posenc import CATALOG, Backward, XPos, _array
 from posenc.checked_positions import checked
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Biases, Rotates, Scores
@@ -17,6 +17,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.temperature import Temperature
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.inspect import position_change, rotation_error, rotation_matrices, score_by_distance, worked
@@ -81,7 +82,7 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
         assert (a, b) == (turned[first], turned[second])
         expected = complex(vector[first], vector[second]) * complex(math.cos(angle), math.sin(angle))
         expected *= getattr(inner, "attention_factor", 1.0)
-        if isinstance(record, XPos | LogNTemperature | StepTemperature):  # stretched besides
+        if isinstance(record, XPos | Temperature):  # stretched besides
             expected *= abs(complex(a, b)) / abs(expected)
         # The float32 sample turns by an angle rounded to 24 bits, on values up to 12.
         assert abs(expected - complex(a, b)) < 2e-5

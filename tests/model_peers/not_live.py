@@ -8,7 +8,6 @@ SCALED_BEFORE = frozenset({"SaProtConfig", "openai_privacy_filter"})
 COUNTS_TOKENS = frozenset({"SaProtConfig", "csm_depth_decoder_model", "dia_encoder", "llama4_text"})
 #: Types that are built, and do with queries and keys what no record says; each has a note, or stands beside positions.
 NOT_COMPARED = {
-    "beam": "queries of layers without rotation are multiplied by a power of the position",
     "deepseek_v4": "its keys are those of tokens and compressed ones",
     "zaya": "a convolution stands between the hidden states and the queries",
 }

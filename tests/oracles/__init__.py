@@ -107,6 +107,7 @@ ORACLES: dict[str, ModuleType] = {
     "LearnedRoPE": learned_rope,
     "ValueRotation": value_rotation,
     "LogNTemperature": temperature,
+    "PowerTemperature": temperature,
     "SphericalRoPE": spherical_rope,
     "StepTemperature": temperature,
     "XDRoPE": xd_rope,

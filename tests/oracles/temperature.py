@@ -1,4 +1,5 @@
-"""Query temperatures: the logarithm of the place to the base of a length, and that of a number of steps."""
+"""Query temperatures: the logarithm of the place to the base of a length, that of a number of steps, and a power
+of the place."""
 
 import mpmath
 
@@ -7,6 +8,8 @@ ROLES = ("query", "key")
 
 def factor(record, position):
     place = mpmath.mpf(position) + record.start
+    if hasattr(record, "exponent"):
+        return (1 + max(place, 0) / record.length) ** mpmath.mpf(record.exponent)
     if hasattr(record, "length"):
         return mpmath.log(place) / mpmath.log(record.length) if place > record.length else mpmath.mpf(1)
     steps = max(0, mpmath.floor(place / record.floor))

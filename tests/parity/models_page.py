@@ -13,7 +13,7 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 from model_peers.ledger import BY_HAND, REASONS, TYPES, VERIFIED  # noqa: E402
 from posenc.models import from_config  # noqa: E402
 from posenc.models.config.bias_readers import falcon_alibi  # noqa: E402
-from posenc.models.config.factors import root_of_width  # noqa: E402
+from posenc.models.config.factors import nope_temperature, power_of_position, root_of_width  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
 from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule  # noqa: E402
@@ -77,6 +77,7 @@ def rotary(row: ModelType) -> str:
     words += which_layers(row.rotations)
     words += ["a learned table beside"] * bool(row.tables)
     words += [described(row.logit_factor)] if row.logit_factor is not root_of_width else []
+    words += [f"queries {described(row.unrotated)}"] if row.unrotated in (nope_temperature, power_of_position) else []
     return f"{row.part}: {'; '.join(words)}"
 
 

@@ -20,7 +20,17 @@ TYPES = sorted(
     name for name, row in MODEL_TYPES.items() if row.part != "vision" and row.reader is None and not row.unsupported
 )
 #: Types that run in the day's tests: one of each habit.
-DAILY = ("cohere2_moe", "deepseek_v3", "gemma3_text", "granite", "kolibri1", "llama", "llama4_text", "ministral3")
+DAILY = (
+    "beam",
+    "cohere2_moe",
+    "deepseek_v3",
+    "gemma3_text",
+    "granite",
+    "kolibri1",
+    "llama",
+    "llama4_text",
+    "ministral3",
+)
 #: Angles of thousands of radians in float32, and tables rounded to it.
 TOLERANCE = 2e-4
 

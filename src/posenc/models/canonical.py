@@ -8,7 +8,7 @@ were spelled. Any other record is its name and its fields, without those that on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from decimal import Context, Decimal
 from functools import singledispatch
 from typing import Any
@@ -20,6 +20,7 @@ from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.temperature import PowerTemperature, QueryTemperature, StepTemperature
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import PairRotation, pair_rotation
@@ -86,12 +87,20 @@ def _(record: LayerGroup) -> Form:
     """What a group does, whatever its layers are called."""
     forms = [form for form in map(canonical, record.encodings) if form != NOTHING]
     factors: list[Form] = []
-    temperature = record.query_temperature
-    if temperature is not None and temperature.scale:
-        factors.append(("query temperature", number(temperature.scale, FACTOR), temperature.floor, temperature.start))
+    if record.query_temperature is not None:
+        factors += _temperature(record.query_temperature)
     if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
         factors.append(("biases times", number(record.bias_factor, FACTOR)))
     return ("group", record.offset if forms else 0, number(record.logit_factor, FACTOR), *factors, *forms)
+
+
+def _temperature(record: QueryTemperature) -> list[Form]:
+    """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
+    if isinstance(record, StepTemperature):
+        own: list[Form] = [("query temperature", number(record.scale, FACTOR), record.floor, record.start)]
+        return own if record.scale else []
+    idle = isinstance(record, PowerTemperature) and not record.exponent
+    return [] if idle else [("query temperature", *_fields(replace(record, dim=2)))]  # type: ignore[misc]
 
 
 def _one_layer(groups: list[LayerGroup]) -> Form:

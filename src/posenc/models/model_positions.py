@@ -8,7 +8,7 @@ from typing import Literal
 from posenc import _check
 from posenc.declared_fields import Declared
 from posenc.doors import Encoding, Rotates
-from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.turn import Pairing, of_pairs
 
 Source = Literal["file", "class default", "caller"]
@@ -58,7 +58,7 @@ class LayerGroup:
     encodings: tuple[Encoding, ...]
     offset: int = 0
     logit_factor: float = 1.0
-    query_temperature: StepTemperature | None = None
+    query_temperature: QueryTemperature | None = None
     values: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
     bias_factor: float = 1.0

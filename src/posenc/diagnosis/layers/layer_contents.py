@@ -12,7 +12,7 @@ from posenc.diagnosis.rotation.usage import rope_in_head
 from posenc.doors import Encoding
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.canonical import Form, canonical
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
@@ -23,7 +23,7 @@ class Content(NamedTuple):
     encodings: tuple[Encoding, ...]
     offset: int = 0
     logit_factor: float = 1.0
-    query_temperature: StepTemperature | None = None
+    query_temperature: QueryTemperature | None = None
     bias_factor: float = 1.0
 
     @property

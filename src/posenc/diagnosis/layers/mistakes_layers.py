@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from posenc.diagnosis.layers.layer_contents import Content, Contents, OtherLayers
 from posenc.diagnosis.mistake import Change, Mistake, Words
-from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.model_positions import layer_ranges
 
 Changes = Iterator[tuple[Contents, Words]]
@@ -105,7 +105,7 @@ def temperature(contents: Contents, evidence: OtherLayers) -> Changes:
     if used is None:
         return
 
-    def where(on: StepTemperature | None, off: StepTemperature | None) -> Contents:
+    def where(on: QueryTemperature | None, off: QueryTemperature | None) -> Contents:
         return tuple(one._replace(query_temperature=on if one.query_temperature else off) for one in contents)
 
     moved = replace(used, start=0 if used.start else 1)

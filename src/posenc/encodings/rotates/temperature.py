@@ -119,6 +119,41 @@ class StepTemperature(Temperature):
         return 1.0 + self.scale * xp.log1p(xp.where(steps > 0, steps, xp.zeros_like(steps)))
 
 
+@dataclass(frozen=True)
+class PowerTemperature(Temperature):
+    """τ(p) = (1 + (p + start) / length)^exponent: queries lengthen as a power of the position.
+
+    No paper: released code of BEAM, on its layers without rotation (exponent 0.1, length 2048, start=1), after the
+    scalable softmax of Nakanishi 2025, arXiv:2501.19399. Before the first position, τ = 1.
+
+    dim: channels of a head.     exponent: how fast queries lengthen.     length: where τ is 2^exponent.
+    start: the first place is position 0 plus this.
+
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
+    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+
+    >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    exponent: Annotated[float, Real(0.0, 16.0)] = 0.1
+    length: Annotated[int, Whole(1, LONGEST)] = 2048
+    start: Literal[0, 1] = 1
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+
+    def _check_together(self) -> None:
+        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
+
+    def _rise(self, positions: Positions) -> Array:
+        xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
+        place = xp.where(place > 0, place, xp.zeros_like(place))
+        return xp.exp(self.exponent * xp.log1p(place / float(self.length)))
+
+
+#: What queries of a model may be multiplied by.
+QueryTemperature = LogNTemperature | StepTemperature | PowerTemperature
+
 ROWS = (
     Row(
         LogNTemperature,
@@ -133,5 +168,12 @@ ROWS = (
         "no paper: released code of Llama 4 and Ministral 3; after Nakanishi 2025, arXiv:2501.19399",
         ("attn_temperature_tuning (Llama 4)", "llama_4_scaling_beta (Ministral 3)"),
         "On layers without a rotation, whose attention would flatten over long contexts.",
+    ),
+    Row(
+        PowerTemperature,
+        (PowerTemperature(dim=8, length=300), PowerTemperature(dim=4, exponent=0.5, length=1000, start=0)),
+        "no paper: released code of BEAM; after Nakanishi 2025, arXiv:2501.19399",
+        ("compute_attention_scaling (BEAM)",),
+        "On layers without a rotation, where queries should lengthen smoothly, and ever more slowly.",
     ),
 )

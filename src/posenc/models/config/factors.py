@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from posenc.encodings.rotates.temperature import StepTemperature
+from posenc.encodings.rotates.temperature import PowerTemperature, StepTemperature
 from posenc.frequencies import YaRN
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import head_dim, stated_head_dim
@@ -23,12 +23,18 @@ def rope_temperature(rope: RopeParameters, dim: int) -> StepTemperature | None:
 
 
 def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
-    """Llama 4: in layers that do not rotate, where attn_temperature_tuning says so."""
+    """Llama 4: lengthen by steps in layers that do not rotate, where attn_temperature_tuning says so."""
     if not fields.flag("attn_temperature_tuning"):
         return group
     dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
     scale, floor = fields.real("attn_scale"), fields.integer("floor_scale", 1, 2**30)
     return replace(group, query_temperature=StepTemperature(dim, scale, floor, start=1))
+
+
+def power_of_position(fields: Fields, group: LayerGroup) -> LayerGroup:
+    """BEAM: are multiplied by (1 + (position + 1) / 2048)^0.1 in layers that do not rotate, constants of the class."""
+    dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
+    return replace(group, query_temperature=PowerTemperature(dim, exponent=0.1, length=2048, start=1))
 
 
 #: What logits are multiplied by besides 1/√d, from the rotation of a layer, if it has one, and the width d of a head.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.config.rope_scaling import rope_parameters_of
@@ -77,7 +78,7 @@ def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
         raise ValueError(f"scaling must be one that a config can state; got {record!r:.80}. Write it by hand.")
     share = {SHARE: inner.dim / record.head_dim} if inner.dim != record.head_dim else {}
     temperature = group.query_temperature
-    beta = {} if temperature is None else {"llama_4_scaling_beta": temperature.scale}
+    beta = {"llama_4_scaling_beta": temperature.scale} if isinstance(temperature, StepTemperature) else {}
     return {**share, **beta, **rope_parameters_of(inner.base, inner.scaling)}
 
 

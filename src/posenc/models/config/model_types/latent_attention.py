@@ -35,7 +35,11 @@ LATENT_ATTENTION = (
         ("mistral_large4_text",),
         layer_types=INDEXED,
         rotations=by_no_rope_layers,
-        notes=("queries of every layer are multiplied by 1 + s·ln(position + 1), with a learned s for each head",),
+        notes=(
+            "queries of every layer, and those of its indexer, are multiplied by s·ln(position + 1) + b, with s and b "
+            "learned for each head (softmax_scaling.scale and .bias of the checkpoint)",
+            "frequencies are multiplied by exp(alpha), learned for each pair (rotary_emb.alpha of the checkpoint)",
+        ),
     ),
     # Among layers of other kinds.
     LatentType(("bailing_hybrid",), layer_types=EveryNth(4, key="layer_group_size", other="linear_attention")),

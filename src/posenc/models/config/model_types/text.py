@@ -107,11 +107,7 @@ TEXT = (
     ModelType(("ultrabert",), layer_types=EveryNth(3)),
     ModelType(("cwm",), layer_types=EveryNth(4, at=0)),
     ModelType(("kolibri1",), layer_types=EveryNth(5), rotations=SLIDING_OR_ALL),
-    ModelType(
-        ("beam",),
-        layer_types=EveryNth(6, last=True),
-        notes=("queries of layers without rotation are multiplied by (1 + (position + 1) / 2048)^0.1",),
-    ),
+    ModelType(("beam",), layer_types=EveryNth(6, last=True), unrotated=factors.power_of_position),
     ModelType(
         ("mimo_v2_flash",), neutral_keys={"swa_rope_theta": 10_000}, partial=True, layer_types=EveryNth(6, first=1)
     ),
