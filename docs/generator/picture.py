@@ -144,7 +144,7 @@ def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray
         positions = np.stack([first.ravel(), second.ravel(), *rest], -1)
         found = values(np.full((1, axes), middle), positions).reshape(side, side)
         steps = np.arange(side) - middle
-        canvas.heat(ax, found, steps, steps, label, {"cmap": canvas.SEQUENTIAL, "aspect": "equal"})
+        canvas.draw_heatmap(ax, found, steps, steps, label, {"cmap": canvas.SEQUENTIAL, "aspect": "equal"})
         canvas.finish(ax, "", "second coordinate", "first coordinate")
 
     _first_accepted([21, 13, 7, 5, 3], attempt)
@@ -175,7 +175,7 @@ def _logits(record: Encoding, ax: Any) -> None:
     def attempt(length: int) -> None:
         positions = np.arange(length)
         found = _scored(record, positions)
-        canvas.heat(ax, found, positions, positions, "logit", {**canvas.centred(found), "aspect": "equal"})
+        canvas.draw_heatmap(ax, found, positions, positions, "logit", {**canvas.centred(found), "aspect": "equal"})
         canvas.finish(ax, "", "key position", "query position")
 
     _first_accepted([32, 16, 8, 5], attempt)
@@ -186,7 +186,7 @@ def _scored(record: Any, positions: np.ndarray) -> np.ndarray:
     rng, axes = np.random.default_rng(0), int(record.axes)
     shape = (1, door_probe.heads(record), len(positions), door_probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
-    read = record.places_read(len(positions), len(positions))
+    read = record.hidden_length(len(positions), len(positions))
     hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
     where = positions if axes == 1 else np.stack([positions // 4] + [positions % 4] * (axes - 1), -1)
     return np.asarray(record.score(q, k, where, where, door_probe.parameters(record) or None, hidden=hidden))[0, 0]

@@ -91,7 +91,7 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     if record.reads:
         twice = ", for queries and then for keys" if record.reads == "both" else ""
         lines += [
-            f"x = {drawn(1, record.places_read(length, length), record.model_dim)}  # the input of the layer{twice}"
+            f"x = {drawn(1, record.hidden_length(length, length), record.model_dim)}  # the input of the layer{twice}"
         ]
         hidden = ", hidden=x"
     lines += [f"logits = {called['scores']}q, k, positions, positions{hidden})"]

@@ -137,15 +137,15 @@ def _logits(
 ) -> Array:
     lib = _array.library(q)
     dtype = lib.wide_dtype(q.dtype)
-    turned_q, turned_k = lib.astype(q, dtype), lib.astype(k, dtype)
+    rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Rotates) and "query" in encoding.roles:
-            turned_q = encoding.turn(query, values, role="query", dtype=dtype)(turned_q, layout="bhtd")
-            turned_k = encoding.turn(key, values, role="key", dtype=dtype)(turned_k, layout="bhtd")
+            rotated_q = encoding.turn(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
+            rotated_k = encoding.turn(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
         lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, q, k)
     scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
-    logits = (turned_q @ turned_k.swapaxes(-1, -2)) * scale
+    logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Biases):
             if encoding.heads != q.shape[1]:
@@ -200,7 +200,7 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
         return visible
     mask = _array.as_mask("mask", mask, like=logits)
     shape, whole = tuple(mask.shape), tuple(logits.shape)
-    if len(shape) > 4 or any(own not in (1, size) for own, size in zip(shape[::-1], whole[::-1], strict=False)):
+    if len(shape) > 4 or any(length not in (1, size) for length, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(
             f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Give it an axis of 1 "
             "where it is the same, mask[:, None, None, :] for one of keys alone."

@@ -157,17 +157,17 @@ def row(name: str) -> Row:
     for candidate in CATALOG:
         if candidate.name == name:
             return candidate
-    folded = {candidate.name.lower(): candidate.name for candidate in CATALOG}
-    near = difflib.get_close_matches(str(name).lower(), list(folded), n=1)
-    advice = f"Did you mean {folded[near[0]]}?" if near else "`posenc list` shows them all."
+    by_lower_name = {candidate.name.lower(): candidate.name for candidate in CATALOG}
+    near = difflib.get_close_matches(str(name).lower(), list(by_lower_name), n=1)
+    advice = f"Did you mean {by_lower_name[near[0]]}?" if near else "`posenc list` shows them all."
     raise ValueError(f"name must be that of an encoding; got {str(name)[:80]!r}. {advice}")
 
 
 def row_of(record: Encoding) -> Row | None:
     """The row a record belongs to: of its class, and with the same kinds of records inside, where one has them."""
     rows = [candidate for candidate in CATALOG if candidate.encoding is type(record)]
-    alike = [candidate for candidate in rows if any(_within(sample) == _within(record) for sample in candidate.samples)]
-    return next(iter(alike + rows), None)
+    same = [candidate for candidate in rows if any(_within(sample) == _within(record) for sample in candidate.samples)]
+    return next(iter(same + rows), None)
 
 
 def _within(record: Encoding) -> list[type]:

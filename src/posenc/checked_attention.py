@@ -72,12 +72,13 @@ def number_of_axes(records: Sequence[Encoding]) -> int:
     >>> number_of_axes([RoPE(dim=8)])
     1
     """
-    found = {record.axes for record in records}
-    if len(found) > 1:
+    counts = {record.axes for record in records}
+    if len(counts) > 1:
         raise ValueError(
-            f"encodings must have one number of axes, as they share positions; got {sorted(found)}. Use records of one."
+            f"encodings must have one number of axes, since they share positions; got {sorted(counts)}."
+            " Use records of one."
         )
-    return found.pop() if found else 1
+    return counts.pop() if counts else 1
 
 
 def token_positions(name: str, positions: Array, x: Array, axes: int) -> Array:

@@ -61,9 +61,9 @@ def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Posi
             f"documents must be a pair, of the queries and of the keys; got {_check.shown(documents)}. "
             "Give (numbers, numbers)."
         )
-    found = []
-    for side, positions, given in zip(("queries", "keys"), (query, key), documents, strict=True):
-        numbers = _array.as_array("documents", given, like=positions.array)
+    sides = []
+    for side, positions, side_documents in zip(("queries", "keys"), (query, key), documents, strict=True):
+        numbers = _array.as_array("documents", side_documents, like=positions.array)
         if _array.kind(numbers) != "integer":
             raise TypeError(
                 f"documents must hold whole numbers; got {_array.dtype_name(numbers.dtype)} for the {side}. "
@@ -74,8 +74,8 @@ def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Posi
                 f"documents must hold a number for each of {positions.array.shape[-1]} {side}; got shape "
                 f"{tuple(numbers.shape)}. Give the document of each token."
             )
-        found.append(positions._replace(documents=numbers))
-    return found[0], found[1]
+        sides.append(positions._replace(documents=numbers))
+    return sides[0], sides[1]
 
 
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:
@@ -100,8 +100,8 @@ def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tupl
     return hidden[..., :queries, :], hidden[..., queries:, :]
 
 
-def _read(hidden: Array | None, x: Array, places: int, width: int) -> Array:
-    wanted = (*x.shape[:-3], places, width)
+def _read(hidden: Array | None, x: Array, count: int, width: int) -> Array:
+    wanted = (*x.shape[:-3], count, width)
     if hidden is None:
         raise ValueError(
             f"hidden must hold the input of the layer, shape {tuple(wanted)}; got None. "

@@ -88,8 +88,8 @@ class Declared:
 
 def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
     hints: dict[str, Any] = get_type_hints(record, include_extras=True)
-    found = ((name, _rule(hint)) for name, hint in hints.items())
-    return tuple((name, rule) for name, rule in found if rule is not None)
+    rules = ((name, _rule(hint)) for name, hint in hints.items())
+    return tuple((name, rule) for name, rule in rules if rule is not None)
 
 
 def _rule(hint: Any) -> Rule | None:

@@ -283,11 +283,11 @@ class Scores(Encoding):
         if query.readable and key.readable:
             lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], q.dtype, q, k)
         query, key = of_documents(documents, query, key)
-        own = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
-        return q, k, query, key, own
+        cast_params = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
+        return q, k, query, key, cast_params
 
     @final
-    def places_read(self, queries: int, keys: int) -> int:
+    def hidden_length(self, queries: int, keys: int) -> int:
         """How many places `hidden` has for so many queries and keys."""
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 

@@ -92,14 +92,14 @@ class Bound:
 
     def rotate_values(self, v: Array, key: Array, *, layout: Layout) -> Array:
         """Values turned at the positions of their keys; layout "bhtd" or "bthd"."""
-        return self._turned(v, "key", key, "value", layout)
+        return self._rotated(v, "key", key, "value", layout)
 
     def rotate_back(self, output: Array, query: Array, *, layout: Layout) -> Array:
         """The output of attention turned back at the positions of its queries."""
-        return self._turned(output, "query", query, "output", layout)
+        return self._rotated(output, "query", query, "output", layout)
 
     @_broadcasts
-    def _turned(self, x: Array, name: str, positions: Array, role: Any, layout: Layout) -> Array:
+    def _rotated(self, x: Array, name: str, positions: Array, role: Any, layout: Layout) -> Array:
         record = self._through(Rotates, "rotate_values and rotate_back")
         positions = _array.as_array(name, positions, x)
         dtype = _array.library(x).wide_dtype(x.dtype)

@@ -44,14 +44,14 @@ def is_record(text: str) -> bool:
 def classes() -> dict[str, type]:
     """What may be called: the records of the catalog, schedules of them,
     ladders of frequencies and what scales them."""
-    ladders = {
+    frequency_records = {
         name: value
         for name, value in vars(frequencies).items()
         if isinstance(value, type)
         and issubclass(value, frequencies.Scaling | Frequencies)
         and value is not frequencies.Scaling
     }
-    return {row.encoding.__name__: row.encoding for row in CATALOG} | {PerLayer.__name__: PerLayer} | ladders
+    return {row.encoding.__name__: row.encoding for row in CATALOG} | {PerLayer.__name__: PerLayer} | frequency_records
 
 
 def record(text: str) -> Any:
@@ -71,9 +71,9 @@ def record(text: str) -> Any:
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
-        place = f" at character {error.offset}" if error.offset else ""
+        location = f" at character {error.offset}" if error.offset else ""
         raise ValueError(
-            f"record must be one call with balanced brackets: {error.msg}{place} of {_cut(text)}. "
+            f"record must be one call with balanced brackets: {error.msg}{location} of {_cut(text)}. "
             f"Write it as {_example()}."
         ) from None
     except (ValueError, RecursionError, MemoryError):
@@ -83,7 +83,7 @@ def record(text: str) -> Any:
     return _call(tree.body)
 
 
-def apart(record: Any, then: str) -> str:
+def describe(record: Any, then: str) -> str:
     """What a record is that is no encoding, and what to do with it; `then` is for a schedule."""
     if isinstance(record, frequencies.Scaling):
         return "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)."
@@ -106,39 +106,39 @@ def _call(node: ast.Call) -> Any:
         )
     kind: Any = known[name]
     fields = [field.name for field in dataclasses.fields(kind) if field.init]
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if len(node.args) > len(fields):
         raise ValueError(
             f"{name} must have at most {len(fields)} values; got {len(node.args)}{_at(node)}. "
             f"Its fields are {', '.join(fields)}."
         )
     for field, value in zip(fields, node.args, strict=False):
-        given[field] = _value(value, field)
+        values[field] = _value(value, field)
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg not in fields:
             raise ValueError(
                 f"{name} must have fields among {', '.join(fields)}; got "
                 f"{_cut(keyword.arg or '**')}{_at(keyword.value)}. {_near_field(keyword.arg or '', fields)}"
             )
-        if keyword.arg in given:
+        if keyword.arg in values:
             raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
-        given[keyword.arg] = _value(keyword.value, keyword.arg)
+        values[keyword.arg] = _value(keyword.value, keyword.arg)
     missing = [
-        field.name for field in dataclasses.fields(kind) if field.init and _required(field) and field.name not in given
+        field.name for field in dataclasses.fields(kind) if field.init and _required(field) and field.name not in values
     ]
     if missing:
         shown = ", ".join(
-            [*(f"{field}={value!r}" for field, value in given.items()), *(f"{field}=..." for field in missing)]
+            [*(f"{field}={value!r}" for field, value in values.items()), *(f"{field}=..." for field in missing)]
         )
         raise ValueError(
             f"{name} must be given {' and '.join(missing)}; got neither value nor default. Write {name}({shown})."
         )
-    return _made(kind, given)
+    return _construct(kind, values)
 
 
-def _made(kind: Any, given: dict[str, Any]) -> Any:
+def _construct(kind: Any, values: dict[str, Any]) -> Any:
     try:
-        return kind(**given)
+        return kind(**values)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{kind.__name__}: {error}") from None
 
@@ -194,17 +194,19 @@ def _at(node: ast.expr) -> str:
 
 
 def _near(word: str, options: list[str]) -> str:
-    folded = {option.lower(): option for option in options}
-    near = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
-    return f"Did you mean {folded[near[0]]}?" if near else "`posenc list` shows them all."
+    by_lower_name = {option.lower(): option for option in options}
+    near = difflib.get_close_matches(word.lower(), list(by_lower_name), n=1, cutoff=0.5)
+    return f"Did you mean {by_lower_name[near[0]]}?" if near else "`posenc list` shows them all."
 
 
 def _near_field(word: str, fields: list[str]) -> str:
     """The field that is meant: by the name that other libraries give it, or by its letters."""
-    meant = next((field for field, names in OTHER_NAMES.items() if word.lower() in names and field in fields), None)
+    field_name = next(
+        (field for field, names in OTHER_NAMES.items() if word.lower() in names and field in fields), None
+    )
     near = difflib.get_close_matches(word.lower(), fields, n=1, cutoff=0.5)
-    meant = meant or (near[0] if near else None)
-    return f"Did you mean {meant}=?" if meant else f"Choose one of these: {', '.join(fields)}."
+    field_name = field_name or (near[0] if near else None)
+    return f"Did you mean {field_name}=?" if field_name else f"Choose one of these: {', '.join(fields)}."
 
 
 def _hint(text: str) -> str:

@@ -53,13 +53,13 @@ class Pairing(Declared):
         """The inverse of `split`, with the channels that do not turn taken from x."""
         xp, shape = _array.library(x).xp, x.shape[:-1]
         if self.layout == "adjacent":
-            turned = xp.stack([first, second], -1).reshape((*shape, self.width))
+            rotated_part = xp.stack([first, second], -1).reshape((*shape, self.width))
         else:
             cut = (*shape, self.blocks, 1, self.width // (2 * self.blocks))
-            turned = xp.concatenate([first.reshape(cut), second.reshape(cut)], -2).reshape((*shape, self.width))
+            rotated_part = xp.concatenate([first.reshape(cut), second.reshape(cut)], -2).reshape((*shape, self.width))
         if self.width == self.dim:
-            return turned
-        return xp.concatenate([x[..., : self.start], turned, x[..., self.start + self.width :]], -1)
+            return rotated_part
+        return xp.concatenate([x[..., : self.start], rotated_part, x[..., self.start + self.width :]], -1)
 
 
 class Operator(abc.ABC):
@@ -188,7 +188,7 @@ def with_heads(
                 f"x must have four axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without heads."
             )
         length = x.shape[2 if layout == "bhtd" else 1]
-    _of_these_places(part, x, layout, length, heads, tail)
+    _check_table(part, x, layout, length, heads, tail)
     behind = (slice(None),) * tail
     if layout is not None and heads is None:
         part = part[(..., None, slice(None), *behind)] if layout == "bhtd" else part[(..., None, *behind)]
@@ -198,7 +198,7 @@ def with_heads(
     return part[(None,) * missing] if missing else part  # all axes of x, for jax_numpy_rank_promotion="raise"
 
 
-def _of_these_places(part: Array, x: Array, layout: Layout | None, length: int, heads: int | None, tail: int) -> None:
+def _check_table(part: Array, x: Array, layout: Layout | None, length: int, heads: int | None, tail: int) -> None:
     """Refuse a table that was not made for the places, the batch and the heads of x."""
     plain = part.ndim - tail - (heads is not None)  # axes of the positions that it was made from
     fits = plain == 1 or plain == (x.ndim - 1 if layout is None else 2)

@@ -134,7 +134,7 @@ REFUSED = [
     (
         {"encodings": [posenc.RoPE(dim=8), posenc.AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)]},
         ValueError,
-        r"^encodings must have one number of axes, as they share positions; got \[1, 2\]",
+        r"^encodings must have one number of axes, since they share positions; got \[1, 2\]",
     ),
     ({"params": [None]}, ValueError, r"^params must be a list with one entry for each of 0"),
     (

@@ -63,13 +63,13 @@ def test_media_by_hand():
 
 
 def test_time_follows_the_clock():
-    assert Video(4, 2, 2, merge=2, interval=0.29 * 100 / 2).places()[:, 0].tolist() == [0, 14, 29, 43]
-    assert Video(31, 1, 1, merge=1, interval=1 / 30).places()[:, 0].tolist() == [0] * 30 + [1]
+    assert Video(4, 2, 2, merge=2, interval=0.29 * 100 / 2).coordinates()[:, 0].tolist() == [0, 14, 29, 43]
+    assert Video(31, 1, 1, merge=1, interval=1 / 30).coordinates()[:, 0].tolist() == [0] * 30 + [1]
 
 
 def test_a_film_is_cut_into_chunks_with_the_picture_first():
     film = Film(Video(4, 2, 2, merge=2, interval=25), Text(100), chunk=50)
-    times = film.places()[:, 0].tolist()
+    times = film.coordinates()[:, 0].tolist()
     assert times == [0, 25, *range(50), 50, 75, *range(50, 100)]
 
 

@@ -43,7 +43,7 @@ def test_attention_over_nothing(record: Any) -> None:
     params = record.init(np.random.default_rng(0)) or None
     for batch, queries, keys in ((0, 2, 3), (1, 0, 3), (1, 0, 0), (1, 2, 0)):
         q, k = np.ones((batch, heads, queries, width)), np.ones((batch, heads, keys, width))
-        read = record.places_read(queries, keys) if reads else 0
+        read = record.hidden_length(queries, keys) if reads else 0
         hidden = np.ones((batch, read, record.model_dim)) if reads else None
         found = attention(
             q,

@@ -31,7 +31,7 @@ def asked(record: Any) -> Asked:
     if isinstance(record, Biases):
         return record.matrix, {"query": places, "key": places, "params": params, "dtype": None}
     x = np.random.default_rng(2).standard_normal((1, getattr(record, "heads", 2), 3, getattr(record, "dim", 8)))
-    hidden = None if record.reads is None else np.ones((1, record.places_read(3, 3), record.model_dim))
+    hidden = None if record.reads is None else np.ones((1, record.hidden_length(3, 3), record.model_dim))
     return record.score, {"q": x, "k": x, "query": places, "key": places, "params": params, "hidden": hidden}
 
 

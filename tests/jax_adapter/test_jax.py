@@ -61,7 +61,7 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))
     content = [q, k]
     if isinstance(record, Scores) and record.reads:
-        content += [rng.standard_normal((3, record.places_read(n, n + 2), record.model_dim))]
+        content += [rng.standard_normal((3, record.hidden_length(n, n + 2), record.model_dim))]
     return *(jnp.asarray(part, jnp.float32) for part in content), query, key
 
 

@@ -36,13 +36,13 @@ def test_batches_reach_both_ends():
 
 def test_the_held_out_part_is_the_end_and_never_trained_on():
     corpus = data.split(TOKENS, 50, longest=64)
-    assert np.array_equal(np.concatenate([corpus.train, corpus.held]), TOKENS)
-    assert len(corpus.held) == 200
+    assert np.array_equal(np.concatenate([corpus.train, corpus.held_out]), TOKENS)
+    assert len(corpus.held_out) == 200
 
 
 def test_a_short_text_holds_out_enough_for_the_longest_context():
     corpus = data.split(TOKENS[:300], 50, longest=64)
-    assert len(corpus.held) == 96
+    assert len(corpus.held_out) == 96
     with pytest.raises(ValueError, match=r"text must give at least 192 tokens; got 191\."):
         data.split(TOKENS[:191], 50, longest=64)
 

@@ -303,7 +303,7 @@ def content_of(record: Any) -> tuple:
     key = [*query[::2], beside]
     width = getattr(record, "dim", 4)
     q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32) for at in (query, key))
-    x = rng.standard_normal((record.places_read(len(query), len(key)), getattr(record, "model_dim", 1)))
+    x = rng.standard_normal((record.hidden_length(len(query), len(key)), getattr(record, "model_dim", 1)))
     return query, key, q, k, x.astype(np.float32) if record.reads else None
 
 

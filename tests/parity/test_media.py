@@ -36,7 +36,7 @@ def model(family: str, name: str, **vision: Any) -> Any:
 def kinds(segments: list[Any]) -> torch.Tensor:
     """0, 1 or 2 for each token of text, images and videos."""
     number = {Text: 0, Image: 1, Video: 2}
-    return torch.tensor([[number[type(segment)] for segment in segments for _ in segment.places()]])
+    return torch.tensor([[number[type(segment)] for segment in segments for _ in segment.coordinates()]])
 
 
 def sizes(segments: list[Any], kind: type) -> torch.Tensor:

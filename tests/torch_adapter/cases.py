@@ -66,7 +66,7 @@ def inputs(record: Encoding, n: int) -> Tensors:
     k = torch.randn(BATCH, key_heads, n + 2, width, generator=draw, dtype=torch.float32)
     if rotates or record.reads is None:
         return q, k, query, key
-    places = record.places_read(n, n + 2)
+    places = record.hidden_length(n, n + 2)
     return q, k, torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32), query, key
 
 

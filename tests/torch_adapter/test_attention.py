@@ -34,7 +34,7 @@ def case(record, n=7, m=9, dtype=torch.float64):
     key = placed(record, torch.arange(m))
     hidden = None
     if getattr(record, "reads", None) is not None:
-        hidden = torch.randn(BATCH, record.places_read(n, m), record.model_dim, generator=draw, dtype=dtype)
+        hidden = torch.randn(BATCH, record.hidden_length(n, m), record.model_dim, generator=draw, dtype=dtype)
     held = module(record, seed=3)
     with torch.no_grad():
         for parameter in held.parameters():

@@ -27,10 +27,10 @@ def test_lengths_are_once_twice_and_four_times():
 
 def test_a_change_is_paired_by_window():
     moved = change(HARD + 1.0 + 0.01 * (np.arange(50) % 2), HARD)
-    assert moved.seen
+    assert moved.is_significant
     assert moved.error < 0.01 < HARD.std() / 50**0.5  # unpaired, it would be ten times as large
-    assert not change(HARD + 0.3 * RNG.standard_normal(50), HARD).seen
-    assert not change(HARD + 0.04, HARD).seen  # certain, and too small to outlast another seed
+    assert not change(HARD + 0.3 * RNG.standard_normal(50), HARD).is_significant
+    assert not change(HARD + 0.04, HARD).is_significant  # certain, and too small to outlast another seed
     assert str(change(HARD - 0.5, HARD)) == "−0.50 ± 0.00"
 
 

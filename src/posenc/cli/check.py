@@ -116,7 +116,7 @@ class CheckVerb(Verb):
         record = parse.record(self.against)
         if not isinstance(record, Encoding):
             raise ValueError(
-                f"against must be an encoding; got {self.against:.100}, {parse.apart(record, 'Give its record.')}"
+                f"against must be an encoding; got {self.against:.100}, {parse.describe(record, 'Give its record.')}"
             )
         return record
 
@@ -125,15 +125,15 @@ class CheckVerb(Verb):
 
         is_code = self.answer is not None and ".py" in self.answer
         names = ("dim", "base", "against", "layout", "seconds", "memory")
-        given = [name for name in names if getattr(self, name) is not None]
+        stated = [name for name in names if getattr(self, name) is not None]
         if self.questions:
-            given += [
+            stated += [
                 field.name
                 for field in fields(self)
                 if field.name in ("question", "answer") and getattr(self, field.name)
             ]
-        if given and (self.questions or not is_code):
-            raise ValueError(f"{given[0]} must come with code to check; got a question. Leave --{given[0]} out.")
+        if stated and (self.questions or not is_code):
+            raise ValueError(f"{stated[0]} must come with code to check; got a question. Leave --{stated[0]} out.")
         return grade.graded_answer(self.question, self.answer, self.target, self.report)
 
 

@@ -129,19 +129,19 @@ class ConvertVerb(Verb):
         from posenc.models.checkpoints.head_shapes_from_config import head_shapes
 
         grouped = None if self.fused is None else self.fused == "grouped"
-        own = (self.heads, self.kv_heads, self.head_dim)
-        if own == (None, None, None) and (self.width, self.start, self.latent) == (None, 0, None):
+        stated = (self.heads, self.kv_heads, self.head_dim)
+        if stated == (None, None, None) and (self.width, self.start, self.latent) == (None, 0, None):
             config = self.config or (self.checkpoint / "config.json" if self.checkpoint.is_dir() else None)
             if config is None:
                 raise ValueError(
                     "heads must be given, or a config, for a single file. Add --config config.json, or --heads."
                 )
             return head_shapes(config, grouped=grouped)
-        if None in own or self.config is not None:
+        if None in stated or self.config is not None:
             raise ValueError(
                 "heads must come with --kv-heads and --head-dim, and without --config. Give these three, or a config."
             )
-        return HeadShape(*own, self.width, self.start, self.latent, grouped)  # type: ignore[arg-type]
+        return HeadShape(*stated, self.width, self.start, self.latent, grouped)  # type: ignore[arg-type]
 
 
 def _facts(plan: ConversionPlan, heads: Heads) -> dict[str, Any]:

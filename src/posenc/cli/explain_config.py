@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 
 def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
     """What `from_config` reads, or `from_gguf` of a .gguf file."""
-    found = model(path, length, waive)
-    return Answer(lambda: _facts(found), lambda: _lines(found))
+    positions = model(path, length, waive)
+    return Answer(lambda: _facts(positions), lambda: _lines(positions))
 
 
-def _lines(found: ModelPositions) -> Iterator[str]:
+def _lines(positions: ModelPositions) -> Iterator[str]:
     from posenc.models import fingerprint
 
-    yield Heading(f"{found.model_type}   (fingerprint {fingerprint(found)})")
-    rows = [(group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in found.groups]
+    yield Heading(f"{positions.model_type}   (fingerprint {fingerprint(positions)})")
+    rows = [
+        (group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in positions.groups
+    ]
     yield from columns(("part", "layers", "attention", "positions"), rows)
     yield Heading("\nwhere the values come from")
-    yield from (f"  {value}" for value in dict.fromkeys(value for group in found.groups for value in group.values))
-    notes = dict.fromkeys([*found.notes, *(note for group in found.groups for note in group.notes)])
+    yield from (f"  {value}" for value in dict.fromkeys(value for group in positions.groups for value in group.values))
+    notes = dict.fromkeys([*positions.notes, *(note for group in positions.groups for note in group.notes)])
     if notes:
         yield Heading("\nnotes")
         yield from (f"  {note}" for note in notes)
@@ -99,7 +101,7 @@ def _wavelengths(record: Encoding) -> list[str]:
     return [f"one turn in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
 
 
-def _facts(found: ModelPositions) -> dict[str, Any]:
+def _facts(positions: ModelPositions) -> dict[str, Any]:
     from posenc.models import fingerprint
 
     names = ("part", "attention", "layers", "encodings", "pairing", "offset", "logit_factor", "query_temperature")
@@ -109,11 +111,11 @@ def _facts(found: ModelPositions) -> dict[str, Any]:
             "words": in_words(group),
             "fingerprints": [fingerprint(record) for record in group.encodings],
         }
-        for group in found.groups
+        for group in positions.groups
     ]
     return {
-        "model_type": found.model_type,
-        "fingerprint": fingerprint(found),
+        "model_type": positions.model_type,
+        "fingerprint": fingerprint(positions),
         "groups": groups,
-        "notes": found.notes,
+        "notes": positions.notes,
     }

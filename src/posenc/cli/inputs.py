@@ -22,7 +22,7 @@ def encoding(name: str, text: str, advice: str) -> Encoding:
     """The encoding that a text such as "RoPE(dim=8)" describes. advice: what to do with a record of another kind."""
     record = parse.record(text)
     if not isinstance(record, Encoding):
-        raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.apart(record, advice)}")
+        raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(record, advice)}")
     return record
 
 
@@ -59,7 +59,7 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
     fewer: list[tuple[str, int | None, tuple[str, ...]]] = [("length", None, waive)] if length is not None else []
     fewer += [("waive", length, tuple(key for key in waive if key != own)) for own in dict.fromkeys(waive)]
     for name, other_length, others in fewer:
-        if _read_alike(path, other_length, others, found):
+        if _reads_the_same(path, other_length, others, found):
             reason = "a length that frequencies depend on" if name == "length" else "keys that would go unread"
             raise ValueError(f"{name} must be {reason}; got one that changes nothing for {path!r:.100}. Leave it out.")
 
@@ -71,14 +71,14 @@ def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) ->
     configs = [side for side in sides if isinstance(side, str) and is_config(side) and not side.endswith(".gguf")]
     for own in dict.fromkeys(waive):
         others = tuple(key for key in waive if key != own)
-        if all(_read_alike(path, None, others, from_config(path, waive=waive)) for path in configs):
+        if all(_reads_the_same(path, None, others, from_config(path, waive=waive)) for path in configs):
             raise ValueError(
                 f"waive must be keys that a config holds and that would go unread; got {own!r:.100}, which changes "
                 "nothing. Leave it out."
             )
 
 
-def _read_alike(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:
+def _reads_the_same(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:
     from posenc.models import from_config
 
     try:

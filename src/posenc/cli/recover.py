@@ -54,13 +54,13 @@ class RecoverVerb(Verb):
     def run(self) -> Answer:
         if not self.at:
             raise ValueError("at must name a dimension and its value; got nothing. Write --at 1088=0.488814.")
-        found = find_positions(self._values(), conventions=self._conventions(), largest=self.largest)
+        match = find_positions(self._values(), conventions=self._conventions(), largest=self.largest)
 
         def facts() -> dict[str, Any]:
             searched = {"dim": self.dim, "base": self.base, "largest": self.largest}
-            return {**searched, "printed": found.printed, "fits": found.fits, "lines": found.lines()}
+            return {**searched, "printed": match.printed, "fits": match.fits, "lines": match.lines()}
 
-        return Answer(facts, found.lines)
+        return Answer(facts, match.lines)
 
     def _values(self) -> dict[int, float | str]:
         values: dict[int, float | str] = {}

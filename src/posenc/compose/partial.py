@@ -68,9 +68,9 @@ class Partial(OfOne, Rotates):
         inner = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
         return Turn(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
 
-    def _within(self, own: Pairing) -> Pairing:
+    def _within(self, inside: Pairing) -> Pairing:
         """The encoding's pairing as one of the whole head."""
-        return Pairing(own.layout, self.dim, own.width, self.start + own.start, own.blocks)
+        return Pairing(inside.layout, self.dim, inside.width, self.start + inside.start, inside.blocks)
 
 
 ROW = Row(

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.compose._parts import own
+from posenc.compose._parts import part_params
 from posenc.declared_fields import Instance, Real
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings._of_one import OfOne
@@ -86,7 +86,7 @@ class LearnedScale(Adds):
         params = self.checked(params)
         positions = _array.as_array("positions", positions, like=params["scale"])
         scale = _array.library(params["scale"]).wide(params["scale"])
-        return _times(self.encoding, positions, own(params, "encoding"), scale, dtype)
+        return _times(self.encoding, positions, part_params(params, "encoding"), scale, dtype)
 
 
 def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:

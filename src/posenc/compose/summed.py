@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.compose._parts import own
+from posenc.compose._parts import part_params
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -70,7 +70,7 @@ class Sum(Adds):
         lib = _array.library(positions)
         dtype = lib.result_dtype(dtype)
         wide = lib.wide_dtype(dtype)
-        rows = [part.embed(positions, own(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
+        rows = [part.embed(positions, part_params(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
         return lib.astype(sum(rows[1:], rows[0]), dtype)
 
 

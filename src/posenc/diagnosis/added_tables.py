@@ -45,7 +45,7 @@ def judge_table(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosi
             "Give the positions of these rows."
         )
     observed = ObservedValues("adds", positions.astype(np.float64), values.astype(np.float64), table.dtype, len(values))
-    reports = [judge_values(part, base=own.base, against=own) for own, part in _parts(record, observed)]
+    reports = [judge_values(part, base=wanted.base, against=wanted) for wanted, part in _parts(record, observed)]
     findings = tuple(dict.fromkeys(finding for report in reports for finding in report.findings))
     agree = all(report.right for report in reports)
     if agree and isinstance(record, GridSinusoidal):

@@ -188,8 +188,8 @@ def _order_of_tower(name: str, first: Checkpoint, second: Checkpoint) -> str:
     one, other = (_numbers(checkpoint, name, 0) for checkpoint in (first, second))
     if _same(one, other):
         return "as they were"
-    alike = _same(one[np.lexsort(one.T[::-1])], other[np.lexsort(other.T[::-1])])
-    return "in another order" if alike else "other numbers"
+    same_rows = _same(one[np.lexsort(one.T[::-1])], other[np.lexsort(other.T[::-1])])
+    return "in another order" if same_rows else "other numbers"
 
 
 def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:

@@ -87,9 +87,9 @@ def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagno
     return Diagnosis(not findings, findings, compared=f"shapes of {', '.join(shapes)}"[:300])
 
 
-def _require_model(meant: Encoding | ModelPositions) -> ModelPositions:
-    if isinstance(meant, ModelPositions):
-        return meant
+def _require_model(wanted: Encoding | ModelPositions) -> ModelPositions:
+    if isinstance(wanted, ModelPositions):
+        return wanted
     raise TypeError(
         "expected must be the config of a model to be compared with its capture; got a record. Give config."
     )
@@ -104,16 +104,16 @@ def _arrays(actual: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def _groups(meant: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
+def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
     """What is meant for the layers that arrays belong to."""
-    if isinstance(meant, Encoding):
-        return (LayerGroup("text", "", (0,), (meant,)),)
-    groups = meant.groups if part is None else meant.of(part)
+    if isinstance(wanted, Encoding):
+        return (LayerGroup("text", "", (0,), (wanted,)),)
+    groups = wanted.groups if part is None else wanted.of(part)
     return tuple(group for group in groups if layer is None or layer in group.layers)
 
 
-def _length(meant: Encoding | ModelPositions) -> int | None:
+def _length(wanted: Encoding | ModelPositions) -> int | None:
     """The served length that the records state, where they state one."""
-    records = [meant] if isinstance(meant, Encoding) else [one for group in meant.groups for one in group.encodings]
+    records = [wanted] if isinstance(wanted, Encoding) else [one for group in wanted.groups for one in group.encodings]
     ropes = [head.rope for record in records if (head := rope_in_head(record))]
     return min((length for rope in ropes if (length := getattr(rope.scaling, "length", None))), default=None)

@@ -39,9 +39,9 @@ def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Fi
         return ()
     if len(differing) == 1:
         (key,) = differing
-        found = explain([first[key].contents], LAYERS, OtherLayers(second[key].contents), most=1)
-        if found is not None:
-            return _in_part(found, key, first)
+        explanation = explain([first[key].contents], LAYERS, OtherLayers(second[key].contents), most=1)
+        if explanation is not None:
+            return _in_part(explanation, key, first)
     by_layer = _layer_by_layer(first, second)
     if by_layer is not None and len(by_layer) <= MOST and not _unpaired(by_layer):
         return by_layer
@@ -74,10 +74,10 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
                 continue
             if (expected, actual) not in known:
                 known[expected, actual] = _contents(expected, actual)
-            found = known[expected, actual]
-            if found is None:
+            explanation = known[expected, actual]
+            if explanation is None:
                 return None
-            for finding in found:
+            for finding in explanation:
                 layers_of.setdefault(finding, []).append((key[0], layer))
     count = sum(len(own.numbers) for own in first.values())
     return tuple(
@@ -97,10 +97,10 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
     """What explains the contents of one layer; None where nothing does."""
     findings: list[Finding] = []
     for one, other in _by_door(expected.encodings, actual.encodings):
-        found = _records(one, other)
-        if found is None:
+        explanation = _records(one, other)
+        if explanation is None:
             return None
-        findings += found
+        findings += explanation
     for name in ("offset", "logit_factor", "query_temperature", "bias_factor"):
         if getattr(expected, name) != getattr(actual, name):
             findings.append(_field(name.replace("_", " "), getattr(expected, name), getattr(actual, name)))
@@ -128,9 +128,9 @@ def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Findin
         and pair_rotation(expected)
         and pair_rotation(actual)
     ):
-        found = explain([RotationUsage(expected)], IN_CONFIGS, OtherRotation(actual))
-        if found is not None or rope_in_head(expected) is not None:
-            return None if found is None else found.findings
+        explanation = explain([RotationUsage(expected)], IN_CONFIGS, OtherRotation(actual))
+        if explanation is not None or rope_in_head(expected) is not None:
+            return None if explanation is None else explanation.findings
     return _fields(expected, actual)
 
 

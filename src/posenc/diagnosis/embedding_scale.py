@@ -19,12 +19,14 @@ def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping
     """What differs in the scale of the embedding of two configs; None where nothing does, or neither says anything."""
     if expected is None or actual is None or not {KEY} & (set(expected) | set(actual)):
         return None
-    meant, got = (_is_scaled(config) for config in (expected, actual))
-    if meant == got:
+    scaled, got = (_is_scaled(config) for config in (expected, actual))
+    if scaled == got:
         return None
     names = {True: "multiplied by √d", False: "left as they are"}
-    sentence = f"{KEY} is {got} where {meant} is meant: token embeddings are {names[got]} before positions are added."
-    return Finding("embedding scale", sentence, f"Set {KEY}={meant}: it decides how much positions weigh beside words.")
+    sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
+    return Finding(
+        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh beside words."
+    )
 
 
 def _is_scaled(config: Mapping[str, Any]) -> bool:

@@ -18,13 +18,13 @@ from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 
-def judge_capture(meant: ModelPositions, captured: Capture, length: int | None = None) -> Diagnosis:
+def judge_capture(model: ModelPositions, captured: Capture, length: int | None = None) -> Diagnosis:
     """Compare every rotation, bias and table that was recorded. Raises ValueError where the config speaks of none."""
-    verdicts = [*_rotations(meant, captured, length), *_biases(meant, captured), *_rows(meant, captured)]
+    verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
     if not verdicts:
         raise ValueError(
             "expected must say something of what the model was seen to do, rotations, biases or tables of positions; "
-            f"got {meant.model_type}. Give the config of this model."
+            f"got {model.model_type}. Give the config of this model."
         )
     return Diagnosis(
         all(verdict.agree for verdict in verdicts),
@@ -35,27 +35,27 @@ def judge_capture(meant: ModelPositions, captured: Capture, length: int | None =
     )
 
 
-def _rotations(meant: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
+def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
     for recorded in captured.rotations:
-        part = "text" if "text" in meant.parts else meant.parts[0]
-        every = meant.of(part)
+        part = "text" if "text" in model.parts else model.parts[0]
+        every = model.of(part)
         groups = tuple(group for group in every if recorded.layer is None or recorded.layer in group.layers)
         evidence = rotation_evidence(recorded.arrays, recorded.layout)
-        yield judge_rotations(groups or every, meant, [("", evidence)], length)
+        yield judge_rotations(groups or every, model, [("", evidence)], length)
 
 
-def _biases(meant: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
+def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     for recorded in captured.biases:
-        groups = meant.of(recorded.part) if recorded.part in meant.parts else meant.groups
+        groups = model.of(recorded.part) if recorded.part in model.parts else model.groups
         own = tuple(group for group in groups if any(isinstance(record, Biases) for record in group.encodings))
         if own:
             yield judge_biases(own, recorded.arrays, is_model=True)
 
 
-def _rows(meant: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
+def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     """Which row of a learned table each token reads: the first one `offset`, each next one more."""
     for name, rows in captured.rows.items():
-        group = _group_of(meant, name)
+        group = _group_of(model, name)
         if group is None:
             continue
         every = np.atleast_2d(rows)
@@ -67,9 +67,9 @@ def _rows(meant: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
         yield Diagnosis(False, (_wrong_rows(name, every, expected),), compared=compared)
 
 
-def _group_of(meant: ModelPositions, name: str) -> LayerGroup | None:
+def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:
     """The group whose learned table this is: of the part that its name says, or the only one."""
-    groups = [group for group in meant.groups if any(isinstance(record, Learned) for record in group.encodings)]
+    groups = [group for group in model.groups if any(isinstance(record, Learned) for record in group.encodings)]
     of_part = [group for group in groups if group.part in name.split(".")]
     return next(iter(of_part or groups), None)
 
@@ -83,6 +83,6 @@ def _wrong_rows(name: str, rows: np.ndarray, expected: np.ndarray) -> Finding:
         sentence += f"{expected[0] + shift} where {expected[0]} is meant."
         fix = f"Count positions from {expected[0]}: rows below belong to padding, or to nothing."
         return Finding("offset of a table", sentence, fix)
-    got, meant = rows[tuple(wrong)], expected[wrong[1]]
-    sentence = f"Token {wrong[1]} of batch row {wrong[0]} reads row {got} of {name} where {meant} is meant."
+    got, model = rows[tuple(wrong)], expected[wrong[1]]
+    sentence = f"Token {wrong[1]} of batch row {wrong[0]} reads row {got} of {name} where {model} is meant."
     return Finding("rows that are read", sentence, "Look at the position_ids that reach the table.")

@@ -48,10 +48,10 @@ def _layout(side: Side) -> PairLayout | None:
 
 def _against_receipt(side: Side) -> tuple[Finding, ...]:
     """A config that was copied beside converted rows, and says the layout that they had."""
-    said = _layout(side)
-    if side.converted is None or said is None or side.converted == said:
+    stated = _layout(side)
+    if side.converted is None or stated is None or side.converted == stated:
         return ()
-    sentence = f"{RECEIPT} says that pairs were converted to {side.converted}, and config.json says {said}."
+    sentence = f"{RECEIPT} says that pairs were converted to {side.converted}, and config.json says {stated}."
     fix = "Use the config.json that posenc convert writes, or convert the rows back."
     return (Finding("converted rows under the old config", sentence, fix),)
 
@@ -79,7 +79,9 @@ def _judge_configs(first: Side, second: Side) -> Diagnosis:
     expected, actual = first.positions, second.positions
     notes: tuple[str, ...] = ()
     if isinstance(expected, Encoding) and isinstance(actual, Encoding):
-        one, other = (ModelPositions("record", (LayerGroup("text", "", (0,), (own,)),)) for own in (expected, actual))
+        one, other = (
+            ModelPositions("record", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
+        )
         difference = diff(expected, actual)
     else:
         one, other = _as_model(expected, actual), _as_model(actual, expected)
@@ -99,14 +101,14 @@ def _judge_configs(first: Side, second: Side) -> Diagnosis:
     return Diagnosis(findings == (), findings or (), notes, difference, "what two configs say of every layer")
 
 
-def _as_model(own: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
+def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
     """A lone record as the other model, in which it stands for every record of its door."""
-    if isinstance(own, ModelPositions):
-        return own
+    if isinstance(model, ModelPositions):
+        return model
     if not isinstance(other, ModelPositions):
         raise TypeError("other must be what from_config returns; got a record. Compare records with records.")
     groups = []
     for group in other.groups:
-        encodings = tuple(own if record.door == own.door else record for record in group.encodings)
+        encodings = tuple(model if record.door == model.door else record for record in group.encodings)
         groups.append(replace(group, encodings=encodings))
     return ModelPositions(other.model_type, tuple(groups))

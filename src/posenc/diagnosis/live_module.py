@@ -37,9 +37,11 @@ def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, R
     """
     shown: list[tuple[str, ObservedFrequencies | ObservedTable]] = []
     for owner in module.modules():
-        for label, held in list(_frequencies(owner)):
+        for label, buffered in list(_frequencies(owner)):
             table = _table(owner, label, length)  # which may change what the module holds
-            shown.append((label, held if table is None else replace(table, held=dict(_frequencies(owner))[label])))
+            shown.append(
+                (label, buffered if table is None else replace(table, buffered=dict(_frequencies(owner))[label]))
+            )
     if not shown:
         table = _table(module, "", length)
         if table is None:
@@ -90,7 +92,7 @@ def _each_once(shown: list[tuple[str, ObservedFrequencies | ObservedTable]]) -> 
     """Modules of many layers that hold the same, once."""
     kept: dict[Any, tuple[str, RotationEvidence]] = {}
     for label, evidence in shown:
-        held = evidence.held if isinstance(evidence, ObservedTable) else evidence
-        key = (label, held.values.tobytes(), held.attention) if held is not None else (label,)
+        buffered = evidence.buffered if isinstance(evidence, ObservedTable) else evidence
+        key = (label, buffered.values.tobytes(), buffered.attention) if buffered is not None else (label,)
         kept.setdefault(key, (label, evidence))
     return list(kept.values())

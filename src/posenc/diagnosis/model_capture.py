@@ -98,7 +98,7 @@ class _Recorder:
         functional = torch.nn.functional
         stack.enter_context(_replaced(functional, "embedding", self._rows_of(functional.embedding, tables)))
 
-    def _enter(self, module: Any, given: Any, named: dict[str, Any]) -> None:
+    def _enter(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         """Note the layer, and the bias that it is given; layers that share one give it once."""
         self.layer = module.layer_idx
         bias = next((named[name] for name in HOLDS_ALIBI if hasattr(named.get(name), "data_ptr")), None)
@@ -111,14 +111,14 @@ class _Recorder:
         self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, self.layer))
 
     def _rotation(self, rotate: Callable[..., Any]) -> Callable[..., Any]:
-        def recording(*given: Any, **named: Any) -> Any:
+        def recording(*arguments: Any, **named: Any) -> Any:
             if self.inside:
-                return rotate(*given, **named)
-            tensors = [*given, *named.values()]
+                return rotate(*arguments, **named)
+            tensors = [*arguments, *named.values()]
             before = [tensor.clone() for tensor in tensors[:2] if hasattr(tensor, "clone")]
             self.inside = True
             try:
-                after = rotate(*given, **named)
+                after = rotate(*arguments, **named)
             finally:
                 self.inside = False
             self._note_rotation(before, list(after) if isinstance(after, tuple) else [after])
@@ -149,8 +149,8 @@ class _Recorder:
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
         make = module.compute_bias
 
-        def recording(*given: Any, **named: Any) -> Any:
-            bias = make(*given, **named)
+        def recording(*arguments: Any, **named: Any) -> Any:
+            bias = make(*arguments, **named)
             part = next((part for part in ("encoder", "decoder") if part in name.split(".")), "")
             table = getattr(module, "relative_attention_bias", None)
             arrays = {"bias": bias[0].float()} | ({} if table is None else {"table": table.weight.detach().float()})
@@ -160,11 +160,11 @@ class _Recorder:
         return recording
 
     def _rows_of(self, look_up: Callable[..., Any], tables: dict[int, str]) -> Callable[..., Any]:
-        def recording(rows: Any, weight: Any, *given: Any, **named: Any) -> Any:
+        def recording(rows: Any, weight: Any, *arguments: Any, **named: Any) -> Any:
             name = tables.get(weight.data_ptr())
             if name is not None and rows.dim() <= 2:
                 self.rows.setdefault(name, rows.detach().cpu().numpy())
-            return look_up(rows, weight, *given, **named)
+            return look_up(rows, weight, *arguments, **named)
 
         return recording
 
@@ -187,13 +187,13 @@ def _heads(model: Any, default: int) -> int:
 @contextmanager
 def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Another value under a name for a while."""
-    own = vars(owner).get(name, _replaced)
+    original = vars(owner).get(name, _replaced)
     previous = getattr(owner, name)
     object.__setattr__(owner, name, value) if hasattr(owner, "named_modules") else setattr(owner, name, value)
     try:
         yield
     finally:
-        if own is _replaced:
+        if original is _replaced:
             object.__delattr__(owner, name)
         else:
             setattr(owner, name, previous)

@@ -37,17 +37,17 @@ def as_converted(gguf: ModelPositions, other: ModelPositions) -> tuple[ModelPosi
     notes: dict[str, None] = {}
 
     def converted(record: Encoding, group: LayerGroup) -> Encoding:
-        meant = rotations.get(group.layers[0]) if group.layers else None
-        if not isinstance(record, Rotates) or meant is None:
+        expected = rotations.get(group.layers[0]) if group.layers else None
+        if not isinstance(record, Rotates) or expected is None:
             return record
-        own, theirs = rope_in_head(record), rope_in_head(meant)
-        if own is None or theirs is None or not isinstance(own.rope, RoPE) or not isinstance(theirs.rope, RoPE):
+        in_head, theirs = rope_in_head(record), rope_in_head(expected)
+        if in_head is None or theirs is None or not isinstance(in_head.rope, RoPE) or not isinstance(theirs.rope, RoPE):
             return record
-        if (own.rope.pairing, theirs.rope.pairing) == ("adjacent", "halves"):
+        if (in_head.rope.pairing, theirs.rope.pairing) == ("adjacent", "halves"):
             notes[REORDERED] = None
-            own = own._replace(rope=replace(own.rope, pairing="halves"))
-        changed = own.record() or record
-        return meant if _close(changed, meant) else changed
+            in_head = in_head._replace(rope=replace(in_head.rope, pairing="halves"))
+        changed = in_head.record() or record
+        return expected if _close(changed, expected) else changed
 
     return _with_records(gguf, converted), tuple(notes)
 

@@ -38,5 +38,5 @@ def drawn(encoding: Biases, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
-    own = {name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")}
-    return encoding.matrix(query.array, key.array, own or None, dtype=dtype)
+    inner = {name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")}
+    return encoding.matrix(query.array, key.array, inner or None, dtype=dtype)

@@ -59,14 +59,14 @@ def orders(section: Section, pairs: tuple[tuple[str, str], ...], seed: int) -> N
     )
     for sentence, other in pairs:
         longest = len(words_of(sentence))
-        seen = [
+        results = [
             (name, order_blindness(sentence, other, encoding, causal=causal, seed=seed))
             for name, encoding, causal in compared(longest)
         ]
         section.heading(f"“{sentence}” / “{other}”")
-        words = [f"{word.word} {word.here}→{word.there}" for word in seen[0][1].words]
-        section.table(["", *words], [[name, *(word.shown for word in result.words)] for name, result in seen])
-        section.bullets(_observations(dict(seen)))
+        words = [f"{word.word} {word.here}→{word.there}" for word in results[0][1].words]
+        section.table(["", *words], [[name, *(word.shown for word in result.words)] for name, result in results])
+        section.bullets(_observations(dict(results)))
     section.text(
         "What to take away: without an encoding every word comes out the same in both orders. A causal mask, in which "
         "a word sees only those before it, breaks the tie by itself: that is why a decoder without an encoding still "
@@ -75,24 +75,24 @@ def orders(section: Section, pairs: tuple[tuple[str, str], ...], seed: int) -> N
     )
 
 
-def _observations(seen: dict[str, OrderBlindness]) -> list[str]:
+def _observations(results: dict[str, OrderBlindness]) -> list[str]:
     """What this pair shows, from its own numbers."""
-    bare, causal = seen["no encoding"], seen["no encoding, causal mask"]
-    telling = [name for name, result in seen.items() if result.encoding is not None and not result.blind]
-    blind = [name for name, result in seen.items() if result.encoding is not None and result.blind]
-    said = [
+    bare, causal = results["no encoding"], results["no encoding, causal mask"]
+    distinguishing = [name for name, result in results.items() if result.encoding is not None and not result.blind]
+    blind = [name for name, result in results.items() if result.encoding is not None and result.blind]
+    sentences = [
         "Without an encoding: no difference in any word."
         if bare.blind
         else f"Without an encoding: up to {bare.largest:.3g}."
     ]
     if not causal.blind:
-        said.append(f"A causal mask alone makes a difference of up to {causal.largest:.3g}.")
-    if telling:
-        said.append(f"The order is seen with: {', '.join(telling)}.")
+        sentences.append(f"A causal mask alone makes a difference of up to {causal.largest:.3g}.")
+    if distinguishing:
+        sentences.append(f"The order is seen with: {', '.join(distinguishing)}.")
     if blind:
-        said.append(f"Still blind: {', '.join(blind)}.")
+        sentences.append(f"Still blind: {', '.join(blind)}.")
     reasons: dict[str, list[str]] = {}
-    for name, result in seen.items():
+    for name, result in results.items():
         for reason in result.reasons:
             reasons.setdefault(reason, []).append(name)
-    return [*said, *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())]
+    return [*sentences, *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())]

@@ -20,7 +20,7 @@ from posenc.explorer.tour_basics import LADDER_TITLE, WORKED_TITLE, ladder, work
 from posenc.explorer.tour_order import ORDER_TITLE, PAIRS, orders, same_words
 from posenc.explorer.tour_pictures import PICTURES, PICTURES_TITLE
 from posenc.explorer.tour_results import conditions, results
-from posenc.explorer.tour_text import TEXT_TITLE, Reading, read, tokens_and_places
+from posenc.explorer.tour_text import TEXT_TITLE, Reading, read, tokens_and_positions
 from posenc.explorer.tour_words import findings
 from posenc.lab.contestants import contestants
 from posenc.lab.pool import run
@@ -97,7 +97,7 @@ class Journey:
         self._writable()
         yield Step("text", 0, 1)
         reading = read(self.settings.text)
-        tokens_and_places(self.report.section(TEXT_TITLE), reading, self.settings.pairs)
+        tokens_and_positions(self.report.section(TEXT_TITLE), reading, self.settings.pairs)
         yield self._written("text", 1, 1, f"{reading.tokens} tokens")
         orders(self.report.section(ORDER_TITLE), self.settings.pairs, self.settings.seed)
         yield self._written("order", 1, 1)
@@ -156,15 +156,13 @@ class Journey:
 
     def _writable(self) -> None:
         """Refuse at once an output that could only fail after the work."""
-        place = Path(self.settings.output)
-        name = repr(str(place))
-        if not place.name or place.is_dir():
+        path = Path(self.settings.output)
+        name = repr(str(path))
+        if not path.name or path.is_dir():
             raise ValueError(f"output must name a file; got the folder {name}. Add a file name.")
-        if place.is_symlink():
+        if path.is_symlink():
             raise ValueError(f"output must not be a symbolic link; got {name}. Name the file itself.")
-        if not place.parent.is_dir():
+        if not path.parent.is_dir():
             raise ValueError(f"output must lie in a folder that exists; got {name}. Make the folder first.")
-        if not os.access(place.parent, os.W_OK) or (
-            place.exists() and not (place.is_file() and os.access(place, os.W_OK))
-        ):
+        if not os.access(path.parent, os.W_OK) or (path.exists() and not (path.is_file() and os.access(path, os.W_OK))):
             raise ValueError(f"output must be writable; got {name}. Choose another place.")

@@ -98,7 +98,7 @@ def clock(section: Section) -> None:
     )
 
 
-def alike(section: Section) -> None:
+def similarity_map(section: Section) -> None:
     from posenc.plot import similarity
 
     section.figure(
@@ -186,7 +186,7 @@ PICTURES: tuple[Callable[[Section], None], ...] = (
     wavelengths,
     counting,
     clock,
-    alike,
+    similarity_map,
     turning,
     laid_over,
     changes,

@@ -111,8 +111,8 @@ def by_position(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -
         ],
         caption="Mean loss of the same target tokens, nats a token. ± is twice the standard error over the windows.",
     )
-    folded = section.details(f"All {recipe.bins} contexts")
-    folded.table(
+    hidden = section.details(f"All {recipe.bins} contexts")
+    hidden.table(
         ["context", *(o.contestant.name for o in outcomes)],
         [[end, *(f"{o.losses[:, index].mean():.3f}" for o in outcomes)] for index, end in enumerate(ends)],
     )
@@ -127,7 +127,7 @@ def did(section: Section, outcomes: Sequence[Outcome], recipe: Recipe) -> None:
 
 
 def samples(section: Section, outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> None:
-    prompt = reading.corpus.held[: recipe.length // 4].tolist()
+    prompt = reading.corpus.held_out[: recipe.length // 4].tolist()
     inside = recipe.length - len(prompt)
     section.text(
         f"Every model continues the same beginning, with the same random draws (temperature {recipe.temperature:g}). "
@@ -136,16 +136,16 @@ def samples(section: Section, outcomes: Sequence[Outcome], recipe: Recipe, readi
     )
     section.code(reading.shown(prompt).strip("\n"))
     for outcome in outcomes:
-        made = list(outcome.sample)
-        beyond = f"⟦{recipe.length}⟧{reading.shown(made[inside:])}" if len(made) > inside else ""
+        tokens = list(outcome.sample)
+        beyond = f"⟦{recipe.length}⟧{reading.shown(tokens[inside:])}" if len(tokens) > inside else ""
         section.heading(outcome.contestant.name)
-        section.code(_wrapped(reading.shown(made[:inside]) + beyond))
+        section.code(_wrapped(reading.shown(tokens[:inside]) + beyond))
 
 
 def conditions(report: Report, outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> None:
     """What the numbers depend on, so that nobody takes them for more than they are."""
     section = report.section("How far to trust this")
-    own = [f"{o.contestant.name} {_pace(o)}" for o in outcomes if o.learned]
+    paces = [f"{o.contestant.name} {_pace(o)}" for o in outcomes if o.learned]
     tables = [o for o in outcomes if isinstance(o.contestant.encoding, Learned)]
     policy = [
         f"outside={o.contestant.encoding.outside!r}" for o in tables if isinstance(o.contestant.encoding, Learned)
@@ -164,11 +164,11 @@ def conditions(report: Report, outcomes: Sequence[Outcome], recipe: Recipe, read
             "gradients clipped at norm 1, no dropout; one rate for all, tuned for none.",
             *(
                 [
-                    f"The encoding's own parameters have their own learning rate: {', '.join(own)}. This is the "
+                    f"The encoding's own parameters have their own learning rate: {', '.join(paces)}. This is the "
                     "largest hidden choice of such a comparison: a T5 bias that learns at the model's rate hardly "
                     "moves in so few steps and looks like no encoding."
                 ]
-                if own
+                if paces
                 else []
             ),
             *(

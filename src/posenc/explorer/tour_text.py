@@ -27,7 +27,7 @@ class Reading:
 
     @property
     def tokens(self) -> int:
-        return len(self.corpus.train) + len(self.corpus.held)
+        return len(self.corpus.train) + len(self.corpus.held_out)
 
     def shown(self, numbers: list[int]) -> str:
         """Tokens as text."""
@@ -44,16 +44,16 @@ def read(path: Path | None) -> Reading:
     return Reading(source, text, tokenizer, corpus)
 
 
-def tokens_and_places(section: Section, reading: Reading, pairs: tuple[tuple[str, str], ...]) -> None:
+def tokens_and_positions(section: Section, reading: Reading, pairs: tuple[tuple[str, str], ...]) -> None:
     """What a model is given in place of a text: numbers, each with a place."""
     characters = len(reading.text)
     section.text(
         f"The text is {reading.source}: {characters:,} characters. A model reads numbers, so the text is cut into "
         f"pieces that were learned from it (byte-level BPE): {reading.corpus.vocabulary} different ones, "
         f"{reading.tokens:,} in all, {characters / reading.tokens:.1f} characters each on average. The last "
-        f"{len(reading.corpus.held):,} are held out: no model trains on them, all are measured on them."
+        f"{len(reading.corpus.held_out):,} are held out: no model trains on them, all are measured on them."
     )
-    numbers = reading.corpus.held[:12].tolist()
+    numbers = reading.corpus.held_out[:12].tolist()
     section.table(
         ["place", *map(str, range(len(numbers)))],
         [

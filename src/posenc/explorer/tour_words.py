@@ -27,7 +27,7 @@ class Change(NamedTuple):
     error: float
 
     @property
-    def seen(self) -> bool:
+    def is_significant(self) -> bool:
         return abs(self.mean) > max(SURE * self.error, LEAST)
 
     def __str__(self) -> str:
@@ -55,28 +55,28 @@ def findings(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
     sound = [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
     if not sound:
         return []
-    said = [_ranking(sound, recipe)]
+    sentences = [_ranking(sound, recipe)]
     worth = _worth(sound, recipe)
-    said += [worth] if worth else []
+    sentences += [worth] if worth else []
     near, far = recipe.length, recipe.longest
     moved = {outcome.contestant.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
     worse = {
         name: moved[name]
         for name in sorted(moved, key=lambda name: -moved[name].mean)
-        if moved[name].seen and moved[name].mean > 0
+        if moved[name].is_significant and moved[name].mean > 0
     }
-    held = [name for name in moved if name not in worse]
+    steady_names = [name for name in moved if name not in worse]
     if worse:
         listed = ", ".join(f"{name} ({gain})" for name, gain in worse.items())
-        said.append(
+        sentences.append(
             f"The same tokens at the end of {far} tokens instead of {near} cost more with: {listed} nats a token."
         )
-    if held:
-        said.append(
+    if steady_names:
+        sentences.append(
             f"No loss to be seen from {near} to {far} tokens with: "
-            f"{', '.join(f'{name} ({moved[name]})' for name in held)}."
+            f"{', '.join(f'{name} ({moved[name]})' for name in steady_names)}."
         )
-    return said
+    return sentences
 
 
 def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
@@ -88,7 +88,7 @@ def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
     level = [
         other.contestant.name
         for other in ordered[1:]
-        if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).seen
+        if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).is_significant
     ]
     equal = f" Too near to the first to be told from it: {', '.join(level)}." if level else ""
     return (
@@ -105,7 +105,7 @@ def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
         return None
     best = min(others, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
     gain = change(at(bare, recipe.length, recipe), at(best, recipe.length, recipe))
-    if not gain.seen or gain.mean < 0:
+    if not gain.is_significant or gain.mean < 0:
         return "No encoding beats none here, by a difference that counts: train longer (--steps)."
     return (
         f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives "
@@ -120,24 +120,26 @@ def verdict(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> st
         return "Diverged: its loss is no number any more. Try another seed or fewer steps."
     near, *further = lengths(recipe)
     base = at(outcome, near, recipe)
-    said = [f"{base.mean():.2f} nats a token at the training length{_beside_none(outcome, outcomes, recipe)}."]
+    sentences = [
+        f"{base.mean():.2f} nats a token at the training length{_compared_with_none(outcome, outcomes, recipe)}."
+    ]
     moves = [change(at(outcome, length, recipe), base) for length in further]
     for length, moved in zip(further, moves, strict=True):
-        word = "no difference to be seen" if not moved.seen else "worse" if moved.mean > 0 else "better"
-        said.append(f"The same tokens at {length // near}× that length: {moved}, {word}.")
-    said.append(_why(outcome, recipe, any(moved.seen and moved.mean > 0 for moved in moves)))
-    return " ".join(part for part in said if part)
+        word = "no difference to be seen" if not moved.is_significant else "worse" if moved.mean > 0 else "better"
+        sentences.append(f"The same tokens at {length // near}× that length: {moved}, {word}.")
+    sentences.append(_reason(outcome, recipe, any(moved.is_significant and moved.mean > 0 for moved in moves)))
+    return " ".join(part for part in sentences if part)
 
 
-def _beside_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
+def _compared_with_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
     bare = next((other for other in outcomes if isinstance(other.contestant.encoding, NoPE)), outcome)
     if bare is outcome or not np.isfinite(bare.losses).all():
         return ""
     gain = change(at(outcome, recipe.length, recipe), at(bare, recipe.length, recipe))
-    return f", {gain} beside none" + ("" if gain.seen else " (no difference to be seen)")
+    return f", {gain} beside none" + ("" if gain.is_significant else " (no difference to be seen)")
 
 
-def _why(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
+def _reason(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
     record = outcome.contestant.encoding
     last = recipe.length - 1
     if isinstance(record, NoPE):

@@ -42,7 +42,9 @@ class Directed(Frequencies):
     def exact(self) -> tuple[Decimal, ...]:
         which = 0 if self.coordinate == "first" else 1
         shares = (cosine_and_sine(direction)[which] for direction in self.direction)
-        return tuple(EXACT.multiply(own, share) for own, share in zip(self.ladder.exact(), shares, strict=True))
+        return tuple(
+            EXACT.multiply(frequency, share) for frequency, share in zip(self.ladder.exact(), shares, strict=True)
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ class Lines(abc.ABC):
         return "\n".join(self.lines())
 
 
-def number(value: float, places: int = 6) -> str:
+def number(value: float, digits: int = 6) -> str:
     """Up to six decimals without empty zeros; six significant digits where that says more.
 
     >>> number(0.03), number(0.0299955002), number(1.0), number(2.5e-7), number(62831.853)
@@ -26,28 +26,28 @@ def number(value: float, places: int = 6) -> str:
     """
     value = float(value)
     if value == 0 or 1e-3 <= abs(value) < 1e9:
-        text = f"{value:.{places}f}".rstrip("0").rstrip(".")
+        text = f"{value:.{digits}f}".rstrip("0").rstrip(".")
         return "0" if text in ("-0", "") else text
     return f"{value:.6g}"
 
 
-def fixed(value: float, places: int = 4) -> str:
+def fixed(value: float, digits: int = 4) -> str:
     """Always so many decimals, and no minus before zero.
 
     >>> fixed(0.03), fixed(-1e-9)
     ('0.0300', '0.0000')
     """
-    text = f"{float(value):.{places}f}"
+    text = f"{float(value):.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def vector(values: Iterable[float], places: int = 4, most: int = 16) -> str:
+def vector(values: Iterable[float], digits: int = 4, most: int = 16) -> str:
     """A row of numbers in brackets, with its middle left out where it is long.
 
     >>> vector([0.84147, 0.03])
     '[0.8415, 0.0300]'
     """
-    texts = [fixed(value, places) for value in values]
+    texts = [fixed(value, digits) for value in values]
     if len(texts) > most:
         texts = [*texts[: most // 2], "…", *texts[-most // 2 :]]
     return f"[{', '.join(texts)}]"

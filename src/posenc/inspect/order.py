@@ -118,8 +118,8 @@ class OrderBlindness(_text.Lines):
     def _keeps_distances(self, word: WordChange) -> bool:
         """Whether the same words stand at the same distances from it in both orders."""
         here, there = (
-            sorted((abs(index - own), other) for index, other in enumerate(words_of(sentence)))
-            for sentence, own in ((self.sentence, word.here), (self.other, word.there))
+            sorted((abs(index - weight), other) for index, other in enumerate(words_of(sentence)))
+            for sentence, weight in ((self.sentence, word.here), (self.other, word.there))
         )
         return here == there
 
@@ -193,19 +193,19 @@ def _attended(
 ) -> np.ndarray:
     """One layer's output for every word, the heads side by side; shape (n, heads·d). without: the encoding left out."""
     axes = 1 if encoding is None else encoding.axes
-    positions = places = np.arange(len(words))
+    positions = row_positions = np.arange(len(words))
     if axes > 1:  # a word among pictures stands at the same number on every axis
         positions = np.stack([positions] * axes, -1)
     x = np.stack([embedding(word, width, seed) for word in words])[None]
     inside: tuple[Encoding, ...] = ()
-    given: tuple[Params | None, ...] = ()
+    with_params: tuple[Params | None, ...] = ()
     if isinstance(encoding, Adds):
         x = encoding.attach(x, positions, params)
         if without:
             x[..., :width] = np.stack([embedding(word, width, seed) for word in words])[None]
             x[..., width:] = 0.0
     elif encoding is not None and not without:
-        inside, given, places = (encoding,), (params if encoding.shapes else None,), positions
+        inside, with_params, row_positions = (encoding,), (params if encoding.shapes else None,), positions
     heads, size = _heads(encoding, params, positions)
     projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
         x.shape[-1]
@@ -214,27 +214,27 @@ def _attended(
     read = None
     if inside and isinstance(encoding, Scores) and encoding.reads:
         read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
-    seen = attention(
+    attended = attention(
         q,
         k,
         v,
-        query=places,
-        key=places,
+        query=row_positions,
+        key=row_positions,
         layout="bhtd",
         encodings=inside,
-        params=given,
+        params=with_params,
         causal=causal,
         hidden=read,
     )
-    output: np.ndarray = seen.output[0].swapaxes(0, 1).reshape(len(words), -1)
+    output: np.ndarray = attended.output[0].swapaxes(0, 1).reshape(len(words), -1)
     return output
 
 
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
     """Heads and channels of a head that the encoding asks for."""
     if isinstance(encoding, Rotates):
-        own = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
-        return next((heads for heads in own if heads), HEADS), encoding.head_dim
+        weight = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
+        return next((heads for heads in weight if heads), HEADS), encoding.head_dim
     if isinstance(encoding, Biases):
         return encoding.heads, HEAD_DIM
     if isinstance(encoding, Scores):
@@ -289,10 +289,10 @@ def _words(name: str, sentence: Any) -> list[str]:
 
 def _matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
     """Every word of the first with its position in both: the nth of its kind with the nth."""
-    places: dict[str, list[int]] = {}
+    row_positions: dict[str, list[int]] = {}
     for index, word in enumerate(second):
-        places.setdefault(word, []).append(index)
-    return [(word, index, places[word].pop(0)) for index, word in enumerate(first) if places.get(word)]
+        row_positions.setdefault(word, []).append(index)
+    return [(word, index, row_positions[word].pop(0)) for index, word in enumerate(first) if row_positions.get(word)]
 
 
 def _odd(word: str, first: list[str], second: list[str]) -> bool:

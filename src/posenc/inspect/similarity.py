@@ -88,7 +88,7 @@ def score_by_distance(
                 f"record must have a score that depends on its own key alone; got {_check.shown(record)}, "
                 "which reads the keys between."
             )
-        read = record.places_read(query.size, 1)
+        read = record.hidden_length(query.size, 1)
         x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
         scores = np.asarray(record.score(q, k, query, at_key, params, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")

@@ -86,30 +86,30 @@ def _tables(turn: Turn) -> tuple[Any, Any]:
 
 def _rotate(pairing: Pairing, cosine: Any, sine: Any, *tensors: Any) -> tuple[Any, ...]:
     if pairing.width == pairing.dim:
-        places = [(x, torch.empty_like(x)) for x in tensors]
+        pairs_of_tensors = [(x, torch.empty_like(x)) for x in tensors]
     else:
-        places = [(out, out) for out in (x.clone() for x in tensors)]
-    _rotate_into(pairing, cosine, sine, *places)
-    return tuple(out for _, out in places)
+        pairs_of_tensors = [(out, out) for out in (x.clone() for x in tensors)]
+    _rotate_into(pairing, cosine, sine, *pairs_of_tensors)
+    return tuple(out for _, out in pairs_of_tensors)
 
 
-def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *places: tuple[Any, Any]) -> None:
+def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *pairs_of_tensors: tuple[Any, Any]) -> None:
     """For each (x, out): x rotated into `out`, which may be x itself, block by block;
     other channels are not touched."""
-    wide = WIDE[places[0][0].dtype]
+    wide = WIDE[pairs_of_tensors[0][0].dtype]
     if cosine.dtype != wide:
         cosine, sine = cosine.to(wide), sine.to(wide)
     if pairing.width != pairing.dim:
         part = slice(pairing.start, pairing.start + pairing.width)
-        places = tuple((x[..., part], out[..., part]) for x, out in places)
-    if all(_is_complex_product(x, out, pairing) for x, out in places):
+        pairs_of_tensors = tuple((x[..., part], out[..., part]) for x, out in pairs_of_tensors)
+    if all(_is_complex_product(x, out, pairing) for x, out in pairs_of_tensors):
         factor = torch.complex(cosine, sine)
-        for x, out in places:
+        for x, out in pairs_of_tensors:
             for block in _blocks(COMPLEX, x, out, factor):
                 _multiply_complex(*block)
     else:
         tables = _per_channel(cosine, cosine, pairing), _per_channel(-sine, sine, pairing)
-        for x, out in places:
+        for x, out in pairs_of_tensors:
             for block in _blocks(BLOCK * torch.get_num_threads(), x, out, *tables):
                 _multiply(pairing, *block)
 

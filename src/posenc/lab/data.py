@@ -15,7 +15,7 @@ class Corpus:
     """Token numbers to learn from and token numbers held out; each (tokens,), int64."""
 
     train: np.ndarray
-    held: np.ndarray
+    held_out: np.ndarray
     vocabulary: int
 
 
@@ -41,13 +41,13 @@ def seeds(seed: int) -> Seeds:
 
 def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0.1) -> Corpus:
     """The last tenth of a text held out, or more of a short text: enough to measure at contexts of `longest` tokens."""
-    held = max(int(len(tokens) * share), longest + longest // 2)
-    if len(tokens) < 2 * held:
+    held_out = max(int(len(tokens) * share), longest + longest // 2)
+    if len(tokens) < 2 * held_out:
         raise ValueError(
             f"text must give at least {2 * (longest + longest // 2)} tokens; got {len(tokens)}. Give a longer text, "
             "with less repetition."
         )
-    return Corpus(tokens[:-held], tokens[-held:], vocabulary)
+    return Corpus(tokens[:-held_out], tokens[-held_out:], vocabulary)
 
 
 def batches(
@@ -60,8 +60,8 @@ def batches(
     rng = np.random.default_rng(seed)
     offsets = np.arange(length)
     for _ in range(steps):
-        places = rng.integers(0, len(tokens) - length, size=(batch, 1)) + offsets
-        yield tokens[places], tokens[places + 1]
+        indices = rng.integers(0, len(tokens) - length, size=(batch, 1)) + offsets
+        yield tokens[indices], tokens[indices + 1]
 
 
 def masked(

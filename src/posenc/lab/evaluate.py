@@ -32,8 +32,8 @@ def loss_by_position(model: Transformer, tokens: np.ndarray, *, longest: int, bi
     where = ends(len(tokens), longest, block, windows)
     columns = []
     for context in range(block, longest + 1, block):
-        places = where[:, None] + np.arange(-context - 1, 0)
-        text = torch.from_numpy(tokens[places])
+        indices = where[:, None] + np.arange(-context - 1, 0)
+        text = torch.from_numpy(tokens[indices])
         columns.append(torch.cat([_last(model, part, block) for part in text.split(BATCH)]).numpy())
     return np.stack(columns, 1).astype(np.float64)
 

@@ -23,10 +23,10 @@ def generate(
         raise ValueError("prompt must hold at least one token; got none. Give the number of a token.")
     temperature = _check.real("temperature", temperature, 0.0, 100.0, above=True)
     draws = np.random.default_rng(seed).random(_check.integer("count", count, 0, 10**6))
-    cache, new, made = Cache(), list(prompt), list[int]()
+    cache, new, generated = Cache(), list(prompt), list[int]()
     for draw in draws:
         logits = model(torch.tensor([new]), cache=cache, last=1)[0, -1].double()
         cumulative = torch.softmax(logits / temperature, -1).cumsum(-1).numpy()
         new = [min(int(np.searchsorted(cumulative, draw * cumulative[-1], side="right")), len(cumulative) - 1)]
-        made += new
-    return tuple(made)
+        generated += new
+    return tuple(generated)

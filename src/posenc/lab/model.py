@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.doors import Adds, Encoding
-from posenc.lab.placed import Placed, place
+from posenc.lab.placed import Placed, at_positions
 from posenc.lab.run_config import Shape
 from posenc.torch import module
 
@@ -59,7 +59,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
         x = self.embedding[tokens] * math.sqrt(self.shape.width)
         if isinstance(self.record, Adds):
             x = self.encoding(x, query)
-        placed = place(self.record, self.learned(), query, key, causal=self.shape.causal)
+        placed = at_positions(self.record, self.learned(), query, key, causal=self.shape.causal)
         for block in self.blocks:
             x = block(x, placed, cache)
         if cache is not None:

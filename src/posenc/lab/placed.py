@@ -44,7 +44,7 @@ class Placed:
         return weights @ v if extra is None else weights @ v + extra
 
 
-def place(encoding: Encoding, params: Params, query: Tensor, key: Tensor, *, causal: bool) -> Placed:
+def at_positions(encoding: Encoding, params: Params, query: Tensor, key: Tensor, *, causal: bool) -> Placed:
     """For queries at positions `query` (n,) and keys at `key` (m,), of which the last n are the new ones.
 
     causal: no query sees a key behind its own place, counted from the ends.

@@ -33,8 +33,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     name = repr(str(path))
     try:
         if not file.is_file():
-            found = "a folder" if file.is_dir() else "no such file" if not file.exists() else "no ordinary file"
-            raise ValueError(f"{rule}; got {name}: {found}. Give the path of a text file.")
+            kind = "a folder" if file.is_dir() else "no such file" if not file.exists() else "no ordinary file"
+            raise ValueError(f"{rule}; got {name}: {kind}. Give the path of a text file.")
         size = file.stat().st_size
         if size > MOST_BYTES:
             raise ValueError(f"text must have at most {MOST_BYTES} bytes; got {size} in {name}. Cut the file.")

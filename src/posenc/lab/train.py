@@ -53,11 +53,11 @@ def schedule(step: int, steps: int, warmup: int) -> float:
 
 
 def _optimizer(model: Transformer, recipe: Recipe, pace: float) -> torch.optim.Optimizer:
-    own = list(model.encoding.parameters())
+    encoding_parameters = list(model.encoding.parameters())
     shared = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoding.")]
     groups = [
         {"params": shared, "pace": 1.0, "weight_decay": 0.01},
-        {"params": own, "pace": pace, "weight_decay": 0.0},
+        {"params": encoding_parameters, "pace": pace, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW([group for group in groups if group["params"]], lr=recipe.rate, betas=(0.9, 0.98))
 

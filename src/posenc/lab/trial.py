@@ -25,8 +25,8 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Pr
         curve.append(progress)
         yield progress
     model.eval()
-    losses = loss_by_position(model, corpus.held, longest=recipe.longest, bins=recipe.bins, windows=recipe.windows)
-    prompt = corpus.held[: recipe.length // 4].tolist()
+    losses = loss_by_position(model, corpus.held_out, longest=recipe.longest, bins=recipe.bins, windows=recipe.windows)
+    prompt = corpus.held_out[: recipe.length // 4].tolist()
     sample = generate(model, prompt, recipe.sample, seed=streams.samples, temperature=recipe.temperature)
     yield Outcome(
         contestant,

@@ -145,7 +145,7 @@ def _same_layers(
     for part in dict.fromkeys((*first.parts, *second.parts)):
         groups = [model.of(part) if part in model.parts else () for model in (first, second)]
         for kind in dict.fromkeys(_kind(group) for group in (*groups[0], *groups[1])):
-            ours, theirs = ([group for group in own if _kind(group) == kind] for own in groups)
+            ours, theirs = ([group for group in side if _kind(group) == kind] for side in groups)
             layers_of: dict[tuple[int, int], list[int]] = {}
             for layer in sorted({layer for group in (*ours, *theirs) for layer in _layers(group)}):
                 layers_of.setdefault((_index(ours, layer), _index(theirs, layer)), []).append(layer)
@@ -178,12 +178,12 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
         both = (uses, "no such layers") if first else ("no such layers", uses)
         yield Difference(*both, False, where, (FieldDifference("encodings", *both),))
         return
-    beside = tuple(_fields(_beside(first), _beside(second)))
+    factors = tuple(_fields(_factors_of_group(first), _factors_of_group(second)))
     for one, other in _by_door(first, second):
         difference = _records(one, other, where)
-        if beside or not difference.same or difference.fields:
-            yield replace(difference, same=difference.same and not beside, fields=(*difference.fields, *beside))
-        beside = ()
+        if factors or not difference.same or difference.fields:
+            yield replace(difference, same=difference.same and not factors, fields=(*difference.fields, *factors))
+        factors = ()
 
 
 def _by_door(first: LayerGroup, second: LayerGroup) -> list[tuple[Encoding | None, Encoding | None]]:
@@ -196,7 +196,7 @@ def _by_door(first: LayerGroup, second: LayerGroup) -> list[tuple[Encoding | Non
     return pairs or [(None, None)]
 
 
-def _beside(group: LayerGroup) -> dict[str, Any]:
+def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
     return {
         "offset": group.offset,
         "logit_factor": group.logit_factor,
@@ -214,7 +214,7 @@ def record_fields(record: Any) -> dict[str, Any]:
     """
     if record is None:
         return {"encoding": ABSENT}
-    found: dict[str, Any] = {"encoding": type(record).__name__}
+    record_values: dict[str, Any] = {"encoding": type(record).__name__}
     if isinstance(record, Partial):
         inner = record_fields(record.encoding)
         start = inner.get("start", 0) if isinstance(record.encoding, Partial) else 0
@@ -225,13 +225,13 @@ def record_fields(record: Any) -> dict[str, Any]:
     for field in fields(record):
         value, name = getattr(record, field.name), field.name
         if name == "dim" and isinstance(record, Rotates):
-            found |= {"head_dim": value, "width": value, "start": 0}
+            record_values |= {"head_dim": value, "width": value, "start": 0}
         elif is_dataclass(value):
             inside = record_fields(value)
-            found |= {name: inside.pop("encoding")} | {f"{name}.{key}": own for key, own in inside.items()}
+            record_values |= {name: inside.pop("encoding")} | {f"{name}.{key}": side for key, side in inside.items()}
         else:
-            found[name] = ABSENT if value is None else value
-    return found
+            record_values[name] = ABSENT if value is None else value
+    return record_values
 
 
 def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDifference]:

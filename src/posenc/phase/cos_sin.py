@@ -54,11 +54,11 @@ def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies
     The phases are added in fixed point, so the result is as exact as that of `cosine_sine`.
     """
     lib = parts[0].lib
-    phases = [phase_of(positions, own) for positions, own in zip(parts, frequencies, strict=True)]
+    phases = [phase_of(positions, frequency) for positions, frequency in zip(parts, frequencies, strict=True)]
     quarter, rest = functools.reduce(operator.add, phases).quarters()
     angle = radians(rest, lib)
-    for positions, own in zip(parts, frequencies, strict=True):
-        angle = _with_slope(angle, positions, own)
+    for positions, frequency in zip(parts, frequencies, strict=True):
+        angle = _with_slope(angle, positions, frequency)
     cosine, sine = rotated_by_quarters(quarter, angle, lib)
     return lib.astype(cosine, dtype), lib.astype(sine, dtype)
 

@@ -35,15 +35,15 @@ def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array],
     """
     lib = parts[0].lib
     word = WIDE if lib.float64 else NARROW
-    pairs = [(positions, lib.widest(own)) for positions, own in zip(parts, frequencies, strict=True)]
-    phases = [_phase(positions, own, word) for positions, own in pairs]
+    pairs = [(positions, lib.widest(frequency)) for positions, frequency in zip(parts, frequencies, strict=True)]
+    phases = [_phase(positions, frequency, word) for positions, frequency in pairs]
     quarter, rest = functools.reduce(operator.add, phases).quarters()
     angle = radians(rest, lib)
-    for positions, own in pairs:
+    for positions, frequency in pairs:
         if lib.name != "numpy":  # the slopes, which fixed point does not carry; both terms are zero
             steps = lib.widest(positions.array)
-            angle = angle + lib.detach(steps)[..., None] * (own - lib.detach(own))
-            angle = angle + (steps - lib.detach(steps))[..., None] * own
+            angle = angle + lib.detach(steps)[..., None] * (frequency - lib.detach(frequency))
+            angle = angle + (steps - lib.detach(steps))[..., None] * frequency
     cosine, sine = rotated_by_quarters(quarter, angle, lib)
     return lib.astype(cosine, dtype), lib.astype(sine, dtype)
 

@@ -10,15 +10,15 @@ from posenc.phase.fixed_point import phase_of, turns_per_step
 from posenc.phase.frequencies import Frequencies
 
 
-def power_of_two(positions: Positions, rates: Frequencies) -> Array:
+def power_of_two(positions: Positions, per_step: Frequencies) -> Array:
     """2^(p·f) for every position p and every rate f, given as frequencies of f turns a step; shape (*batch, n, pairs).
 
     In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a turn, so a large
     exponent loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.
     """
     lib = positions.lib
-    quarter, rest = phase_of(positions, rates).quarters()
-    turns = lib.constant(turns_per_step(rates), rest.dtype)
+    quarter, rest = phase_of(positions, per_step).quarters()
+    turns = lib.constant(turns_per_step(per_step), rest.dtype)
     fraction = (quarter % 4.0 + rest) / 4
     steps = lib.widest(positions.array)[..., None]
     whole = lib.xp.round(lib.detach(steps * turns - fraction))

@@ -78,18 +78,23 @@ def binary(
     record: Sinusoidal(dim=2·bits) if left out.
     ax: two Axes.   keywords: for `Axes.imshow`, which draws the encoding.
     """
-    made = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, record)
-    numbers, width = np.arange(len(made.table)), made.table.shape[1]
+    counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, record)
+    numbers, width = np.arange(len(counting.table)), counting.table.shape[1]
     left, right = axes = canvas.several(ax, 1, 2, (5.6, max(2.4, 0.19 * len(numbers) + 1.0)), sharey=True)
-    left.imshow(made.table, aspect="auto", cmap="Greys", vmin=0, vmax=2, interpolation="nearest")
-    if made.table.size <= 512:
-        for row, column in np.ndindex(*made.table.shape):
-            left.text(column, row, str(made.table[row, column]), ha="center", va="center", fontsize="x-small")
-    left.set_xticks(np.arange(width), [f"{flip}s" for flip in made.flips])
+    left.imshow(counting.table, aspect="auto", cmap="Greys", vmin=0, vmax=2, interpolation="nearest")
+    if counting.table.size <= 512:
+        for row, column in np.ndindex(*counting.table.shape):
+            left.text(column, row, str(counting.table[row, column]), ha="center", va="center", fontsize="x-small")
+    left.set_xticks(np.arange(width), [f"{flip}s" for flip in counting.flips])
     left.set_yticks(numbers[:: max(1, len(numbers) // 16)])
     canvas.finish(left, "bits: fastest on the right", "bit (flips every)", "number")
-    canvas.heat(
-        right, made.rows, numbers, np.arange(made.rows.shape[1]), "value", {**canvas.centred(made.rows), **keywords}
+    canvas.draw_heatmap(
+        right,
+        counting.rows,
+        numbers,
+        np.arange(counting.rows.shape[1]),
+        "value",
+        {**canvas.centred(counting.rows), **keywords},
     )
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     canvas.finish(right, "encoding: fastest on the left", "dimension", "")

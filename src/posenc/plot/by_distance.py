@@ -33,17 +33,17 @@ def score_by_distance(
     distances: a count or a row of numbers, negative for keys after the query.
     heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
     """
-    made = (
+    measured = (
         record
         if isinstance(record, ScoreByDistance)
         else score_of(record, canvas.positions_to_draw("distances", distances), params=params)
     )
-    chosen = canvas.spread("heads", heads, len(made.scores), HEADS)
+    chosen = canvas.spread("heads", heads, len(measured.scores), HEADS)
     ax = canvas.single(ax)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
-    _lines(ax, made.distances, made.scores, chosen, keywords)
-    title = f"Score by distance, {canvas.name(made.record, 44, params=params)}"
-    return canvas.finish(ax, title, "distance: query position - key position", made.meaning)
+    _lines(ax, measured.distances, measured.scores, chosen, keywords)
+    title = f"Score by distance, {canvas.name(measured.record, 44, params=params)}"
+    return canvas.finish(ax, title, "distance: query position - key position", measured.meaning)
 
 
 def bias(
@@ -62,12 +62,17 @@ def bias(
     """
     _check.instance("record", record, Biases, canvas.BIASES)
     _check.one_axis("record", record)
-    places = np.arange(_check.integer("length", length, 1, 4096))
+    positions = np.arange(_check.integer("length", length, 1, 4096))
     head = _check.integer("head", head, 0, record.heads - 1)
-    matrix = canvas.numbers(record.bias(head, places[:, None], places[None, :], canvas.drawn(record, params)))
+    matrix = canvas.numbers(record.bias(head, positions[:, None], positions[None, :], canvas.drawn(record, params)))
     ax = canvas.single(ax, (4.6, 3.8))
-    canvas.heat(
-        ax, matrix, places, places, "bias of the logit", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
+    canvas.draw_heatmap(
+        ax,
+        matrix,
+        positions,
+        positions,
+        "bias of the logit",
+        {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords},
     )
     return canvas.finish(
         ax, f"Head {head} of {canvas.name(record, 44, params=params)}", "key position", "query position"

@@ -39,8 +39,8 @@ def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
     """The caller's Axes, or those of a new figure."""
     if ax is None:
         return Figure(figsize=size, layout="constrained").add_subplot()
-    given: Axes = _check.instance("ax", ax, Axes, "a matplotlib Axes")
-    return given
+    target: Axes = _check.instance("ax", ax, Axes, "a matplotlib Axes")
+    return target
 
 
 def several(
@@ -50,13 +50,13 @@ def several(
     if ax is None:
         figure = Figure(figsize=size, layout="constrained")
         return np.asarray(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)).reshape(-1)
-    given = np.asarray(ax, dtype=object).reshape(-1)
-    if len(given) != rows * columns or not all(isinstance(one, Axes) for one in given):
+    target = np.asarray(ax, dtype=object).reshape(-1)
+    if len(target) != rows * columns or not all(isinstance(one, Axes) for one in target):
         raise ValueError(
             f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {_check.shown(ax)}. "
             "Give that many."
         )
-    return given
+    return target
 
 
 def stacked(ax: Any, count: int) -> np.ndarray:
@@ -111,15 +111,15 @@ def _name(value: Any) -> str:
         return f"({', '.join(_name(part) for part in value)})"
     if not dataclasses.is_dataclass(value):
         return repr(value)
-    said = [
+    labels = [
         f"{field.name}={_name(getattr(value, field.name))}"
         for field in dataclasses.fields(value)
         if field.default is dataclasses.MISSING or getattr(value, field.name) != field.default
     ]
-    return f"{type(value).__name__}({', '.join(said)})"
+    return f"{type(value).__name__}({', '.join(labels)})"
 
 
-def heat(
+def draw_heatmap(
     ax: Axes, values: np.ndarray, rows: np.ndarray, columns: np.ndarray, label: str, keywords: dict[str, Any]
 ) -> Any:
     """A heat map whose axes count in the given steps, the first row on top, with a colour bar."""
@@ -173,7 +173,7 @@ def literal(text: str) -> str:
 def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> list[int]:
     """The chosen indices below `count`; if none are given, at most `most` of them from the first to the last."""
     if chosen is None:
-        return sorted({round(place) for place in np.linspace(0, count - 1, min(most, count)).tolist()})
+        return sorted({round(tick) for tick in np.linspace(0, count - 1, min(most, count)).tolist()})
     return [_check.integer(name, one, 0, count - 1) for one in chosen]
 
 

@@ -58,13 +58,13 @@ def _svg(figure: Figure) -> Image:
     # The salt makes the names inside the file, and so its bytes, the same on every run.
     with mpl.rc_context({"svg.hashsalt": "posenc", "svg.fonttype": "path"}):
         data = _saved(figure, format="svg", metadata={"Date": None, "Creator": None})
-    found = re.search(
+    match = re.search(
         rb'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"|<svg[^>]*? height="([\d.]+)pt"[^>]*? width="([\d.]+)pt"',
         data,
     )
-    if found is None:
+    if match is None:
         raise ValueError("picture must give an SVG with a size in points; got one without. Ask for kind='png'.")
-    first, second, third, fourth = found.groups()
+    first, second, third, fourth = match.groups()
     width, height = (first, second) if first else (fourth, third)
     return Image(data, "image/svg+xml", round(float(width) * 96 / 72), round(float(height) * 96 / 72))
 

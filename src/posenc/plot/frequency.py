@@ -36,13 +36,15 @@ def waves(
         if pairs is None
         else canvas.spread("pairs", pairs, len(lengths), len(lengths))
     )
-    places = np.linspace(0.0, length, POINTS)
-    _, sine = cosine_sine(places, frequencies, dtype=np.float64)
+    positions = np.linspace(0.0, length, POINTS)
+    _, sine = cosine_sine(positions, frequencies, dtype=np.float64)
     ax = canvas.single(ax)
     for index, pair in enumerate(chosen):
         ax.axhline(-STEP * index, color="#c8c8c8", linewidth=0.6, zorder=0)
         ax.plot(
-            places, sine[:, pair] - STEP * index, **{"color": canvas.colour(index), "label": f"pair {pair}", **keywords}
+            positions,
+            sine[:, pair] - STEP * index,
+            **{"color": canvas.colour(index), "label": f"pair {pair}", **keywords},
         )
     ax.set_yticks(
         [-STEP * i for i in range(len(chosen))],

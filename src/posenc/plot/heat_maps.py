@@ -30,7 +30,7 @@ def heatmap(
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     table = _table(record, rows, params)
     ax = canvas.single(ax)
-    canvas.heat(ax, table, rows, np.arange(record.width), "value", {**canvas.centred(table), **keywords})
+    canvas.draw_heatmap(ax, table, rows, np.arange(record.width), "value", {**canvas.centred(table), **keywords})
     return canvas.finish(ax, canvas.name(record, params=params), "dimension", "position")
 
 
@@ -80,7 +80,9 @@ def similarity(
     _check.instance("record", record, Adds, canvas.ADDS)
     products = similarity_of(record, rows, params=params)
     ax = canvas.single(ax, (4.6, 3.8))
-    canvas.heat(ax, products, rows, rows, "PE(m) · PE(n)", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords})
+    canvas.draw_heatmap(
+        ax, products, rows, rows, "PE(m) · PE(n)", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
+    )
     return canvas.finish(
         ax, f"Similarity of positions, {canvas.name(record, 40, params=params)}", "position n", "position m"
     )

@@ -31,14 +31,14 @@ def rotation(
 
     vector: its two numbers.   pair: which pair turns.   keywords: for `Axes.quiver`, which draws the turned vectors.
     """
-    places, start = canvas.positions_to_draw("positions", positions), _plane(vector)
-    turned = _pair_at(record, start, places, pair, params)
+    points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
+    rotated_points = _pair_at(record, start, points, pair, params)
     ax = canvas.single(ax, (4.4, 4.2))
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008}
-    shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(places))), np.zeros(len(places))
-    ax.quiver(origin, origin, turned[:, 0], turned[:, 1], **{**arrows, "color": shades, **keywords})
+    shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(points))), np.zeros(len(points))
+    ax.quiver(origin, origin, rotated_points[:, 0], rotated_points[:, 1], **{**arrows, "color": shades, **keywords})
     ax.quiver([0.0], [0.0], [start[0]], [start[1]], **arrows, color="black")
-    for tip, text in zip([*turned, start], [*(f"at {place:g}" for place in places), "vector"], strict=True):
+    for tip, text in zip([*rotated_points, start], [*(f"at {point:g}" for point in points), "vector"], strict=True):
         _label_at(ax, tip, text)
     _circle(ax, float(np.hypot(start[0], start[1])))
     first, second = _channels(record, params)

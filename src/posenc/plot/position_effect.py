@@ -28,18 +28,18 @@ def rotated(
     vector: (head_dim,); the same normal numbers every time if left out.   ax: as many Axes.
     keywords: for `Axes.plot`, which draws the rotated vector.
     """
-    made = record if isinstance(record, PositionChange) else None
-    _check.instance("record", made.record if made else record, Rotates, canvas.ROTATES)
-    made = made or _computed(record, vector, positions, params)
-    axes = canvas.stacked(ax, len(made.positions))
-    for one, place, row in zip(axes, made.positions, made.encoded, strict=True):
-        one.plot(made.vector, color="black", linewidth=0.9, label="vector")
+    change_of_position = record if isinstance(record, PositionChange) else None
+    _check.instance("record", change_of_position.record if change_of_position else record, Rotates, canvas.ROTATES)
+    change_of_position = change_of_position or _computed(record, vector, positions, params)
+    axes = canvas.stacked(ax, len(change_of_position.positions))
+    for one, position, row in zip(axes, change_of_position.positions, change_of_position.encoded, strict=True):
+        one.plot(change_of_position.vector, color="black", linewidth=0.9, label="vector")
         one.plot(
             row, **{"color": canvas.COLOURS[1], "linewidth": 1.1, "linestyle": "--", "label": "rotated", **keywords}
         )
-        canvas.finish(one, f"position {place:g}", "", "value")
-    _head(axes, made.record, params, own=ax is None)
-    canvas.legend(axes[0], [made], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
+        canvas.finish(one, f"position {position:g}", "", "value")
+    _head(axes, change_of_position.record, params, has_own_axes=ax is None)
+    canvas.legend(axes[0], [change_of_position], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
     return axes
 
 
@@ -59,13 +59,15 @@ def differences(
     record: a record, or what `posenc.inspect.position_change` gave; then the next two say nothing.
     vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
     """
-    made = record if isinstance(record, PositionChange) else _computed(record, vector, positions, params)
-    axes = canvas.stacked(ax, len(made.compared))
-    for one, place, change, shares in zip(axes, made.compared, made.differences, made.shares, strict=True):
+    change_of_position = record if isinstance(record, PositionChange) else _computed(record, vector, positions, params)
+    axes = canvas.stacked(ax, len(change_of_position.compared))
+    for one, position, change, shares in zip(
+        axes, change_of_position.compared, change_of_position.differences, change_of_position.shares, strict=True
+    ):
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
-        canvas.finish(one, f"position {place:g} minus {made.against}", "", "difference")
+        canvas.finish(one, f"position {position:g} minus {change_of_position.against}", "", "difference")
         _mark(one, len(change), shares)
-    _head(axes, made.record, params, own=ax is None)
+    _head(axes, change_of_position.record, params, has_own_axes=ax is None)
     return axes
 
 
@@ -73,10 +75,10 @@ def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -
     return position_change(record, vector, canvas.positions_to_draw("positions", positions), params=params)
 
 
-def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, own: bool) -> None:
+def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, has_own_axes: bool) -> None:
     """The record above all panels, in a figure of ours, and one label below them."""
     axes[-1].set_xlabel("dimension")
-    if own:
+    if has_own_axes:
         axes[0].figure.suptitle(canvas.name(record, params=params), fontsize="medium")
 
 

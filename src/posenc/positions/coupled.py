@@ -39,11 +39,14 @@ def coupled(
     """
     sizes = {"first": first, "second": second, "answer": answer}
     one, two, three = (_check.integer(name, size, 1, LONGEST_NUMBER) for name, size in sizes.items())
-    given, written = _check.truth("reverse_input", reverse_input), _check.truth("reverse_output", reverse_output)
-    start = _start(max(one, two, three) if written else max(one, two, three + 1), longest, rng)
-    equals = start if written else start + three + 1
+    reverses_input, reverses_output = (
+        _check.truth("reverse_input", reverse_input),
+        _check.truth("reverse_output", reverse_output),
+    )
+    start = _start(max(one, two, three) if reverses_output else max(one, two, three + 1), longest, rng)
+    equals = start if reverses_output else start + three + 1
     plus, sign = np.array([0]), np.array([equals - start])
-    parts = [_digits(one, given), plus, _digits(two, given), sign, _digits(three, written)]
+    parts = [_digits(one, reverses_input), plus, _digits(two, reverses_input), sign, _digits(three, reverses_output)]
     return start + np.concatenate(parts).astype(np.int64)
 
 

@@ -38,8 +38,8 @@ def grid(
     order = _order(order, "".join(sizes))
     first = _starts(start, len(sizes))
     read = dict(zip(sizes, np.indices(tuple(sizes.values()), dtype=np.int64).reshape(len(sizes), -1), strict=True))
-    places: np.ndarray = np.stack([read[axis] for axis in order], -1) + first
-    return places
+    cells: np.ndarray = np.stack([read[axis] for axis in order], -1) + first
+    return cells
 
 
 def centres(height: int, width: int, *, order: str | None = None, divide: str = "each") -> np.ndarray:
@@ -55,11 +55,11 @@ def centres(height: int, width: int, *, order: str | None = None, divide: str = 
     """
     divide = _check.choice("divide", divide, ("each", "longest", "shortest"))
     order = _order(order, "hw")
-    places = grid(height, width, order=order)
+    cells = grid(height, width, order=order)
     sides = {"h": int(height), "w": int(width)}
     if divide != "each":
         sides = dict.fromkeys("hw", (max if divide == "longest" else min)(sides.values()))
-    centred: np.ndarray = (2 * places + 1) / np.array([sides[axis] for axis in order]) - 1.0
+    centred: np.ndarray = (2 * cells + 1) / np.array([sides[axis] for axis in order]) - 1.0
     return centred
 
 
@@ -127,25 +127,25 @@ def on_grid(
     ([1, 0], [2, 0], [False, True])
     """
     positions = checked(positions, like=like)
-    found = [whole("positions", coordinate) for coordinate in coordinates(positions, len(sizes))]
-    first, last = found[0][0], found[-1][0]
+    whole_coordinates = [whole("positions", coordinate) for coordinate in coordinates(positions, len(sizes))]
+    first, last = whole_coordinates[0][0], whole_coordinates[-1][0]
     lib, xp = positions.lib, positions.lib.xp
     front, inside = (first == -1) & (last >= 0) & (last < prefix), first == first
-    for index, _ in found[1:-1]:
+    for index, _ in whole_coordinates[1:-1]:
         front = front & (index == 0)
-    for (index, _), size in zip(found, sizes, strict=True):
+    for (index, _), size in zip(whole_coordinates, sizes, strict=True):
         inside = inside & (index >= 0) & (index < size)
     fits = front | inside
     if lib.concrete(fits) and not fits.all().item():
         where = ~fits.reshape(-1)
-        bad = tuple(index.reshape(-1)[where][0].item() for index, _ in found)
+        bad = tuple(index.reshape(-1)[where][0].item() for index, _ in whole_coordinates)
         before = f", or (-1, …, j) of a token j below {prefix} before it" if prefix else ""
         raise ValueError(
             f"positions must be on the grid of {sizes}{before}; got {bad}. Resize the table to a larger grid."
         )
-    zero = sum((guard for _, guard in found[1:]), found[0][1])
+    zero = sum((guard for _, guard in whole_coordinates[1:]), whole_coordinates[0][1])
     guard = xp.where(fits, zero, float("nan"))
-    safe = [xp.clip(index, 0, size - 1) for (index, _), size in zip(found, sizes, strict=True)]
+    safe = [xp.clip(index, 0, size - 1) for (index, _), size in zip(whole_coordinates, sizes, strict=True)]
     if prefix:
         safe[-1] = xp.where(front, xp.clip(last, 0, prefix - 1), safe[-1])
     return tuple(safe), front, guard
@@ -153,10 +153,10 @@ def on_grid(
 
 def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
     """How many there are of each coordinate, the slowest first."""
-    given = {"t": ("frames", frames), "h": ("height", height), "w": ("width", width)}
+    sizes_by_axis = {"t": ("frames", frames), "h": ("height", height), "w": ("width", width)}
     sizes = {
         axis: _check.integer(name, size, 0, LONGEST)
-        for axis, (name, size) in given.items()
+        for axis, (name, size) in sizes_by_axis.items()
         if axis != "t" or size is not None
     }
     total = len(sizes)
@@ -177,9 +177,9 @@ def _order(order: str | None, axes: str) -> str:
 
 
 def _starts(start: int | Sequence[int], axes: int) -> np.ndarray:
-    given = tuple(start) if isinstance(start, list | tuple) else (start,) * axes
-    if len(given) != axes:
+    sizes_by_axis = tuple(start) if isinstance(start, list | tuple) else (start,) * axes
+    if len(sizes_by_axis) != axes:
         raise ValueError(
             f"start must be one number or {axes}; got {_check.shown(start)}. Give one for each coordinate."
         )
-    return np.array([_check.integer("start", first, -(2**53), 2**53 - LONGEST) for first in given], np.int64)
+    return np.array([_check.integer("start", first, -(2**53), 2**53 - LONGEST) for first in sizes_by_axis], np.int64)

@@ -25,7 +25,7 @@ class Text(Declared):
     def extent(self) -> int:
         return self.length
 
-    def places(self) -> np.ndarray:
+    def coordinates(self) -> np.ndarray:
         """Coordinates counted from 0; shape (tokens, 3), int64."""
         return np.repeat(np.arange(self.length, dtype=np.int64)[:, None], 3, -1)
 
@@ -45,7 +45,7 @@ class Image(Declared):
     def extent(self) -> int:
         return max(self.height, self.width) // self.merge
 
-    def places(self) -> np.ndarray:
+    def coordinates(self) -> np.ndarray:
         """Coordinates counted from 0; shape (tokens, 3), int64."""
         return grid(self.height // self.merge, self.width // self.merge, frames=1)
 
@@ -73,12 +73,12 @@ class Video(Declared):
     def extent(self) -> int:
         return max(self.height, self.width) // self.merge
 
-    def places(self) -> np.ndarray:
+    def coordinates(self) -> np.ndarray:
         """Coordinates counted from 0; shape (tokens, 3), int64."""
-        found = grid(self.height // self.merge, self.width // self.merge, frames=self.frames)
+        cells = grid(self.height // self.merge, self.width // self.merge, frames=self.frames)
         step = Fraction(repr(self.interval)).limit_denominator(1 << 20)
-        found[:, 0] = found[:, 0] * step.numerator // step.denominator
-        return found
+        cells[:, 0] = cells[:, 0] * step.numerator // step.denominator
+        return cells
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Film(Declared):
     def extent(self) -> int:
         return max(self.video.extent, self.sound.extent)
 
-    def places(self) -> np.ndarray:
+    def coordinates(self) -> np.ndarray:
         """Coordinates counted from 0, in the order of the tokens; shape (tokens, 3), int64."""
-        parts = np.concatenate([self.video.places(), self.sound.places()])
+        parts = np.concatenate([self.video.coordinates(), self.sound.coordinates()])
         return parts[np.argsort(parts[:, 0] // self.chunk, kind="stable")]
 
 
@@ -137,11 +137,11 @@ def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[n
             raise TypeError(
                 f"segments must hold Text, Image, Video and Film; got {_check.shown(segment)}. Give Text(5), say."
             )
-        places = segment.places()
-        parts.append(places + position)
-        position += segment.extent if after == "extent" else int(places.max()) + 1
-    found = np.concatenate(parts)
-    return found, int(found.max()) + 1 if len(found) else first
+        coordinates = segment.coordinates()
+        parts.append(coordinates + position)
+        position += segment.extent if after == "extent" else int(coordinates.max()) + 1
+    cells = np.concatenate(parts)
+    return cells, int(cells.max()) + 1 if len(cells) else first
 
 
 def _sides(record: Image | Video) -> None:

@@ -23,13 +23,13 @@ class Stretch:
 
         A position outside gives ValueError, or rows of NaN where it cannot be seen.
         """
-        row, step, guard = self._place(positions, lib)
+        row, step, guard = self._row_and_weight(positions, lib)
         xp, last = lib.xp, self.rows - 1
         step = lib.astype(step, table.dtype)[..., None]
         mixture = table[xp.clip(row, 0, last)] * (1 - step) + table[xp.clip(row + 1, 0, last)] * step
         return mixture + lib.astype(guard, table.dtype)[..., None]
 
-    def _place(self, positions: Array, lib: Library) -> tuple[Array, Array, Array]:
+    def _row_and_weight(self, positions: Array, lib: Library) -> tuple[Array, Array, Array]:
         """The row at or below each position, the step from there in [0, 1), and a guard."""
         guard = inside(positions, self.extent - 1, lib)
         xp, astype = lib.xp, lib.astype

@@ -26,23 +26,24 @@ Step = Callable[[Array, Any], tuple[Array, Any]]
 class Audit:
     """What two ways of running gave.
 
-    name: of the audit.   ok: whether they agree.   largest: the largest difference.   allowed: what rounding may do.
+    name: of the audit.   ok: whether they agree.   largest: the largest difference.   tolerance: what rounding may do.
     first: the first place along the tokens where they differ, -1 where none; `row` the row of the batch it is in.
     """
 
     name: str
     ok: bool
     largest: float
-    allowed: float
+    tolerance: float
     first: int = -1
     row: int = -1
 
     def __str__(self) -> str:
         if self.ok:
-            return f"{self.name}: the same, within {self.largest:.2g} of {self.allowed:.2g} allowed"
-        place = f"token {self.first}" + (f" of row {self.row}" if self.row >= 0 else "")
+            return f"{self.name}: the same, within {self.largest:.2g} of {self.tolerance:.2g} allowed"
+        location = f"token {self.first}" + (f" of row {self.row}" if self.row >= 0 else "")
         return (
-            f"{self.name}: they differ from {place} on, by up to {self.largest:.3g}; rounding allows {self.allowed:.2g}"
+            f"{self.name}: they differ from {location} on, by up to {self.largest:.3g}; rounding allows "
+            f"{self.tolerance:.2g}"
         )
 
 
@@ -116,11 +117,11 @@ def sharded_equals_whole(
         )
     cut = torch.arange(length, device=x.device).reshape(pieces, -1)
     with torch.no_grad():
-        found = torch.empty_like(expected := module(x, positions))
+        result = torch.empty_like(expected := module(x, positions))
         for rank in range(shards):
-            own = cut[rank] if scheme == "contiguous" else torch.cat([cut[rank], cut[pieces - 1 - rank]])
-            found[:, own] = module(x[:, own], positions[..., own])
-        return _compared("sharded equals whole", expected, found)
+            own_shard = cut[rank] if scheme == "contiguous" else torch.cat([cut[rank], cut[pieces - 1 - rank]])
+            result[:, own_shard] = module(x[:, own_shard], positions[..., own_shard])
+        return _compared("sharded equals whole", expected, result)
 
 
 def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], other: Sequence[Array]) -> Audit:
@@ -146,12 +147,12 @@ def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], oth
         expected = module(*other)
         try:
             program = torch.export.export(module, tuple(example), dynamic_shapes=free).module()
-            found = program(*other)
+            result = program(*other)
         except (RuntimeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
             return Audit(name, False, float("inf"), 0.0, min(one.shape[1] for one in example if one.ndim > 1))
-        return _compared(name, expected, found)
+        return _compared(name, expected, result)
 
 
 def causal_lm(model: Any) -> tuple[Whole, Step]:
@@ -180,23 +181,23 @@ def _tokens(x: Array) -> Array:
     return x
 
 
-def _compared(name: str, expected: Array, found: Array) -> Audit:
+def _compared(name: str, expected: Array, result: Array) -> Audit:
     """Token by token: rounding may differ by units that grow with the root of what is summed, width times tokens."""
-    if expected.shape != found.shape:
+    if expected.shape != result.shape:
         raise ValueError(
-            f"module must return one shape both ways; got {tuple(expected.shape)} and {tuple(found.shape)}."
+            f"module must return one shape both ways; got {tuple(expected.shape)} and {tuple(result.shape)}."
         )
-    wide, other = expected.double(), found.double()
+    wide, other = expected.double(), result.double()
     terms = expected.shape[1] * (expected.shape[-1] if expected.ndim > 2 else 1)
     size = float(wide.abs().max()) if wide.numel() else 0.0
-    allowed = UNITS * torch.finfo(expected.dtype).eps * terms**0.5 * max(size, 1e-30)
+    tolerance = UNITS * torch.finfo(expected.dtype).eps * terms**0.5 * max(size, 1e-30)
     gap = (wide - other).abs()
     gap = torch.where(
         torch.isnan(gap) & ~(torch.isnan(wide) & torch.isnan(other)), torch.inf, gap.nan_to_num(0.0, posinf=torch.inf)
     )
     token = gap.flatten(2).amax(2) if gap.ndim > 2 else gap
-    wrong = (token > allowed).nonzero()
+    wrong = (token > tolerance).nonzero()
     if not len(wrong):
-        return Audit(name, True, float(gap.max()), allowed)
-    row, first = min(wrong.tolist(), key=lambda place: (place[1], place[0]))
-    return Audit(name, False, float(gap.max()), allowed, first, row)
+        return Audit(name, True, float(gap.max()), tolerance)
+    row, first = min(wrong.tolist(), key=lambda location: (location[1], location[0]))
+    return Audit(name, False, float(gap.max()), tolerance, first, row)

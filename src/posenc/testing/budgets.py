@@ -64,15 +64,19 @@ def fastest(encoding: Encoding) -> float:
     """The largest frequency in radians a step; 1 where the record does not say."""
     if formed(encoding):
         return float(encoding.fastest)  # type: ignore[attr-defined]
-    own = getattr(encoding, "frequencies", None)
-    rates = [float(np.max(own.radians()))] if own is not None else []
-    return max(rates + [fastest(part) for part in parts(encoding)] + [1.0])
+    field_value = getattr(encoding, "frequencies", None)
+    fastest_rates = [float(np.max(field_value.radians()))] if field_value is not None else []
+    return max(fastest_rates + [fastest(part) for part in parts(encoding)] + [1.0])
 
 
 def parts(encoding: Encoding) -> list[Encoding]:
     """The records inside a record."""
-    found = []
+    inner = []
     for field in fields(encoding):
-        own = getattr(encoding, field.name)
-        found += [part for part in (own if isinstance(own, tuple) else (own,)) if isinstance(part, Encoding)]
-    return found
+        field_value = getattr(encoding, field.name)
+        inner += [
+            part
+            for part in (field_value if isinstance(field_value, tuple) else (field_value,))
+            if isinstance(part, Encoding)
+        ]
+    return inner

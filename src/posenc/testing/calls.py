@@ -22,19 +22,21 @@ def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtyp
     if not isinstance(encoding, Scores):
         raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
     q, k = (
-        np.broadcast_to(content(encoding, seed), (heads(encoding), _count(places), head_width(encoding)))
-        for seed, places in ((1, query), (2, key))
+        np.broadcast_to(content(encoding, seed), (heads(encoding), _count(positions), head_width(encoding)))
+        for seed, positions in ((1, query), (2, key))
     )
     return encoding.score(q, k, query, key, params, hidden=hidden(encoding, _count(query), _count(key)))
 
 
-def _count(places: Any) -> int:
+def _count(positions: Any) -> int:
     """How many places are meant; two for what is no array of numbers, as the other side has."""
-    return np.shape(places)[-1] if isinstance(places, np.ndarray | list | tuple | range) and _even(places) else 2
+    return (
+        np.shape(positions)[-1] if isinstance(positions, np.ndarray | list | tuple | range) and _even(positions) else 2
+    )
 
 
-def _even(places: Any) -> bool:
-    return not isinstance(places, list | tuple) or len({np.shape(row) for row in places}) < 2
+def _even(positions: Any) -> bool:
+    return not isinstance(positions, list | tuple) or len({np.shape(row) for row in positions}) < 2
 
 
 def values_term(encoding: Encoding, params: Any) -> Any:

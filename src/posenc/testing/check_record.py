@@ -50,8 +50,8 @@ class RecordReport(CodeReport):
 
     def lines(self) -> list[str]:
         left_out = [each for each in self.checks if each.status == "left out"]
-        held = len(self.checks) - len(self.failed) - len(left_out)
-        lines = [*super().lines(), f"checks          {held} hold, {len(self.failed)} fail, {len(left_out)} left out"]
+        passed = len(self.checks) - len(self.failed) - len(left_out)
+        lines = [*super().lines(), f"checks          {passed} hold, {len(self.failed)} fail, {len(left_out)} left out"]
         for each in self.failed:
             lines += ["", f"failed   {each.name}: {each.sentence}", f"         {each.explains}"]
         return [*lines, *(f"left out {each.name}: {each.sentence}" for each in left_out)]
@@ -74,10 +74,10 @@ def check_remote_record(
     built = code.ask("build", fields=fields)
     if not isinstance(built, dict) or not isinstance(built.get("record"), str):
         raise StoppedError("what it answered is no answer")
-    meant = against or _called(built["record"])
-    if meant is not None and meant.door != built.get("door"):
-        raise ValueError(f"against must be a record that {built.get('door')}; got {meant!r:.100}. Give the one meant.")
-    report = _compared(code, meant) if meant is not None else _compared_with_conventions(code, built, base)
+    wanted = against or _called(built["record"])
+    if wanted is not None and wanted.door != built.get("door"):
+        raise ValueError(f"against must be a record that {built.get('door')}; got {wanted!r:.100}. Give the one meant.")
+    report = _compared(code, wanted) if wanted is not None else _compared_with_conventions(code, built, base)
     checks = _outcomes(code.ask("suite"))
     whole = bool(checks) and not any(each.status == "failed" for each in checks)
     return RecordReport(
@@ -105,15 +105,15 @@ def _outcomes(answer: Any) -> tuple[Outcome, ...]:
 
 def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: float | None) -> dict[str, Any]:
     """What a class of one's own is made with."""
-    given = {name: value for name, value in (("dim", dim), ("base", base)) if value is not None}
+    options = {name: value for name, value in (("dim", dim), ("base", base)) if value is not None}
     if against is None:
-        return given
-    if given:
-        name, value = next(iter(given.items()))
+        return options
+    if options:
+        name, value = next(iter(options.items()))
         raise ValueError(f"{name} must be left out with against, which states its own; got {value!r}. Leave it out.")
-    own = code.ask("field_names")
+    stated_fields = code.ask("field_names")
     stated = {field.name: getattr(against, field.name) for field in dataclasses.fields(against)}
-    return {name: value for name, value in stated.items() if name in own and isinstance(value, PLAIN)}
+    return {name: value for name, value in stated.items() if name in stated_fields and isinstance(value, PLAIN)}
 
 
 def _called(text: str) -> Encoding | None:
@@ -125,17 +125,17 @@ def _called(text: str) -> Encoding | None:
     return record if isinstance(record, Encoding) else None
 
 
-def _compared(code: RemoteCode, meant: Encoding) -> CodeReport:
+def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
     """Its effects beside those of the record that is meant, with the same parameters."""
-    positions, params = positions_within(meant), parameters(meant)
-    expected = effects(meant, params, positions)
+    positions, params = positions_within(wanted), parameters(wanted)
+    expected = effects(wanted, params, positions)
     try:
         observed = _effects(code, params, positions)
     except ValueError as error:
         finding = Finding(
-            "other arguments", f"It refuses what {short(meant)} takes: {error}", "Take the same arguments."
+            "other arguments", f"It refuses what {short(wanted)} takes: {error}", "Take the same arguments."
         )
-        return CodeReport(False, meant.door, short(meant), (finding,))
+        return CodeReport(False, wanted.door, short(wanted), (finding,))
     largest, compared = 0.0, 0
     for name, values in expected.items():
         received = observed.get(name)
@@ -144,17 +144,17 @@ def _compared(code: RemoteCode, meant: Encoding) -> CodeReport:
             finding = Finding(
                 "other shape", f"{name} gives {shape} where {values.shape} is meant.", "Return that shape."
             )
-            return CodeReport(False, meant.door, short(meant), (finding,))
+            return CodeReport(False, wanted.door, short(wanted), (finding,))
         gap = np.abs(received - values)
         gap = np.where((received == values) | (np.isnan(received) & np.isnan(values)), 0.0, gap)
-        tolerance = tolerance_of(values, positions, meant.door)
+        tolerance = tolerance_of(values, positions, wanted.door)
         if not np.all(gap <= tolerance):
-            return _different(meant, name, values, received, positions, tolerance)
+            return _different(wanted, name, values, received, positions, tolerance)
         largest, compared = max(largest, float(gap.max(initial=0.0))), compared + gap.size
     return CodeReport(
         True,
-        meant.door,
-        short(meant),
+        wanted.door,
+        short(wanted),
         largest_difference=largest,
         compared=compared,
         farthest_position=float(positions.max()),
@@ -162,29 +162,34 @@ def _compared(code: RemoteCode, meant: Encoding) -> CodeReport:
 
 
 def _different(
-    meant: Encoding, name: str, expected: np.ndarray, received: np.ndarray, positions: np.ndarray, tolerance: np.ndarray
+    wanted: Encoding,
+    name: str,
+    expected: np.ndarray,
+    received: np.ndarray,
+    positions: np.ndarray,
+    tolerance: np.ndarray,
 ) -> CodeReport:
     """The known mistake, where one explains it, and the first number that differs."""
-    report = _judged(meant, received, positions)
+    report = _judged(wanted, received, positions)
     index = tuple(int(i) for i in np.argwhere(~(np.abs(received - expected) <= tolerance))[0])
     numbers = float(expected[index]), float(received[index])
     first: Any = (
-        FirstBiasDifference(index[-3], index[-2], index[-1], *numbers) if meant.door in ("biases", "scores") else None
+        FirstBiasDifference(index[-3], index[-2], index[-1], *numbers) if wanted.door in ("biases", "scores") else None
     )
-    if meant.door == "adds":
+    if wanted.door == "adds":
         first = FirstDifference(float(positions[index[0]]), index[1], *numbers)
-    if meant.door == "rotates":
+    if wanted.door == "rotates":
         first = FirstDifference(float(positions[index[1]]), index[2], *numbers, source=index[3])
     note = (
         f"The numbers are those of {name}, head {index[0]}."
-        if meant.door == "rotates"
+        if wanted.door == "rotates"
         else f"The numbers are those of {name}."
     )
     gap = np.abs(received - expected)
     return CodeReport(
         False,
-        meant.door,
-        short(meant),
+        wanted.door,
+        short(wanted),
         report.findings if report else (),
         (*(report.notes if report else ()), note),
         first_difference=first,
@@ -194,18 +199,18 @@ def _different(
     )
 
 
-def _judged(meant: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:
+def _judged(wanted: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:
     """What the search of known mistakes says, at the doors that it knows."""
-    if meant.shapes or meant.axes > 1:
+    if wanted.shapes or wanted.axes > 1:
         return None
-    if isinstance(meant, ALiBi | T5Bias):
-        return judge_bias_values(ProbedBias(received, "float64"), against=meant)
-    if meant.door not in ("adds", "rotates") or (meant.door == "rotates" and len(received) != 1):
+    if isinstance(wanted, ALiBi | T5Bias):
+        return judge_bias_values(ProbedBias(received, "float64"), against=wanted)
+    if wanted.door not in ("adds", "rotates") or (wanted.door == "rotates" and len(received) != 1):
         return None
-    values = received if meant.door == "adds" else received[0]
-    observed = ObservedValues("adds" if meant.door == "adds" else "rotates", positions.astype(np.float64), values)
+    values = received if wanted.door == "adds" else received[0]
+    observed = ObservedValues("adds" if wanted.door == "adds" else "rotates", positions.astype(np.float64), values)
     try:
-        return judge_values(observed, against=meant)
+        return judge_values(observed, against=wanted)
     except (ValueError, TypeError):
         return None
 

@@ -31,9 +31,9 @@ SOME = (0, 3, 1, 4, 2, 3, 0)
 FAR = 2**50
 
 
-def fixed(*places: int) -> np.ndarray:
+def fixed(*numbers_: int) -> np.ndarray:
     """Positions that no encoding under test can write into, so that one test cannot spoil the next."""
-    positions = np.array(places)
+    positions = np.array(numbers_)
     positions.setflags(write=False)
     return positions
 
@@ -61,8 +61,8 @@ def numbers(result: Any) -> np.ndarray:
     if hasattr(result, "detach"):
         result = result.detach()
         result = result.float() if str(result.dtype) == "torch.bfloat16" else result
-    found = np.asarray(result)
-    return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
+    results = np.asarray(result)
+    return results.astype(np.float32) if results.dtype.name == "bfloat16" else results
 
 
 def parameters(encoding: Encoding, seed: int = 0) -> dict[str, np.ndarray]:
@@ -93,9 +93,9 @@ def content(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "fl
     return array(drawn, name, dtype)
 
 
-def content_at(encoding: Encoding, seed: int, places: int) -> np.ndarray:
+def content_at(encoding: Encoding, seed: int, side_positions: int) -> np.ndarray:
     """Queries or keys that differ from place to place, (heads, places, d)."""
-    return _drawn(seed, (heads(encoding), places, head_width(encoding)))
+    return _drawn(seed, (heads(encoding), side_positions, head_width(encoding)))
 
 
 def program(
@@ -130,9 +130,9 @@ def program(
 def rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
     """What `program` gives, as NumPy's numbers with places on the last axis but one."""
     name = chosen.get("name", "numpy")
-    given = positions if name == "numpy" else array(positions, name)
-    found = numbers(program(encoding, **chosen)(given))
-    return np.swapaxes(found, -1, -2) if chosen.get("side") == "key" and encoding.door in PAIRWISE else found
+    inputs = positions if name == "numpy" else array(positions, name)
+    results = numbers(program(encoding, **chosen)(inputs))
+    return np.swapaxes(results, -1, -2) if chosen.get("side") == "key" and encoding.door in PAIRWISE else results
 
 
 def sides(encoding: Encoding) -> tuple[Side, ...]:
@@ -174,11 +174,11 @@ def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndar
     if isinstance(encoding, Biases):
         return np.asarray(encoding.matrix(query, key, params))
     if isinstance(encoding, Adds):
-        q, k = (_drawn(seed, (len(places), encoding.width)) for seed, places in ((1, query), (2, key)))
+        q, k = (_drawn(seed, (len(side_positions), encoding.width)) for seed, side_positions in ((1, query), (2, key)))
         q, k = encoding.attach(q, query, params), encoding.attach(k, key, params)
         return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
     shape = heads(encoding), head_width(encoding)
-    q, k = (_drawn(seed, (shape[0], len(places), shape[1])) for seed, places in ((1, query), (2, key)))
+    q, k = (_drawn(seed, (shape[0], len(side_positions), shape[1])) for seed, side_positions in ((1, query), (2, key)))
     if isinstance(encoding, Rotates) and "query" not in encoding.roles:  # what it does to values and back to the output
         k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
         weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
@@ -203,7 +203,7 @@ def hidden(
     """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
     if not isinstance(encoding, Scores) or encoding.reads is None:
         return None
-    shape = (*batch, encoding.places_read(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
+    shape = (*batch, encoding.hidden_length(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
     return array(_drawn(5, shape), name, dtype)
 
 
@@ -231,7 +231,7 @@ def summed(encoding: Encoding) -> bool:
     return encoding.door == "scores" or operates(encoding)
 
 
-def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
+def operated(operator: Operator, shape: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
     """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place.
 
     The vector is the same in every dtype: eighths are whole in 16 bits too.
@@ -239,7 +239,7 @@ def operated(operator: Operator, places: tuple[int, ...], name: str = "numpy", d
     if isinstance(operator, Turn):
         return library(name).concatenate([operator.cos, operator.sin], -1)
     vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
-    return at_every_head(operator, library(name).broadcast_to(vector, (*places, operator.dim)))
+    return at_every_head(operator, library(name).broadcast_to(vector, (*shape, operator.dim)))
 
 
 def dtype_asked(dtype: Any, name: str) -> str:
@@ -251,8 +251,8 @@ def dtype_asked(dtype: Any, name: str) -> str:
 
 def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:
     turn = encoding.turn(positions, params, role=side, dtype=dtype)
-    places = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
-    return operated(turn, places, name, dtype_asked(dtype, name))
+    shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
+    return operated(turn, shape, name, dtype_asked(dtype, name))
 
 
 def _matrix(encoding: Biases, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
@@ -272,14 +272,14 @@ def _score(
     )
     x = None
     if encoding.reads:
-        x = xp.broadcast_to(vectors[2], (*shape[:-1], encoding.places_read(*lengths), vectors[2].shape[-1]))
+        x = xp.broadcast_to(vectors[2], (*shape[:-1], encoding.hidden_length(*lengths), vectors[2].shape[-1]))
     return encoding.score(q, k, query, key, params, hidden=x)
 
 
 def twelve_heads(encoding: Encoding) -> Encoding:
     """The record for twelve heads, where it states its heads, or a record inside it does."""
     inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
-    seen_along = isinstance(encoding, Line) and not isinstance(encoding, Biases)
-    if seen_along or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
+    is_line = isinstance(encoding, Line) and not isinstance(encoding, Biases)
+    if is_line or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
         return cast(Encoding, replace(whole, encoding=twelve_heads(cast(Encoding, inner))))
     return cast(Encoding, replace(whole, heads=12)) if hasattr(encoding, "heads") else encoding

@@ -34,21 +34,21 @@ def positions_within(encoding: Encoding) -> np.ndarray:
 def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
     """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
     or the scores of drawn content (heads, n, n) and what it adds to the output."""
-    values, places = dict(params) or None, placed(encoding, positions)
+    values, coordinates = dict(params) or None, placed(encoding, positions)
     if isinstance(encoding, Adds):
-        return {"embed": np.asarray(encoding.embed(places, values), np.float64)}
+        return {"embed": np.asarray(encoding.embed(coordinates, values), np.float64)}
     if isinstance(encoding, Rotates):
-        return {role: _matrices(encoding, values, places, role) for role in encoding.roles}
+        return {role: _matrices(encoding, values, coordinates, role) for role in encoding.roles}
     if isinstance(encoding, Biases):
-        return {"matrix": np.asarray(encoding.matrix(places, places, values), np.float64)}
+        return {"matrix": np.asarray(encoding.matrix(coordinates, coordinates, values), np.float64)}
     scores: Any = encoding
     count = len(positions)
     q, k = (content_at(encoding, seed, count) for seed in (1, 2))
-    found = {"score": scores.score(q, k, places, places, values, hidden=hidden(encoding, count, count))}
+    results = {"score": scores.score(q, k, coordinates, coordinates, values, hidden=hidden(encoding, count, count))}
     weights = np.random.default_rng(6).random((q.shape[0], count, count))
-    added = scores.values(weights, places, places, values)
-    found |= {} if added is None else {"values": added}
-    return {name: np.asarray(value, np.float64) for name, value in found.items()}
+    added = scores.values(weights, coordinates, coordinates, values)
+    results |= {} if added is None else {"values": added}
+    return {name: np.asarray(value, np.float64) for name, value in results.items()}
 
 
 def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.ndarray:
@@ -65,8 +65,8 @@ def head_count(encoding: Encoding) -> int:
     return int(getattr(encoding, "heads", 1))
 
 
-def _matrices(encoding: Rotates, values: Any, places: np.ndarray, role: Any) -> np.ndarray:
-    turn = encoding.turn(places, values, role=role, dtype=np.float64)
+def _matrices(encoding: Rotates, values: Any, coordinates: np.ndarray, role: Any) -> np.ndarray:
+    turn = encoding.turn(coordinates, values, role=role, dtype=np.float64)
     width = turn.dim
-    units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(places), width))
+    units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(coordinates), width))
     return np.moveaxis(np.asarray(turn(units.copy(), layout="bhtd"), np.float64), 0, -1)

@@ -63,8 +63,8 @@ def close(what: str, got: Any, wanted: Any, budget: float) -> None:
         error = np.where(got == wanted, 0.0, np.abs(got - wanted))
     missing = np.argwhere(np.isnan(got) & ~np.isnan(wanted))
     if len(missing):
-        place = tuple(missing[0])
-        ensure(False, f"{what}: expected {wanted[place]:.9g} at {_index_text(place)}, got NaN ({len(missing)} in all).")
+        first = tuple(missing[0])
+        ensure(False, f"{what}: expected {wanted[first]:.9g} at {_index_text(first)}, got NaN ({len(missing)} in all).")
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), error.shape)
     ensure(
         bool(error[worst] <= budget),

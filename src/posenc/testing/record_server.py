@@ -22,7 +22,7 @@ class UserRecord(UserFile):
     record: Encoding
 
     def build(self, fields: dict[str, Any]) -> dict[str, Any]:
-        self.record = own_record(self.target, fields)
+        self.record = user_record(self.target, fields)
         return {"door": self.record.door, "record": repr(self.record)[:LONGEST], "learned": bool(self.record.shapes)}
 
     def field_names(self) -> list[str]:
@@ -49,13 +49,14 @@ class UserRecord(UserFile):
 
 def main() -> None:
     """Answer until the other side has gone."""
-    own = UserRecord()
+    served = UserRecord()
     serve(
-        own.answers() | {name: getattr(own, name) for name in ("field_names", "build", "suite", "positions", "effects")}
+        served.answers()
+        | {name: getattr(served, name) for name in ("field_names", "build", "suite", "positions", "effects")}
     )
 
 
-def own_record(target: Any, fields: dict[str, Any]) -> Encoding:
+def user_record(target: Any, fields: dict[str, Any]) -> Encoding:
     """The record: as it is, or the class with these fields, and plain values for what else has no default.
 
     Raises ValueError for a field that it does not have, or has already.

@@ -97,19 +97,19 @@ def check_encoding(
     return Report(repr(encoding), tuple(_outcome(check, encoding, reasons.get(check.name), slow) for check in checks))
 
 
-def _reasons(given: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str, str]:
-    _check.instance("expected_failures", given, Mapping, "a mapping from names of checks to reasons")
-    unknown = sorted(set(given) - {check.name for check in checks})
+def _reasons(expected: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str, str]:
+    _check.instance("expected_failures", expected, Mapping, "a mapping from names of checks to reasons")
+    unknown = sorted(set(expected) - {check.name for check in checks})
     if unknown:
         raise ValueError(
             f"expected_failures must name checks of this encoding; got {unknown}. See checks_for(encoding)."
         )
-    for name, reason in given.items():
+    for name, reason in expected.items():
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(
                 f"expected_failures must give a reason for {name!r}; got {_check.shown(reason)}. Say why it fails."
             )
-    return dict(given)
+    return dict(expected)
 
 
 def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -> Outcome:

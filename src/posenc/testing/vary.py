@@ -18,8 +18,8 @@ from posenc.turn import at_every_head
 
 def variants(encoding: Any, name: str) -> list[Any]:
     """Records that differ from this one in the named field; those that the constructor refuses are left out."""
-    found = [changed(encoding, **{name: value}) for value in others(encoding, name)]
-    return [record for record in found if record is not None]
+    nested = [changed(encoding, **{name: value}) for value in others(encoding, name)]
+    return [record for record in nested if record is not None]
 
 
 def changed(encoding: Any, /, **values: Any) -> Any:
@@ -32,7 +32,7 @@ def changed(encoding: Any, /, **values: Any) -> Any:
 
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
     """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
-    seen = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
+    observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
     params, line = parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (
         np.arange(3),
@@ -43,8 +43,8 @@ def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
         np.array([-3, -1]),
     ):
         for side in sides(encoding):
-            seen.append(_bytes(lambda p=positions, s=side: rows(line, p, side=s, params=params)))
-    return (*seen, _applied(encoding))
+            observed.append(_bytes(lambda p=positions, s=side: rows(line, p, side=s, params=params)))
+    return (*observed, _applied(encoding))
 
 
 def rebuilt(text: str, encoding: Encoding) -> Any:
@@ -115,12 +115,14 @@ def _bytes(call: Any) -> bytes | str:
 
 def _within(record: Any) -> list[Any]:
     """A record and all records inside it, whatever their kind."""
-    found = [record]
+    nested = [record]
     for field in fields(record):
-        own = getattr(record, field.name)
-        inner = (part for part in (own if isinstance(own, tuple) else (own,)) if is_dataclass(part))
-        found += [deep for part in inner for deep in _within(part)]
-    return found
+        part_value = getattr(record, field.name)
+        inner = (
+            part for part in (part_value if isinstance(part_value, tuple) else (part_value,)) if is_dataclass(part)
+        )
+        nested += [deep for part in inner for deep in _within(part)]
+    return nested
 
 
 def _value(node: ast.expr, classes: dict[str, type]) -> Any:

@@ -55,18 +55,18 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     ['model.layers.0.self_attn', 'model.layers.1.self_attn']
     """
     _check.instance("model", model, torch.nn.Module, "a loaded model of transformers")
-    found = [(name, module) for name, module in model.named_modules() if _calls(module)]
-    if not found:
+    layers = [(name, module) for name, module in model.named_modules() if _calls(module)]
+    if not layers:
         raise ValueError(
             f"model must have attention that calls {NAME}; got {type(model).__name__}. Use rotate yourself."
         )
-    for name, module in found:
+    for name, module in layers:
         if "forward" in module.__dict__:
             raise ValueError(f"model must be as it was loaded; got a changed forward at {name!r}. Undo that first.")
-    ours = {original: _proved(original, name) for name, module in found for original in [_original(module)]}
-    for _, module in found:
+    ours = {original: _proved(original, name) for name, module in layers for original in [_original(module)]}
+    for _, module in layers:
         module.forward = types.MethodType(_rebound(type(module).forward, ours[_original(module)]), module)
-    return Accelerated(tuple(found))
+    return Accelerated(tuple(layers))
 
 
 def _calls(module: Any) -> bool:
@@ -82,14 +82,14 @@ def _original(module: Any) -> Applied:
 def _rebound(forward: types.FunctionType, applied: Applied) -> types.FunctionType:
     """The same code, for which the name of the rotation means another function."""
     names = {**forward.__globals__, NAME: applied}
-    made = types.FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
-    made.__kwdefaults__ = forward.__kwdefaults__
-    return made
+    patched = types.FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    patched.__kwdefaults__ = forward.__kwdefaults__
+    return patched
 
 
 def _proved(original: Applied, name: str) -> Applied:
     """The form of ours that gives the numbers of the original, to the bit."""
-    forms = [made(layout) for made in (_of_both, _of_one) for layout in ("halves", "adjacent")]
+    forms = [patched(layout) for patched in (_of_both, _of_one) for layout in ("halves", "adjacent")]
     for ours in forms:
         if all(_equal(original, ours, width) for width in (8, 12)):
             return ours
@@ -159,6 +159,6 @@ def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
     return True
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    found, wanted = (part if isinstance(part, tuple) else (part,) for part in (found, wanted))
-    return len(found) == len(wanted) and all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
+def _same(layers: Any, wanted: Any) -> bool:
+    layers, wanted = (part if isinstance(part, tuple) else (part,) for part in (layers, wanted))
+    return len(layers) == len(wanted) and all(torch.equal(a, b) for a, b in zip(layers, wanted, strict=True))

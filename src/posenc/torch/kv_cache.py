@@ -57,8 +57,8 @@ def rotate_into_cache_(
     name, _ = taken(q, k, turn, layout, impl)
     _check.truth("paged", paged)
     _check_values(q, k, v, layout)
-    places = _check_caches(k, v, k_cache, v_cache, layout, paged)
-    slots = _checked_slots(slots, k, layout, places, paged)
+    extent = _check_caches(k, v, k_cache, v_cache, layout, paged)
+    slots = _checked_slots(slots, k, layout, extent, paged)
     _check_memory(q, k, v, k_cache, v_cache)
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
     if name in ("native", "triton"):
@@ -133,16 +133,16 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
                 f"{name} must have {'' if paged else 'the batch, '}the heads and the width of {tuple(x.shape)} "
                 f"({layout}); got {tuple(cache.shape)}. Give caches for these heads."
             )
-    places = k_cache.shape[0], k_cache.shape[time]
-    if (v_cache.shape[0], v_cache.shape[time]) != places:
+    extent = k_cache.shape[0], k_cache.shape[time]
+    if (v_cache.shape[0], v_cache.shape[time]) != extent:
         raise ValueError(
-            f"v_cache must have the places of k_cache, {places[0]} × {places[1]}; got {tuple(v_cache.shape)} "
+            f"v_cache must have the places of k_cache, {extent[0]} × {extent[1]}; got {tuple(v_cache.shape)} "
             f"({layout}). Give two alike."
         )
-    return places
+    return extent
 
 
-def _checked_slots(slots: Any, k: Array, layout: Layout, places: tuple[int, int], paged: bool) -> Array:
+def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
     """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be
     seen."""
     _check.instance("slots", slots, torch.Tensor, "a PyTorch tensor")
@@ -158,7 +158,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, places: tuple[int, int]
     slots = slots if slots.ndim == 2 else slots[None]
     if torch.compiler.is_compiling() or not slots.is_cpu or not slots.numel():
         return slots
-    end = places[0] * places[1] if paged else places[1]
+    end = extent[0] * extent[1] if paged else extent[1]
     rows = slots.tolist()
     least, most = min(map(min, rows)), max(map(max, rows))
     if least < 0 or most >= end:

@@ -131,9 +131,11 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
         return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
     size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []
     for start in range(0, bias.queries, size):
-        rows, seen = slice(start, start + size), slice(0, max(1, bias.keys + bias.ahead - start))
-        near = k[..., seen, :], v[..., seen, :]
-        parts.append(attended(q[..., rows, :], *near, attn_mask=mask[..., rows, seen], scale=scale, enable_gqa=grouped))
+        rows, columns = slice(start, start + size), slice(0, max(1, bias.keys + bias.ahead - start))
+        near = k[..., columns, :], v[..., columns, :]
+        parts.append(
+            attended(q[..., rows, :], *near, attn_mask=mask[..., rows, columns], scale=scale, enable_gqa=grouped)
+        )
     return torch.cat(parts, -2).flip(-2)
 
 

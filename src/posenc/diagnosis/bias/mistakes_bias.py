@@ -38,9 +38,9 @@ def bias_field(name: str, *values: Any) -> Change[BiasUsage]:
     """Another of these values in a field of the record."""
 
     def change(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-        meant = getattr(usage.record, name, None)
+        stated = getattr(usage.record, name, None)
         for value in values:
-            yield with_record(usage, **{name: value}), {"got": value, "meant": meant}
+            yield with_record(usage, **{name: value}), {"got": value, "meant": stated}
 
     return change
 
@@ -69,13 +69,15 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another factor, read off."""
     if evidence.reads_table_off(usage):
         return
-    few = evidence.subsample
+    sample = evidence.subsample
     once, none = (with_fields(usage, factor=value) for value in (1.0, 0.0))
     if once is None or none is None:
         return
-    rest = few.gap(none)
-    seen = np.isfinite(rest)
-    expected, rest = (_less_row_mean(part, seen) for part in (once.biases(few.query, few.key, few.table), rest))
+    rest = sample.gap(none)
+    finite = np.isfinite(rest)
+    expected, rest = (
+        _less_row_mean(part, finite) for part in (once.biases(sample.query, sample.key, sample.table), rest)
+    )
     size = float((expected * expected).sum())
     shown = float((expected * rest).sum()) / size if size else 0.0
     if 1e-6 < abs(shown) < 1e6:
@@ -83,11 +85,11 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
         yield with_fields(usage, factor=got), {"got": got, "meant": usage.factor}
 
 
-def _less_row_mean(part: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _less_row_mean(part: np.ndarray, finite: np.ndarray) -> np.ndarray:
     """Each row less its mean, 0 where nothing is seen."""
-    count = np.maximum(seen.sum(-1, keepdims=True), 1)
-    kept = np.where(seen, part, 0.0)
-    return np.where(seen, kept - kept.sum(-1, keepdims=True) / count, 0.0)
+    count = np.maximum(finite.sum(-1, keepdims=True), 1)
+    kept = np.where(finite, part, 0.0)
+    return np.where(finite, kept - kept.sum(-1, keepdims=True) / count, 0.0)
 
 
 def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -107,9 +109,9 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     if not isinstance(usage.record, ALiBi) or none is None or evidence.reads_table_off(usage):
         return
     rest = evidence.gap(none)
-    seen = np.isfinite(rest)
+    finite = np.isfinite(rest)
     expected, rest = (
-        _less_row_mean(part, seen) for part in (usage.biases(evidence.query, evidence.key, evidence.table), rest)
+        _less_row_mean(part, finite) for part in (usage.biases(evidence.query, evidence.key, evidence.table), rest)
     )
     size = (expected * expected).sum((1, 2))
     if not np.all(size > 0.0):
@@ -144,8 +146,8 @@ def form(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def directions(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     if isinstance(usage.record, T5Bias):
         both, earlier = "both directions", "keys before the query alone"
-        got, meant = (earlier, both) if usage.record.bidirectional else (both, earlier)
-        yield with_record(usage, bidirectional=not usage.record.bidirectional), {"got": got, "meant": meant}
+        got, stated = (earlier, both) if usage.record.bidirectional else (both, earlier)
+        yield with_record(usage, bidirectional=not usage.record.bidirectional), {"got": got, "meant": stated}
 
 
 def bucket_count(usage: BiasUsage, evidence: ObservedBiases) -> Changes:

@@ -41,19 +41,19 @@ class ObservedBiases:
         if not exact:
             return self.subsample.fits(usage)
         gap = self.gap(usage)
-        seen = np.isfinite(gap)
-        if not (seen.sum(-1) > 1).any():
+        finite = np.isfinite(gap)
+        if not (finite.sum(-1) > 1).any():
             return False
         if not (self.reads_table_off(usage) and usage.factor):
             gap = gap - _middle(gap)
-        return bool(np.all(np.abs(gap[seen]) <= self.tolerance[seen]))
+        return bool(np.all(np.abs(gap[finite]) <= self.tolerance[finite]))
 
     def gap(self, usage: BiasUsage) -> np.ndarray:
         """What the usage leaves of the logits, (heads, n, m); NaN where they are masked."""
-        seen = np.isfinite(self.logits) & (self.logits > MASKED)
+        finite = np.isfinite(self.logits) & (self.logits > MASKED)
         if self.causal:
-            seen &= self.key <= self.query[:, None]
-        rest = np.where(seen, self.logits - usage.product_factor * self.product, np.nan)
+            finite &= self.key <= self.query[:, None]
+        rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
             return _less_its_bucket(rest, usage.buckets(self.query, self.key)) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query, self.key, self.table))
@@ -174,8 +174,8 @@ def _product(arrays: Arrays, shape: tuple[int, ...], logit_factor: float) -> tup
 
 
 def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray:
-    given = arrays.get(f"{role}_positions") or arrays.get("positions")
-    positions = np.arange(count) if given is None else given.values.reshape(-1)
+    side_positions = arrays.get(f"{role}_positions") or arrays.get("positions")
+    positions = np.arange(count) if side_positions is None else side_positions.values.reshape(-1)
     if len(positions) != count or np.any(positions != np.floor(positions)):
         raise ValueError(
             f"{role}_positions must hold a whole number for each of {count}; got {positions.shape}. "

@@ -43,5 +43,5 @@ class Caller:
 
     def every_result(self, **values: Any) -> list[NamedArray]:
         """However many results there are; those of a complex one are its real and its imaginary part."""
-        given = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
-        return self.code.call(self.library, *self.call.arguments(self.prepared.parameters, given))
+        values_by_role = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
+        return self.code.call(self.library, *self.call.arguments(self.prepared.parameters, values_by_role))

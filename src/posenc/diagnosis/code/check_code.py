@@ -85,21 +85,21 @@ def check_user_code(
         _check.choice("layout", layout, LAYOUTS)
     dim, base, heads = sizes_asked_for(against, dim, base)
     pairs: PairLayout = "halves" if getattr(against, "pairing", None) == "halves" else "adjacent"
-    found = probe(code, dim, base, heads, pairs)
-    if isinstance(found.observed, ProbedBias):
-        report = _bias_report(code, found.observed, found, dim, base, against)
+    probed_code = probe(code, dim, base, heads, pairs)
+    if isinstance(probed_code.observed, ProbedBias):
+        report = _bias_report(code, probed_code.observed, probed_code, dim, base, against)
     else:
-        report = _table_or_rotation_report(code, found.observed, found, dim, base, against)
-    findings = [*report.findings, *found.findings, *_wrong_layout(found, layout), *_immovable(found)]
-    notes = [*report.notes, *found.notes, *_other_layout(found, layout), *_plain_tensors(found)]
+        report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
+    findings = [*report.findings, *probed_code.findings, *_wrong_layout(probed_code, layout), *_immovable(probed_code)]
+    notes = [*report.notes, *probed_code.notes, *_other_layout(probed_code, layout), *_plain_tensors(probed_code)]
     return replace(
         report,
         right=report.right and not findings,
         consistent=report.consistent and not findings,
         findings=tuple(findings),
         notes=tuple(notes),
-        form=found.form,
-        layout=found.layout,
+        form=probed_code.form,
+        layout=probed_code.layout,
     )
 
 
@@ -121,9 +121,9 @@ def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | Non
 
 
 def _bias_report(
-    code: UserCode, probed: ProbedBias, found: Probe, dim: int, base: float, against: Encoding | None
+    code: UserCode, probed: ProbedBias, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
-    report = judge_bias_values(probed, found.tensors, against=against)
+    report = judge_bias_values(probed, probed_code.tensors, against=against)
     if not report.right or against is not None:
         return report
     try:
@@ -145,75 +145,75 @@ def _bias_report(
 
 
 def _table_or_rotation_report(
-    code: UserCode, observed: ObservedValues, found: Probe, dim: int, base: float, against: Encoding | None
+    code: UserCode, observed: ObservedValues, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
     if isinstance(against, Biases):
         raise ValueError(f"against must be a record that {observed.door}; got {against!r:.100}. Give the one meant.")
-    own_table = judge_table(observed, found.tensors, against)
-    if own_table is not None and (against is not None or not judge_values(observed, base=base).right):
-        return own_table
+    table_diagnosis = judge_table(observed, probed_code.tensors, against)
+    if table_diagnosis is not None and (against is not None or not judge_values(observed, base=base).right):
+        return table_diagnosis
     report = judge_values(observed, base=base, against=against)
-    if not report.right or found.findings or against is not None or observed.dim != dim:
+    if not report.right or probed_code.findings or against is not None or observed.dim != dim:
         return report
     findings: list[Finding] = []
     notes = list(report.notes)
     for other in (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH):
-        seen = list(_at_width(code, other, base))
-        findings += [each for each in seen if isinstance(each, Finding)]
-        notes += [each for each in seen if isinstance(each, str)]
+        observed_rows = list(_at_width(code, other, base))
+        findings += [each for each in observed_rows if isinstance(each, Finding)]
+        notes += [each for each in observed_rows if isinstance(each, str)]
     return replace(report, findings=tuple(findings), notes=tuple(notes))
 
 
-def _wrong_layout(found: Probe, layout: str | None) -> Iterator[Finding]:
+def _wrong_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding]:
     if layout is None:
         return
-    if found.layout not in ("batch first", "sequence first"):
-        raise ValueError(f"layout must come with code that takes x with a batch; got {found.form}. Leave it out.")
-    meant = layout.replace("-", " ")
-    if found.layout != meant:
-        sentence = _BATCH.sentence.format(found=found.layout, meant=meant)
+    if probed_code.layout not in ("batch first", "sequence first"):
+        raise ValueError(f"layout must come with code that takes x with a batch; got {probed_code.form}. Leave it out.")
+    stated = layout.replace("-", " ")
+    if probed_code.layout != stated:
+        sentence = _BATCH.sentence.format(found=probed_code.layout, meant=stated)
         yield replace(_BATCH, sentence=sentence)
 
 
-def _other_layout(found: Probe, layout: str | None) -> Iterator[str]:
-    if layout is None and found.layout == "sequence first":
+def _other_layout(probed_code: Probe, layout: str | None) -> Iterator[str]:
+    if layout is None and probed_code.layout == "sequence first":
         yield (
             "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one position. "
             "Say --layout batch-first if that is yours."
         )
 
 
-def _immovable(found: Probe) -> Iterator[Finding]:
-    plain = _plain_names(found)
-    if plain and found.moving_error:
+def _immovable(probed_code: Probe) -> Iterator[Finding]:
+    plain = _plain_names(probed_code)
+    if plain and probed_code.moving_error:
         yield Finding(
             "buffer not registered",
             f"{plain} is a plain tensor of the module: it stays behind when the module moves to another device "
-            f"({found.moving_error.rstrip('.')}).",
+            f"({probed_code.moving_error.rstrip('.')}).",
             'Register it: self.register_buffer("pe", pe, persistent=False).',
         )
 
 
-def _plain_tensors(found: Probe) -> Iterator[str]:
-    plain = _plain_names(found)
-    if plain and not found.moving_error:
+def _plain_tensors(probed_code: Probe) -> Iterator[str]:
+    plain = _plain_names(probed_code)
+    if plain and not probed_code.moving_error:
         yield f"{plain} is a plain tensor, not a buffer: state_dict and .to(dtype) leave it out."
 
 
-def _plain_names(found: Probe) -> str:
-    return ", ".join(tensor.name for tensor in found.tensors if tensor.kind == "plain")
+def _plain_names(probed_code: Probe) -> str:
+    return ", ".join(tensor.name for tensor in probed_code.tensors if tensor.kind == "plain")
 
 
 def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str]:
     """What another width shows: a finding, or a note where it is refused."""
     is_odd = bool(width % 2)
     try:
-        found = probe(code, width, base)
+        probed_code = probe(code, width, base)
     except ValueError:
         if is_odd:
             yield f"It refuses width {width}."
         return
-    observed = found.observed
+    observed = probed_code.observed
     if isinstance(observed, ProbedBias) or observed.dim != width or (is_odd and observed.door == "rotates"):
         return
     report = judge_values(observed, base=base)

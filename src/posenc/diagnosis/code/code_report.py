@@ -22,8 +22,8 @@ class FirstDifference:
 
     def line(self) -> str:
         source = "" if self.source is None else f" of unit vector {self.source}"
-        place = f"position {self.position:.0f}, dimension {self.channel}{source}"
-        return f"first differs   {place}: expected {self.expected:.6g}, received {self.received:.6g}"
+        location = f"position {self.position:.0f}, dimension {self.channel}{source}"
+        return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class FirstBiasDifference:
     received: float
 
     def line(self) -> str:
-        place = f"head {self.head}, query {self.query}, key {self.key}"
-        return f"first differs   {place}: expected {self.expected:.6g}, received {self.received:.6g}"
+        location = f"head {self.head}, query {self.query}, key {self.key}"
+        return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 
 @dataclass(frozen=True)

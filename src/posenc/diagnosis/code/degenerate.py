@@ -21,17 +21,17 @@ def degenerate(values: np.ndarray, *, masked: bool = False) -> Finding | None:
 def _findings(values: np.ndarray, masked: bool) -> Iterator[Finding]:
     bad = np.isnan(values) | (np.isposinf(values) if masked else np.isinf(values))
     if bad.any():
-        place = ", ".join(str(index) for index in np.argwhere(bad)[0])
+        first_bad = ", ".join(str(index) for index in np.argwhere(bad)[0])
         yield Finding(
             "not finite",
-            f"{int(bad.sum()):,} of {values.size:,} numbers are NaN or infinite, the first at [{place}].",
+            f"{int(bad.sum()):,} of {values.size:,} numbers are NaN or infinite, the first at [{first_bad}].",
             "Look for a division by zero, a logarithm or square root of a negative number, or an overflow.",
         )
         return
-    seen = values[np.isfinite(values)]
-    if seen.size and np.ptp(seen) == 0:
+    finite = values[np.isfinite(values)]
+    if finite.size and np.ptp(finite) == 0:
         yield Finding(
             "all one number",
-            f"Every number is {number(float(seen[0]))}: no position and no channel enters.",
+            f"Every number is {number(float(finite[0]))}: no position and no channel enters.",
             "Write the computed values into what is returned.",
         )

@@ -22,7 +22,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect._text import short
 
 #: What is meant, the table that it has learned, and the tensor that this is.
-Meant = tuple[ALiBi | T5Bias, np.ndarray | None, str]
+Candidate = tuple[ALiBi | T5Bias, np.ndarray | None, str]
 
 
 def judge_bias_values(
@@ -33,25 +33,25 @@ def judge_bias_values(
     tensors: what the module holds, in which a table of T5 is looked for.   against: the record that is meant, in place
     of every published one. Raises ValueError where it has no biases, or other heads.
     """
-    meant = _meant(probed, tensors, against)
+    candidates = _candidates(probed, tensors, against)
     broken = degenerate(probed.values, masked=True)
     if broken is not None:
-        return _report(probed, *meant[0][:2], findings=(broken,))
-    for record, table, name in meant:
+        return _report(probed, *candidates[0][:2], findings=(broken,))
+    for record, table, name in candidates:
         evidence, usage = _evidence(probed, table), BiasUsage(record)
         if evidence.fits(usage):
             notes = [f"Its own table, {name}, was read."] if name else []
             shifted = evidence.rows_shifted(usage)
             notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
             return _report(probed, record, table, right=True, notes=tuple(notes))
-    for record, table, _ in meant:
+    for record, table, _ in candidates:
         attempt = explain([BiasUsage(record)], BIASES, _evidence(probed, table))
         if attempt is not None:
             return _report(probed, record, table, findings=attempt.findings)
-    return _report(probed, *meant[0][:2])
+    return _report(probed, *candidates[0][:2])
 
 
-def _meant(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Meant]:
+def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Candidate]:
     """What may be meant, the likeliest first."""
     tables = [(tensor, table) for tensor in tensors for table in _tables(tensor, probed.heads)]
     if against is None:
@@ -102,8 +102,8 @@ def _report(
         return replace(report, farthest_position=float(farthest))
     position = np.arange(farthest + 1)
     expected = BiasUsage(record).biases(position, position, table)
-    seen = probed.values > MASKED
-    gap = np.where(seen, np.abs(probed.values - expected), 0.0)
+    visible = probed.values > MASKED
+    gap = np.where(visible, np.abs(probed.values - expected), 0.0)
     wrong = np.argwhere(~(gap <= 1e-5 * (1 + np.abs(expected))))
     first = None
     if len(wrong) and not right:
@@ -116,6 +116,6 @@ def _report(
         report,
         first_difference=first,
         largest_difference=largest,
-        compared=int(seen.sum()),
+        compared=int(visible.sum()),
         farthest_position=float(farthest),
     )

@@ -63,9 +63,9 @@ def _explained(known: Sequence[Convention], observed: ObservedValues) -> Explain
     usual = [recipe for recipe, convention in by_recipe.items() if not convention.start][:USUAL]
     for starts, most in ((list(by_recipe), 1), (usual, 2)):
         for values in observed.at_each_precision():
-            found = explain(starts, BY_DOOR[values.door], values, most)
-            if found is not None:
-                return values, by_recipe[found.start], *_or_base(found.start, found.findings, values)
+            explanation = explain(starts, BY_DOOR[values.door], values, most)
+            if explanation is not None:
+                return values, by_recipe[explanation.start], *_or_base(explanation.start, explanation.findings, values)
     return None
 
 

@@ -47,5 +47,5 @@ ROTATIONS: tuple[Mistake[Recipe], ...] = (
             setting(overwritten=True)),
     Mistake("partner missing",
             "x cos + x sin: the sine multiplies the channel itself, where it belongs to its partner.", _ROTATION,
-            setting(own_partner=True, signs=(-1.0, 1.0))),
+            setting(pairs_itself=True, signs=(-1.0, 1.0))),
 )  # fmt: skip

@@ -34,8 +34,8 @@ def tensors_of(module: Any) -> list[Tensor]:
         return []
     registered = [("parameter", *named) for named in module.named_parameters()]
     registered += [("buffer", *named) for named in module.named_buffers()]
-    held = [*registered, *(("plain", *named) for named in _plain(module))]
-    return [Tensor(name, kind, tuple(value.shape), _values(value)) for kind, name, value in held]
+    named_tensors = [*registered, *(("plain", *named) for named in _plain(module))]
+    return [Tensor(name, kind, tuple(value.shape), _values(value)) for kind, name, value in named_tensors]
 
 
 def moving_error(module: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:

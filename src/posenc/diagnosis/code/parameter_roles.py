@@ -31,7 +31,7 @@ NAMES: Mapping[str, str] = {
     "scores": "scores attn attention attn_scores attention_scores logits qk dots sim attn_logits attn_weights",
 }
 #: The roles that a function's arguments are given, in the order in which an unknown one is tried.
-GIVEN = (
+ROLE_OF_NAME = (
     "x", "k", "length", "positions", "position", "dim", "index", "heads", "query_length", "key_length", "scores",
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ def calls(parameters: Sequence[Parameter]) -> Iterator[Call]:
     options: list[list[tuple[str, str | None]]] = []
     for parameter in parameters:
         name, required = parameter.name, parameter.required
-        roles = [role for role in GIVEN if _may_be(name, role)]
+        roles = [role for role in ROLE_OF_NAME if _may_be(name, role)]
         if _may_be(name, "base") and (not required or len(options) > 1):
             roles = []
         if required and not roles:
@@ -113,23 +113,23 @@ def calls(parameters: Sequence[Parameter]) -> Iterator[Call]:
             options[-1].append((name, None))
     known_forms = []
     for combination in itertools.islice(itertools.product(*options), 20_000):
-        given = tuple((name, role) for name, role in combination if role is not None)
-        form = tuple(sorted(role for _, role in given if role != "base"))
+        assigned = tuple((name, role) for name, role in combination if role is not None)
+        form = tuple(sorted(role for _, role in assigned if role != "base"))
         for rank, documented in enumerate(FORMS):
             if tuple(sorted(documented)) == form:
-                known_forms.append((rank - 100 * len(given), Call(given)))
+                known_forms.append((rank - 100 * len(assigned), Call(assigned)))
     yield from (call for _, call in sorted(known_forms, key=lambda pair: pair[0]))
 
 
 def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for a class: its width, or its heads where it has no width, and what else has no default."""
-    given: dict[str, Any] = {}
+    assigned: dict[str, Any] = {}
     size = "dim" if has_width(kind) else "heads"
     for parameter in parameters_of(kind):
         name, required = parameter.name, parameter.required
         for role in ("dim", "length", "dropout", "base", "heads", "buckets", "distance"):
-            if _may_be(name, role) and (required or role == size) and values[role] not in given.values():
-                given[name] = values[role]
+            if _may_be(name, role) and (required or role == size) and values[role] not in assigned.values():
+                assigned[name] = values[role]
                 break
         else:
             if required:
@@ -137,7 +137,7 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
                     f"target must be a class whose arguments are known by name; {kind.__name__} asks for {name!r}. "
                     "Give it a default, or write a function without arguments to spare."
                 )
-    return given
+    return assigned
 
 
 def has_width(kind: type) -> bool:

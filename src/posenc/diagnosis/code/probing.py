@@ -24,12 +24,12 @@ def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: Pai
     for call in calls(prepared.parameters):
         for library in prepared.libraries:
             try:
-                found = observe(Caller(code, prepared, call, library, dim, base, heads, layout))
+                probed = observe(Caller(code, prepared, call, library, dim, base, heads, layout))
             except FAILURES as error:
                 first_error = first_error or str(error)
                 continue
             form = f"{prepared.name}({', '.join(argument for argument, _ in call.roles)})"
-            return replace(found, form=form, tensors=tuple(code.tensors()), moving_error=code.moving_error())
+            return replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=code.moving_error())
     arguments = ", ".join(parameter.name for parameter in prepared.parameters)
     raise ValueError(
         f"target must be callable in a documented form; got {prepared.name}({arguments})"

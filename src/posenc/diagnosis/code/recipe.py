@@ -51,7 +51,7 @@ class Recipe:
     signs: of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
     angle_factor: multiplies every angle.   start: added to positions.   fixed_width: in the exponent, if another.
     in_reverse: frequencies stand in reverse order.   overwritten: the second line reads what the first has written.
-    own_partner: a channel takes itself for its partner.   table_length, beyond: where a table ends, and what it does
+    pairs_itself: a channel takes itself for its partner.   table_length, beyond: where a table ends, and what it does
     there.   rounded, dtype: what is rounded to that type.   whole: whether values are cut to whole numbers.
     """
 
@@ -68,7 +68,7 @@ class Recipe:
     fixed_width: int = 0
     in_reverse: bool = False
     overwritten: bool = False
-    own_partner: bool = False
+    pairs_itself: bool = False
     table_length: int = 0
     beyond: Literal["", "stay", "repeat", "zero"] = ""
     rounded: tuple[Rounded, ...] = ()
@@ -126,13 +126,13 @@ class Recipe:
         count, dim = angles.shape
         channel, second = np.arange(dim), self.second_of_pair(dim)
         step = 1 if self.pair_order == "adjacent" else dim // 2
-        partner = channel if self.own_partner else np.where(second, channel - step, channel + step)
-        own, across = self._functions(angles)
+        partner = channel if self.pairs_itself else np.where(second, channel - step, channel + step)
+        of_channel, across = self._functions(angles)
         values = np.zeros((count, dim, dim))
-        values[:, channel, channel] = own
+        values[:, channel, channel] = of_channel
         values[:, channel, partner] += np.where(second, self.signs[1], -self.signs[0]) * across
         if self.overwritten:
             last = channel[second]
             read = across[:, last, None] * values[:, partner[last]]
-            values[:, last] = own[:, last, None] * np.eye(dim)[last] + read
+            values[:, last] = of_channel[:, last, None] * np.eye(dim)[last] + read
         return values

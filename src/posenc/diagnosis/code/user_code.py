@@ -71,13 +71,13 @@ class LocalCode:
         self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
 
     def prepare(self, dim: int, base: float, heads: int) -> Prepared:
-        target, name, made_with = self.target, _name_of(self.target), {}
+        target, name, built_with = self.target, _name_of(self.target), {}
         if isinstance(target, type):
             heads = 1 if has_width(target) else heads
             sizes = {"dim": dim, "length": 4096, "dropout": 0.0, "base": base, "heads": heads, "buckets": 32}
-            made_with = construction(target, {**sizes, "distance": 128})
-            target = self._made(target, name, made_with)
-            name = f"{name}({', '.join(made_with)})"
+            built_with = construction(target, {**sizes, "distance": 128})
+            target = self._construct(target, name, built_with)
+            name = f"{name}({', '.join(built_with)})"
         if hasattr(target, "eval") and hasattr(target, "forward"):
             target.eval()  # dropout off
         forward = getattr(target, "forward", None)
@@ -86,8 +86,8 @@ class LocalCode:
             raise ValueError(
                 f"target must be a function, a class or an object that can be called; got {name}. Name another one."
             )
-        own_heads = heads if heads > 1 and heads in made_with.values() else 0
-        return Prepared(name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), own_heads)
+        heads_of_module = heads if heads > 1 and heads in built_with.values() else 0
+        return Prepared(name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), heads_of_module)
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
         self.last = (
@@ -113,7 +113,7 @@ class LocalCode:
     def moving_error(self) -> str:
         return moving_error(getattr(self.function, "__self__", self.function), *self.last)
 
-    def _made(self, kind: type, name: str, arguments: Mapping[str, Any]) -> Any:
+    def _construct(self, kind: type, name: str, arguments: Mapping[str, Any]) -> Any:
         try:
             with quiet():
                 return kind(**arguments)
@@ -134,8 +134,8 @@ def _libraries(function: Function) -> Iterator[str]:
     if torch is None:
         yield "numpy"
         return
-    own_call = vars(type(function)).get("__call__")
-    functions = (function, getattr(function, "__func__", None), own_call)
+    call_method = vars(type(function)).get("__call__")
+    functions = (function, getattr(function, "__func__", None), call_method)
     names = [value for one in functions for value in getattr(one, "__globals__", {}).values()]
     uses = any(value is torch or str(getattr(value, "__module__", "")).startswith("torch") for value in names)
     yield from ("torch", "numpy") if uses else ("numpy", "torch")

@@ -53,8 +53,8 @@ def error_line(error: BaseException, file: str) -> str:
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"{name}, line {error.lineno}: SyntaxError: {error.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    place = f"{name}, line {lines[-1]}" if lines else name
-    return f"{place}: {type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"[:400]
+    location = f"{name}, line {lines[-1]}" if lines else name
+    return f"{location}: {type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"[:400]
 
 
 @contextlib.contextmanager

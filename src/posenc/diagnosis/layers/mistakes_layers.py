@@ -27,10 +27,10 @@ def layers_exchanged(all_rotate: bool) -> Change[Contents]:
     """The contents of two kinds of layers exchanged, which both rotate, or of which one does not."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
-        found = kinds(contents)
-        if len(found) == 2 and all(content.rotates for content in found) == all_rotate:
-            one, two = found
-            first, second = (layers_where(contents, kind.__eq__) for kind in found)
+        different = kinds(contents)
+        if len(different) == 2 and all(content.rotates for content in different) == all_rotate:
+            one, two = different
+            first, second = (layers_where(contents, kind.__eq__) for kind in different)
             words = {"first": first, "second": second, "rotating": first if one.rotates else second}
             yield tuple(two if content == one else one for content in contents), words
 
@@ -51,10 +51,10 @@ def one_for_all(all_rotate: bool) -> Change[Contents]:
 
 
 def none_rotates(contents: Contents, evidence: OtherLayers) -> Changes:
-    def still(content: Content) -> Content:
+    def without_rotation(content: Content) -> Content:
         return content._replace(encodings=tuple(one for one in content.encodings if one.door != "rotates"))
 
-    yield tuple(map(still, contents)), {}
+    yield tuple(map(without_rotation, contents)), {}
 
 
 def scaled_too(contents: Contents, evidence: OtherLayers) -> Changes:
@@ -72,11 +72,11 @@ def scaled_too(contents: Contents, evidence: OtherLayers) -> Changes:
 
 
 def scaling_exchanged(contents: Contents, evidence: OtherLayers) -> Changes:
-    found = kinds(contents)
-    scalings = [kind.rope.scaling for kind in found if kind.rope is not None]
-    if len(found) == len(scalings) == 2:
-        changed = {kind: kind.with_rope(scaling=other) for kind, other in zip(found, scalings[::-1], strict=True)}
-        first, second = (layers_where(contents, kind.__eq__) for kind in found)
+    different = kinds(contents)
+    scalings = [kind.rope.scaling for kind in different if kind.rope is not None]
+    if len(different) == len(scalings) == 2:
+        changed = {kind: kind.with_rope(scaling=other) for kind, other in zip(different, scalings[::-1], strict=True)}
+        first, second = (layers_where(contents, kind.__eq__) for kind in different)
         yield tuple(changed[content] for content in contents), {"first": first, "second": second}
 
 

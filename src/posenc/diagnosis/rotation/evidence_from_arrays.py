@@ -20,13 +20,13 @@ from posenc.diagnosis.rotation.together import Together
 
 
 def rotation_evidence(
-    given: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
+    arrays_by_name: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
 ) -> RotationEvidence:
     """What named arrays show of a rotation. Raises ValueError for arrays that are unknown or do not fit together.
 
     logit_factor: what logits are multiplied by besides 1/√dim, where the arrays hold no scale.
     """
-    arrays = named_arrays(given)
+    arrays = named_arrays(arrays_by_name)
     parts: list[RotationEvidence] = []
     if "cos" in arrays or "sin" in arrays:
         parts.append(_table(arrays))
@@ -38,7 +38,7 @@ def rotation_evidence(
     if not parts:
         raise ValueError(
             "actual must show what a rotation does: inv_freq, cos and sin, q and q_rotated, or q, k and logits; "
-            f"got {', '.join(given)}. Give more."
+            f"got {', '.join(arrays_by_name)}. Give more."
         )
     return parts[0] if len(parts) == 1 else Together(tuple(parts))
 
@@ -69,8 +69,8 @@ def _table(arrays: Arrays) -> ObservedTable:
         raise ValueError(f"cos and sin must have one shape (n, pairs); got {cos.shape} and {sin.shape}. Give both.")
     positions = _positions(arrays, "positions", cos.shape[:-1])
     cos, sin, layout = _each_frequency_once(cos.reshape(-1, cos.shape[-1]), sin.reshape(-1, sin.shape[-1]))
-    held = _frequencies(arrays) if "inv_freq" in arrays else None
-    return ObservedTable(cos, sin, positions, arrays["cos"].dtype, held, layout)
+    buffered = _frequencies(arrays) if "inv_freq" in arrays else None
+    return ObservedTable(cos, sin, positions, arrays["cos"].dtype, buffered, layout)
 
 
 def _each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
@@ -90,8 +90,8 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _positions(arrays: Arrays, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A position for every row of a shape (n,) or (batch, n); with a last axis where there are several coordinates."""
-    given = arrays.get(name) or arrays.get("positions")
-    positions = np.arange(shape[-1]) if given is None else given.values
+    arrays_by_name = arrays.get(name) or arrays.get("positions")
+    positions = np.arange(shape[-1]) if arrays_by_name is None else arrays_by_name.values
     if positions.shape != shape and positions.ndim in (2, 3) and positions.shape[-2] == shape[-1]:
         axes = positions.shape[-1]
         with_axes = positions if positions.ndim > 2 or len(shape) == 1 else positions[None]

@@ -32,7 +32,7 @@ REGROUPED = "pairs come out regrouped as halves, of queries and keys alike, whic
 
 def judge_rotations(
     groups: tuple[LayerGroup, ...],
-    meant: Encoding | ModelPositions,
+    model: Encoding | ModelPositions,
     labelled: list[tuple[str, RotationEvidence]],
     length: int | None = None,
 ) -> Diagnosis:
@@ -44,7 +44,7 @@ def judge_rotations(
     for label, evidence in labelled:
         if label in LABELS and not _labelled(groups, label):
             continue  # no layer of this model uses it
-        verdict = _judge(groups, meant, label, evidence, length)
+        verdict = _judge(groups, model, label, evidence, length)
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)
@@ -58,7 +58,7 @@ def judge_rotations(
 
 def _judge(
     groups: tuple[LayerGroup, ...],
-    meant: Encoding | ModelPositions,
+    model: Encoding | ModelPositions,
     label: str,
     evidence: RotationEvidence,
     length: int | None,
@@ -69,22 +69,22 @@ def _judge(
         return Diagnosis(False, (finding,), compared=compared)
     record = _rotation(groups, label)
     if record is None:
-        return _without_rotation(meant, evidence, label)
+        return _without_rotation(model, evidence, label)
     if isinstance(record, XDRoPE) and isinstance(evidence, ObservedTable):
         record, evidence = record.channels, _each_channel(evidence, record.head_dim)
-    usage, notes = _as_shown(_served(record, meant, evidence, length), evidence)
+    usage, notes = _as_shown(_served(record, model, evidence, length), evidence)
     if pair_rotation(usage.record) is None:
         raise ValueError(
             f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.record!r:.200}. "
             "Compare configs instead."
         )
-    for start, message in _harmless(usage, evidence):
+    for start, message in _equivalent_usages(usage, evidence):
         if evidence.fits(start):
             notes += [*([message] if message else []), *_unseen(usage, evidence)]
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):
         return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
-    found = _of_other_layers(meant, usage, evidence, label) or _never_set(usage, evidence)
+    found = _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence)
     if not found:
         starts = [usage, *([replace(usage, regrouped=True)] if evidence.roles() and _may_regroup(usage) else [])]
         explanation = explain(starts, IN_CODE, evidence)
@@ -95,14 +95,14 @@ def _judge(
 
 
 def _served(
-    record: Rotates, meant: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
+    record: Rotates, model: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
 ) -> RotationUsage:
     """The use of the record at the length that is served: the stated one, or that of the evidence.
 
     A record states its length itself, and a config the longest that is allowed.
     """
     usage = RotationUsage(record)
-    if length is None and isinstance(meant, ModelPositions):
+    if length is None and isinstance(model, ModelPositions):
         length = evidence.longest()
     if length is None or not isinstance(usage.scaling, LongRoPE | DynamicNTK):
         return usage
@@ -118,7 +118,7 @@ def _as_shown(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Rotatio
     return RotationUsage(head.rope), [note]
 
 
-def _harmless(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tuple[RotationUsage, str]]:
+def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tuple[RotationUsage, str]]:
     """The usage, and what no logit tells from it, each with a note."""
     yield usage, ""
     both = set(evidence.roles()) in ({"query", "key"}, set())
@@ -179,11 +179,11 @@ def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates | None:
     return rotations.pop() if rotations else None
 
 
-def _without_rotation(meant: Encoding | ModelPositions, evidence: RotationEvidence, label: str) -> Diagnosis:
+def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEvidence, label: str) -> Diagnosis:
     """Whether vectors of a layer that does not rotate come out as they went in."""
     if evidence.unchanged():
         return Diagnosis(True, notes=("this layer does not rotate",), compared=evidence.width())
-    others = (group for group in (() if isinstance(meant, Encoding) else meant.groups) if group.rotation is not None)
+    others = (group for group in (() if isinstance(model, Encoding) else model.groups) if group.rotation is not None)
     like = next((group for group in others if evidence.fits(RotationUsage(group.rotation))), None)  # type: ignore[arg-type]
     as_others = "" if like is None else ", as other layers do"
     sentence = f"This layer rotates{as_others}, and should not: it has no rotation (NoPE)."
@@ -192,10 +192,10 @@ def _without_rotation(meant: Encoding | ModelPositions, evidence: RotationEviden
 
 
 def _of_other_layers(
-    meant: Encoding | ModelPositions, usage: RotationUsage, evidence: RotationEvidence, label: str
+    model: Encoding | ModelPositions, usage: RotationUsage, evidence: RotationEvidence, label: str
 ) -> tuple[Finding, ...]:
     """Whether other layers' record is used here."""
-    for group in () if isinstance(meant, Encoding) else meant.groups:
+    for group in () if isinstance(model, Encoding) else model.groups:
         for other in group.encodings:
             if (
                 not isinstance(other, Rotates)
@@ -218,11 +218,11 @@ def _unserved(record: Rotates) -> Rotates:
 
 def _never_set(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Finding, ...]:
     """Frequencies that a module holds and that are all one number: memory that was never filled."""
-    held = evidence.numbers().get("inv_freq")
+    buffered = evidence.numbers().get("inv_freq")
     expected = rotated_pairs(usage, "query").frequencies[0]
-    if held is None or len(held) < 3 or np.ptp(held) or np.ptp(expected) == 0.0:
+    if buffered is None or len(buffered) < 3 or np.ptp(buffered) or np.ptp(expected) == 0.0:
         return ()
-    sentence = f"All {len(held)} frequencies in inv_freq are {held[0]:.4g}: a buffer that was never set."
+    sentence = f"All {len(buffered)} frequencies in inv_freq are {buffered[0]:.4g}: a buffer that was never set."
     fix = "Compute inv_freq after to_empty: a model built on the meta device holds what was in memory."
     return (Finding("frequencies never set", sentence, fix),)
 
@@ -234,7 +234,7 @@ def _unseen(usage: RotationUsage, evidence: RotationEvidence) -> list[str]:
     if not isinstance(evidence, ObservedTable):
         return []
     notes = []
-    if evidence.held is not None and not evidence.held.fits(usage):
+    if evidence.buffered is not None and not evidence.buffered.fits(usage):
         notes.append("the inv_freq that it holds are others than it uses: what it returns is right all the same")
     if evidence.layout != "adjacent":
         notes.append("cos and sin do not show how channels are paired; give q and q_rotated for that")

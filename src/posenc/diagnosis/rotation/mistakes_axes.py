@@ -49,11 +49,11 @@ def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     turns = evidence.turns(usage, (*evidence.roles(), "query")[0])
     if not isinstance(rope := usage.rope, AxialRoPE) or turns is None or turns.positions.ndim == 1:
         return
-    meant = np.array(rope.axis)
+    expected_axis = np.array(rope.axis)
     if turns.positions.shape[1] < rope.axes:
         return
-    axis = turns.axes(rotated_pairs(usage, "query").frequencies[0], meant)
-    wrong = np.flatnonzero(axis != meant)
+    axis = turns.axes(rotated_pairs(usage, "query").frequencies[0], expected_axis)
+    wrong = np.flatnonzero(axis != expected_axis)
     if wrong.size:
         words = {"pairs": ", ".join(map(str, wrong[:8])), "got": _pair_counts(tuple(axis.tolist()))}
         yield usage.with_rope(axis=tuple(axis.tolist())), words | {"meant": _pair_counts(rope.axis)}

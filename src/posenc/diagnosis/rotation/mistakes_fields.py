@@ -46,8 +46,8 @@ def exponent_offset(pairs: float) -> Change[RotationUsage]:
 
 def other_layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.rope is not None and usage.rope.head_dim > 2:
-        meant = usage.rope.pairing
-        yield usage.with_rope(pairing=OTHER_PAIRING[meant]), {"got": OTHER_PAIRING[meant], "meant": meant}
+        expected = usage.rope.pairing
+        yield usage.with_rope(pairing=OTHER_PAIRING[expected]), {"got": OTHER_PAIRING[expected], "meant": expected}
 
 
 def partial_ignored(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -97,13 +97,13 @@ def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.in_head is None:
         return
     rope, dim, start = usage.in_head
-    own, of_head = "frequencies of its own", "some of the frequencies of the whole head"
+    of_part, of_head = "frequencies of its own", "some of the frequencies of the whole head"
     if rope.head_dim < dim and rope.scaling is None and start == 0:
         scaling = Proportional(rope.head_dim / dim)
-        yield usage.with_rope(dim=dim, scaling=scaling), {"got": of_head, "meant": own}
+        yield usage.with_rope(dim=dim, scaling=scaling), {"got": of_head, "meant": of_part}
     if isinstance(rope.scaling, Proportional) and rope.scaling.factor == 1.0:
         rotary_dim = 2 * int(rope.scaling.fraction * rope.head_dim // 2)
-        yield usage.with_rope(dim=rotary_dim, scaling=None), {"got": own, "meant": of_head}
+        yield usage.with_rope(dim=rotary_dim, scaling=None), {"got": of_part, "meant": of_head}
 
 
 def rotated_backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:

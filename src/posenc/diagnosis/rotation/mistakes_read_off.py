@@ -15,14 +15,14 @@ from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 #: How far from a whole number a position may be read.
 WHOLE = 0.1
 #: So many tokens may each stand anywhere; more must follow a rule.
-FEW = 3
+FEWEST = 3
 NAMES: dict[Role, str] = {"query": "queries", "key": "keys"}
 
 
 class Used(NamedTuple):
     """Distinct positions, (n,) or (n, axes), and those that were used in their place."""
 
-    meant: np.ndarray
+    expected: np.ndarray
     used: np.ndarray
 
 
@@ -38,7 +38,7 @@ def used_elsewhere(evidence: RotationEvidence, usage: RotationUsage, role: Role)
 
 def shift_of(used: Used) -> tuple[int, ...]:
     """The whole shift of every coordinate that is the same in all rows; zeros where it is not."""
-    shift = np.atleast_2d(np.median(used.used - used.meant, axis=0))[0]
+    shift = np.atleast_2d(np.median(used.used - used.expected, axis=0))[0]
     whole = np.round(shift)
     return tuple(int(number) for number in whole) if np.all(np.abs(shift - whole) <= WHOLE) else (0,) * len(shift)
 
@@ -49,9 +49,9 @@ def positions_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Cha
     changes = {}
     for role in roles:
         used = used_elsewhere(evidence, usage, role)
-        found = None if used is None else rule_of(used)
-        if found is not None:
-            changes[role] = found
+        rule = None if used is None else rule_of(used)
+        if rule is not None:
+            changes[role] = rule
     if not changes:
         return
     if len(changes) < len(roles) or len({message for _, message in changes.values()}) > 1:
@@ -69,84 +69,90 @@ def positions_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Cha
 
 def rule_of(used: Used) -> tuple[RoleUsage, str] | None:
     """What is done to positions, and the same in words; None where they are right or follow no rule that is known."""
-    if used.meant.ndim > 1:
+    if used.expected.ndim > 1:
         return _rule_of_axes(used)
     whole = np.round(used.used)
     if np.any(np.abs(used.used - whole) > WHOLE):
         return None
-    wrong = np.flatnonzero(whole != used.meant)
+    wrong = np.flatnonzero(whole != used.expected)
     if not wrong.size:
         return None
-    message = _message(used.meant, whole, wrong)
+    message = _message(used.expected, whole, wrong)
     shift = shift_of(used)
-    if len(wrong) == len(whole) and np.all(whole - used.meant == shift[0]):
+    if len(wrong) == len(whole) and np.all(whole - used.expected == shift[0]):
         return RoleUsage(shift=shift[0]), message or ""
-    moves = tuple(((float(used.meant[row]),), (float(whole[row]),)) for row in wrong)
+    moves = tuple(((float(used.expected[row]),), (float(whole[row]),)) for row in wrong)
     return None if message is None else (RoleUsage(moves=moves), message)
 
 
-def _message(meant: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str | None:
+def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str | None:
     """What is done to whole positions (n,), of which those numbered are wrong."""
-    first, after = f"{meant[wrong[0]]:g}", used[wrong]
+    first, after = f"{expected[wrong[0]]:g}", used[wrong]
     where = f"from position {first} on, " if wrong[0] else ""
-    shifts = after - meant[wrong]
-    to_the_end = np.array_equal(wrong, np.arange(wrong[0], len(meant)))
+    shifts = after - expected[wrong]
+    to_the_end = np.array_equal(wrong, np.arange(wrong[0], len(expected)))
     if to_the_end and len(wrong) > 1 and np.all(shifts == shifts[0]):
         if after[0] == 0 and wrong[0]:
             return f"begin again at position 0 from position {first} on"
         return f"are at positions {abs(shifts[0]):g} too {'high' if shifts[0] > 0 else 'low'}{f', {where}'[:-2]}"
     if to_the_end and len(wrong) > 1 and np.all(after == after[0]):
         return f"are all at position {after[0]:g}{f', {where}'[:-2]}"
-    away = np.all(meant[wrong] != 0)
+    away = np.all(expected[wrong] != 0)
     if (
         to_the_end
         and away
         and len(wrong) > 1
-        and np.allclose(after / meant[wrong], after[0] / meant[wrong[0]], atol=1e-6)
+        and np.allclose(after / expected[wrong], after[0] / expected[wrong[0]], atol=1e-6)
     ):
-        return f"are at their positions times {after[0] / meant[wrong[0]]:g}"
-    if len(wrong) <= FEW and len(wrong) <= len(meant) / 2:
-        moved = (f"{one:g} is at {other:g}" for one, other in zip(meant[wrong], after, strict=True))
+        return f"are at their positions times {after[0] / expected[wrong[0]]:g}"
+    if len(wrong) <= FEWEST and len(wrong) <= len(expected) / 2:
+        moved = (f"{one:g} is at {other:g}" for one, other in zip(expected[wrong], after, strict=True))
         return f"stand elsewhere: position {', position '.join(moved)}"
     return None
 
 
 def _rule_of_axes(used: Used) -> tuple[RoleUsage, str] | None:
     """Every coordinate by itself: it stands still, is shifted, or is measured otherwise."""
-    messages, result = [], used.meant.astype(np.float64)
-    for axis in range(used.meant.shape[1]):
-        meant, got = used.meant[:, axis].astype(np.float64), used.used[:, axis]
-        wrong = np.flatnonzero(np.abs(got - meant) > WHOLE / 100)
+    messages, result = [], used.expected.astype(np.float64)
+    for axis in range(used.expected.shape[1]):
+        expected, got = used.expected[:, axis].astype(np.float64), used.used[:, axis]
+        wrong = np.flatnonzero(np.abs(got - expected) > WHOLE / 100)
         if not wrong.size:
             continue
-        found = _other_axis(axis, used, got) or _rule_of_axis(axis, meant, got, wrong)
-        if found is None:
+        rule = _other_axis(axis, used, got) or _rule_of_axis(axis, expected, got, wrong)
+        if rule is None:
             return None
-        result[:, axis], message = found
+        result[:, axis], message = rule
         messages.append(message)
     if not messages:
         return None
-    moves = tuple((tuple(one), tuple(other)) for one, other in zip(used.meant.tolist(), result.tolist(), strict=True))
+    moves = tuple(
+        (tuple(one), tuple(other)) for one, other in zip(used.expected.tolist(), result.tolist(), strict=True)
+    )
     return RoleUsage(moves=moves), "; ".join(messages)
 
 
 def _other_axis(axis: int, used: Used, got: np.ndarray) -> tuple[np.ndarray, str] | None:
-    for other in range(used.meant.shape[1]):
-        if other != axis and np.all(np.abs(got - used.meant[:, other]) <= WHOLE / 100):
-            return used.meant[:, other].astype(np.float64), f"have coordinate {other} in the place of coordinate {axis}"
+    for other in range(used.expected.shape[1]):
+        if other != axis and np.all(np.abs(got - used.expected[:, other]) <= WHOLE / 100):
+            return used.expected[:, other].astype(
+                np.float64
+            ), f"have coordinate {other} in the place of coordinate {axis}"
     return None
 
 
-def _rule_of_axis(axis: int, meant: np.ndarray, got: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, str] | None:
+def _rule_of_axis(axis: int, expected: np.ndarray, got: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, str] | None:
     """The coordinate as it is used in every row, and in words."""
-    if np.ptp(got[wrong]) <= WHOLE and np.ptp(meant[wrong]) > WHOLE:
-        value = float(np.round(np.median(got[wrong]))) if np.all(meant == np.round(meant)) else float(got[wrong[0]])
-        used = meant.copy()
+    if np.ptp(got[wrong]) <= WHOLE and np.ptp(expected[wrong]) > WHOLE:
+        value = (
+            float(np.round(np.median(got[wrong]))) if np.all(expected == np.round(expected)) else float(got[wrong[0]])
+        )
+        used = expected.copy()
         used[wrong] = value
-        span = f"{meant[wrong].min():g} to {meant[wrong].max():g}"
+        span = f"{expected[wrong].min():g} to {expected[wrong].max():g}"
         return used, f"have coordinate {axis} stand still at {value:g}, where it goes from {span}"
-    factor, shift = np.polyfit(meant, got, 1)
-    if np.allclose(got, factor * meant + shift, atol=1e-3 * max(1.0, float(np.ptp(got)))):
+    factor, shift = np.polyfit(expected, got, 1)
+    if np.allclose(got, factor * expected + shift, atol=1e-3 * max(1.0, float(np.ptp(got)))):
         times = "" if abs(factor - 1.0) < 1e-4 else f" times {factor:.4g}"
         plus = "" if abs(shift) < 1e-4 else f" {'plus' if shift > 0 else 'minus'} {abs(shift):.4g}"
         whole = np.abs(got - np.round(got)) <= WHOLE / 100

@@ -95,7 +95,7 @@ _OFF_BY_ONE = "The first token of a sequence is at position 0, for queries and k
 _POSITIONS = "Keep positions as integers; they never take the model's dtype."
 _FREQUENCIES = "Keep the frequencies in float32, outside of what .to(), .half() and .bfloat16() cast."
 _TABLE = "Make the table as long as the sequence, or the rows from the positions themselves."
-_BOTH_ALIKE = "Rotate both alike: the product then depends on the difference."
+_SAME_FOR_BOTH = "Rotate both alike: the product then depends on the difference."
 _ROTATE_BOTH = "Apply the rotation to queries and keys."
 _AXIS = "Say which axis is which: positions run along the tokens."
 _CACHED = (
@@ -134,9 +134,9 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("not rotated", "Neither queries nor keys are rotated.", _ROTATE_BOTH, to_both(**_UNROTATED)),
     Mistake("keys not rotated", "Keys are not rotated.", _ROTATE_BOTH, to_role("key", **_UNROTATED)),
     Mistake("queries not rotated", "Queries are not rotated.", _ROTATE_BOTH, to_role("query", **_UNROTATED)),
-    Mistake("one rotated backwards", "Keys rotate the other way round, queries do not.", _BOTH_ALIKE,
+    Mistake("one rotated backwards", "Keys rotate the other way round, queries do not.", _SAME_FOR_BOTH,
             to_role("key", rotations=-1.0)),
-    Mistake("one rotated backwards", "Queries rotate the other way round, keys do not.", _BOTH_ALIKE,
+    Mistake("one rotated backwards", "Queries rotate the other way round, keys do not.", _SAME_FOR_BOTH,
             to_role("query", rotations=-1.0)),
     Mistake("attention factor on one side", "The attention factor {meant:.6g} multiplies {side} alone.",
             "Multiply queries and keys by it, so logits by its square.", one_sided),

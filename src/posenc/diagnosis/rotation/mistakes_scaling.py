@@ -60,10 +60,10 @@ def scaling_field(name: str) -> Change[RotationUsage]:
 def ramp_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Another ramp of YaRN, another band of Llama 3: both ends of it together."""
     names = RAMP_ENDS.get(type(usage.scaling), ())
-    meant = {name: getattr(usage.scaling, name) for name in names}
+    expected = {name: getattr(usage.scaling, name) for name in names}
     for values in product(*(evidence.scaling_values(usage, name) for name in names)):
         got = dict(zip(names, values, strict=True))
-        yield usage.with_scaling(**got), {"got": _listed(got), "meant": _listed(meant)}
+        yield usage.with_scaling(**got), {"got": _listed(got), "meant": _listed(expected)}
 
 
 def _listed(values: dict[str, Any]) -> str:
@@ -77,17 +77,17 @@ def other_scheme(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def ramp_of_the_paper(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    meant = usage.scaling
-    if isinstance(meant, YaRN):
-        other: Scaling = NTKByParts(meant.factor, meant.original, meant.beta_slow, meant.beta_fast)
-    elif isinstance(meant, NTKByParts):
-        other = YaRN(meant.factor, meant.original, meant.beta, meant.alpha, attention=1.0)
+    expected = usage.scaling
+    if isinstance(expected, YaRN):
+        other: Scaling = NTKByParts(expected.factor, expected.original, expected.beta_slow, expected.beta_fast)
+    elif isinstance(expected, NTKByParts):
+        other = YaRN(expected.factor, expected.original, expected.beta, expected.alpha, attention=1.0)
     else:
         return
-    changed, words = usage.with_rope(scaling=other), {"got": type(other).__name__, "meant": type(meant).__name__}
+    changed, words = usage.with_rope(scaling=other), {"got": type(other).__name__, "meant": type(expected).__name__}
     yield changed, words
     if changed and usage.is_default:  # running code alone can keep the attention factor that NTKByParts has not
-        yield replace(changed, logit_factor=meant.attention_factor**2), words
+        yield replace(changed, logit_factor=expected.attention_factor**2), words
 
 
 def without_exponent(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -114,10 +114,10 @@ def other_attention(usage: RotationUsage, evidence: RotationEvidence) -> Changes
 
 
 def _with_attention(usage: RotationUsage, factor: float) -> tuple[RotationUsage | None, dict[str, Any]]:
-    meant = 1.0 if usage.scaling is None else usage.scaling.attention_factor
+    expected = 1.0 if usage.scaling is None else usage.scaling.attention_factor
     alone = {"mscale": None, "mscale_all_dim": None} if isinstance(usage.scaling, YaRN) else {}
-    changed = None if factor == meant else usage.with_scaling(attention=factor, **alone)
-    return changed, {"got": factor, "meant": meant}
+    changed = None if factor == expected else usage.with_scaling(attention=factor, **alone)
+    return changed, {"got": factor, "meant": expected}
 
 
 def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -127,9 +127,9 @@ def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         return
     for values, name in product(((scaling.mscale, scaling.mscale_all_dim), *MSCALES), DIALECTS):
         factor = attention_of(name, scaling.factor, *values)  # type: ignore[arg-type]
-        seen = [one for one in evidence.attention_factors(usage) if abs(factor - one) <= 2e-5 * one]
-        if seen and abs(factor - scaling.attention_factor) > 2e-5:
-            changed, words = _with_attention(usage, seen[0])
+        matching = [one for one in evidence.attention_factors(usage) if abs(factor - one) <= 2e-5 * one]
+        if matching and abs(factor - scaling.attention_factor) > 2e-5:
+            changed, words = _with_attention(usage, matching[0])
             yield changed, words | {"got": factor, "dialect": name}
             return
 
@@ -175,8 +175,8 @@ def _as_list(divisors: tuple[float, ...]) -> LongRoPE | None:
 
 def lists_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if isinstance(scaling := usage.scaling, LongRoPE):
-        got, meant = ("short", "long") if scaling.length > scaling.original else ("long", "short")
-        words = {"got": got, "meant": meant, "length": scaling.length, "original": scaling.original}
+        got, expected = ("short", "long") if scaling.length > scaling.original else ("long", "short")
+        words = {"got": got, "meant": expected, "length": scaling.length, "original": scaling.original}
         yield usage.with_scaling(short=scaling.long, long=scaling.short), words
 
 

@@ -62,9 +62,9 @@ class ObservedLogits(RotationEvidence):
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         """What q·k·scale must be multiplied by to come nearest to the logits."""
         product, _ = self._product(usage, slice(None), slice(None), True)
-        seen = np.isfinite(self.logits) & (self.logits > -1e30)
-        size = float((product[seen] ** 2).sum()) * self.scale
-        return (float((product[seen] * self.logits[seen]).sum()) / size,) if size else ()
+        visible = np.isfinite(self.logits) & (self.logits > -1e30)
+        size = float((product[visible] ** 2).sum()) * self.scale
+        return (float((product[visible] * self.logits[visible]).sum()) / size,) if size else ()
 
     def describe(self, index: tuple[int, ...]) -> str:
         row, column = index
@@ -74,8 +74,8 @@ class ObservedLogits(RotationEvidence):
         )
 
     def numbers(self) -> dict[str, np.ndarray]:
-        places = {"query_positions": self.query_positions, "key_positions": self.key_positions}
-        return {"q": self.q, "k": self.k, **places, "logits": np.where(np.isneginf(self.logits), 0.0, self.logits)}
+        positions = {"query_positions": self.query_positions, "key_positions": self.key_positions}
+        return {"q": self.q, "k": self.k, **positions, "logits": np.where(np.isneginf(self.logits), 0.0, self.logits)}
 
     def width(self) -> str:
         return f"logits of {len(self.q)} queries and {len(self.k)} keys of {self.q.shape[1]} channels, {self.dtype}"

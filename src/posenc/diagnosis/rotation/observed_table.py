@@ -40,7 +40,7 @@ class ObservedTable(AtPositions):
     sin: np.ndarray
     positions: np.ndarray
     dtype: str
-    held: ObservedFrequencies | None = None
+    buffered: ObservedFrequencies | None = None
     layout: str = ""
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
@@ -70,7 +70,7 @@ class ObservedTable(AtPositions):
     def _frequencies(self) -> np.ndarray | None:
         shown = self._turns.frequencies()
         if shown is None:
-            return None if self.held is None else self.held.values
+            return None if self.buffered is None else self.buffered.values
         return np.asarray(np.abs(shown))
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
@@ -81,8 +81,8 @@ class ObservedTable(AtPositions):
         return f"position {shown_position(self.positions[row])}, pair {pair}"
 
     def numbers(self) -> dict[str, np.ndarray]:
-        held = {} if self.held is None else self.held.numbers()
-        return {**held, "cos": self.cos, "sin": self.sin, "positions": self.positions}
+        buffered = {} if self.buffered is None else self.buffered.numbers()
+        return {**buffered, "cos": self.cos, "sin": self.sin, "positions": self.positions}
 
     def width(self) -> str:
         return f"cos and sin, {len(self.cos)} rows of {self.cos.shape[1]} pairs, {self.dtype}"

@@ -85,8 +85,8 @@ class ObservedVectors(AtPositions):
         after = np.hypot(self.y[:, first], self.y[:, second])
         angle = np.zeros(pairs.dim)
         angle[first], angle[second] = (np.abs(pairs.frequencies[row]) * ANGLE * FURTHER_OUT for row in (0, -1))
-        allowed = comparison.tolerance + angle * np.linalg.norm(self.x, axis=1)[:, None]
-        return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= allowed))
+        rounding = comparison.tolerance + angle * np.linalg.norm(self.x, axis=1)[:, None]
+        return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 
     def _counted(self, usage: RotationUsage) -> np.ndarray:
         """What is taken for the position of each row."""

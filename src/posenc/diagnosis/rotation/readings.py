@@ -35,7 +35,7 @@ class Turns(NamedTuple):
         """
         if self.positions.ndim > 1:
             return None
-        first = self._rows_apart(0)
+        first = self._rows_at_distance(0)
         if first is None:
             return None
         near = np.angle(np.conj(self.values[first[0][0]]) * self.values[first[1][0]])
@@ -44,14 +44,14 @@ class Turns(NamedTuple):
 
     def _far_frequencies(self) -> np.ndarray:
         frequencies, step = np.zeros(self.values.shape[1]), 0
-        while (rows := self._rows_apart(step)) is not None:
+        while (rows := self._rows_at_distance(step)) is not None:
             here, there, step = rows
             product = np.conj(self.values[here]) * self.values[there] * (self.weight[here] * self.weight[there]) ** 0.5
             with np.errstate(all="ignore"):
                 frequencies += np.angle((product * np.exp(-1j * step * frequencies)).sum(0)) / step
         return frequencies
 
-    def _rows_apart(self, step: int) -> tuple[np.ndarray, np.ndarray, int] | None:
+    def _rows_at_distance(self, step: int) -> tuple[np.ndarray, np.ndarray, int] | None:
         """Rows the next longer step apart; the first step is 1."""
         steps = np.unique(self.positions - self.positions[:1])
         limit = min(max(1, step * STEP_GROWTH), LONGEST_STEP)

@@ -171,7 +171,7 @@ class RotationEvidence(abc.ABC):
         if factor is None:
             return ()
         makers: tuple[Callable[[float, int], Scaling], ...] = (YaRN, NTKByParts, Llama3, _dynamic)
-        with_lengths = [_made(maker, factor, original) for maker in makers if original]
+        with_lengths = [_scaling_or_none(maker, factor, original) for maker in makers if original]
         return (Linear(factor), NTKAware(factor), *(scaling for scaling in with_lengths if scaling))
 
     def scaling_values(self, usage: RotationUsage, name: str) -> tuple[Any, ...]:
@@ -268,7 +268,7 @@ def _dynamic(factor: float, original: int) -> DynamicNTK:
     return DynamicNTK(factor, original, int(factor * original))
 
 
-def _made(maker: Callable[[float, int], Scaling], factor: float, original: int) -> Scaling | None:
+def _scaling_or_none(maker: Callable[[float, int], Scaling], factor: float, original: int) -> Scaling | None:
     try:
         return maker(factor, original)
     except ValueError:

@@ -88,13 +88,13 @@ class AxialLearned(Adds):
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
 
-def _integers(name: str, given: Any, most: int) -> tuple[int, ...]:
+def _integers(name: str, value: Any, most: int) -> tuple[int, ...]:
     """Two or more sizes, as plain ints."""
-    if not isinstance(given, tuple | list) or len(given) < 2:
+    if not isinstance(value, tuple | list) or len(value) < 2:
         raise TypeError(
-            f"{name} must be a tuple of two or more whole numbers; got {_check.shown(given)}. Give (64, 128), say."
+            f"{name} must be a tuple of two or more whole numbers; got {_check.shown(value)}. Give (64, 128), say."
         )
-    return tuple(_check.integer(name, size, 1, most) for size in given)
+    return tuple(_check.integer(name, size, 1, most) for size in value)
 
 
 ROW = Row(

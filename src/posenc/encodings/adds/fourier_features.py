@@ -69,8 +69,8 @@ class FourierFeatures(Adds):
         features = arranged(sine, cosine, self.bands, self.layout, lib)
         if not self.coordinate:
             return features
-        own = lib.widest(positions.array) + positions.guard()
-        return lib.xp.concatenate([lib.astype(own, dtype)[..., None], features], -1)
+        guarded = lib.widest(positions.array) + positions.guard()
+        return lib.xp.concatenate([lib.astype(guarded, dtype)[..., None], features], -1)
 
 
 ROW = Row(

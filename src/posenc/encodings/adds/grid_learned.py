@@ -84,8 +84,8 @@ class GridLearned(Adds):
         """The record of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
         table = self.checked(params)["table"]
         record = replace(self, sizes=sizes)
-        given = {"prefix": self.prefix, "method": method, "antialias": antialias}
-        return record, {"table": resize_table(table, self.sizes, record.sizes, **given)}  # type: ignore[arg-type]
+        options = {"prefix": self.prefix, "method": method, "antialias": antialias}
+        return record, {"table": resize_table(table, self.sizes, record.sizes, **options)}  # type: ignore[arg-type]
 
 
 ROW = Row(

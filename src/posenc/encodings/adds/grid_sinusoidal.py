@@ -101,13 +101,13 @@ class GridSinusoidal(Adds):
         return xp.concatenate(columns, -1)
 
 
-def _numbers(name: str, given: Any) -> tuple[Any, ...]:
-    if not isinstance(given, tuple | list) or not 2 <= len(given) <= MOST_AXES:
+def _numbers(name: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, tuple | list) or not 2 <= len(value) <= MOST_AXES:
         raise TypeError(
-            f"{name} must be a tuple of 2 to {MOST_AXES} whole numbers, one a coordinate; got {_check.shown(given)}. "
+            f"{name} must be a tuple of 2 to {MOST_AXES} whole numbers, one a coordinate; got {_check.shown(value)}. "
             "Give two for rows and columns."
         )
-    return tuple(given)
+    return tuple(value)
 
 
 ROW = Row(

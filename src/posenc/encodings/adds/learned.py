@@ -65,9 +65,9 @@ class Learned(Adds):
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        own: dict[str, Claim] = {"interpolate": "fractional", "clamp": "unlimited", "wrap": "unlimited"}
+        claim_of: dict[str, Claim] = {"interpolate": "fractional", "clamp": "unlimited", "wrap": "unlimited"}
         always: frozenset[Claim] = frozenset({"streaming", "bounded", "learned"})
-        return always | {own[self.outside]} if self.outside in own else always
+        return always | {claim_of[self.outside]} if self.outside in claim_of else always
 
     @property
     def width(self) -> int:

@@ -80,16 +80,16 @@ class Sinusoidal(Adds):
     def fixed_sinusoids(self) -> FixedSinusoids | None:
         """The sinusoids of the vectors, for compiled kernels; None where they are not exact."""
         width = min(self.dim, 2 * self.frequencies.pairs)
-        made_of = FixedSinusoids(self.frequencies, self.layout, self.first, width, self.scale, self.start)
-        return made_of if self.numerics == "exact" else None
+        sinusoids = FixedSinusoids(self.frequencies, self.layout, self.first, width, self.scale, self.start)
+        return sinusoids if self.numerics == "exact" else None
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, _, dtype = self.checked_call(positions, params, dtype)
         lib = positions.lib
         if self.start:
             positions = checked(lib.signed(positions.array) + self.start)
-        made = dtype if self.scale == 1.0 else lib.real
-        cosine, sine = cos_sin(positions, self.frequencies, made, self.numerics)
+        wide = dtype if self.scale == 1.0 else lib.real
+        cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
         first, second = (sine, cosine) if self.first == "sine" else (cosine, sine)
         table = self._fitted(arranged(first, second, self.frequencies.pairs, self.layout, lib), lib)
         return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)

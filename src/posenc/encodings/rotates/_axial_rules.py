@@ -16,8 +16,8 @@ def bands(sections: tuple[int, ...]) -> Pairs:
 
 def bands_last_first(sections: tuple[int, ...]) -> Pairs:
     """Bands, the last axis first: 1 1 0 0."""
-    axis, rung, own = bands(sections[::-1])
-    return tuple(len(sections) - 1 - one for one in axis), rung, own
+    axis, rung, restarts = bands(sections[::-1])
+    return tuple(len(sections) - 1 - one for one in axis), rung, restarts
 
 
 def slots_last_first(sections: tuple[int, ...]) -> Pairs:

@@ -16,18 +16,20 @@ from posenc.phase import Frequencies, Numerics
 
 @dataclass(frozen=True)
 class AxialLayout:
-    """rule: which axis and rung each pair has, from the sections; axes: how many, where that is fixed, as the rule may
-    need. pairing and blocks, as in `AxialRoPE`, blocks "axes" for one an axis.
-    turns: frequencies in whole turns, as DINOv3 has
-    them.   still: time does not turn.   seen: the models and classes that have it."""
+    """How a released rotation gives each pair its axis and frequency.
+
+    rule: gives them from the sections.   pairing: as in `AxialRoPE`.   used_by: models and classes with this layout.
+    axes: the number of axes, where the rule needs it.   blocks: "axes" pairs channels inside a block for each axis.
+    turns: frequencies are whole turns, as in DINOv3.   fixed_time: the pairs of time do not rotate.
+    """
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
     pairing: Literal["adjacent", "halves"]
-    seen: str
+    used_by: str
     axes: int | None = None
     blocks: Literal["one", "axes"] = "one"
     turns: bool = False
-    still: bool = False
+    fixed_time: bool = False
 
 
 #: The first two rows differ in pairing alone, and so on: what is left is what released code really decides.
@@ -58,7 +60,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     ),
     "videorope": AxialLayout(rules.time_last, "halves", "VideoRoPE", axes=3),
     "hope": AxialLayout(
-        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, still=True
+        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, fixed_time=True
     ),
     "lumos": AxialLayout(rules.by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
 })  # fmt: skip
@@ -94,27 +96,27 @@ def axial(
     """
     kind = LAYOUTS[_check.choice("layout", layout, tuple(LAYOUTS))]
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
-    axis, rung, own = kind.rule(sections)
+    axis, rung, restarts = kind.rule(sections)
     _fit(kind, layout, sections, axis)
-    if kind.still:
+    if kind.fixed_time:
         _left_out("scaling", scaling, layout, "its time already stands still")
         scaling = Proportional(
             (sum(sections) - sections[0] + 0.5) / sum(sections)
         )  # half a pair more than turn, to round down to them
-    widths = [2 * count for count in sections] if own else [2 * sum(sections)]
+    widths = [2 * count for count in sections] if restarts else [2 * sum(sections)]
     bases = tuple(base) if isinstance(base, tuple | list) else (base,) * len(widths)
     if len(bases) != len(widths):
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
-    alike = len({*zip(widths, bases, strict=True)}) == 1
-    if ladder is None and alike and not kind.turns:
+    same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
+    if ladder is None and same_frequencies and not kind.turns:
         record: dict[str, Any] = {"ladder": widths[0], "base": bases[0], "scaling": scaling}
     else:
         _left_out("scaling", scaling, layout, "with ladders of other kinds; scale the ladders")
-        if ladder is None and not alike:
-            rung = tuple(sum(sections[:one]) + place for one, place in zip(axis, rung, strict=True))
+        if ladder is None and not same_frequencies:
+            rung = tuple(sum(sections[:one]) + index for one, index in zip(axis, rung, strict=True))
         ladders = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
-        made = ladders[0] if alike else Joined(tuple(ladders))
-        record = {"ladder": ladder or (InTurns(made) if kind.turns else made)}
+        joined = ladders[0] if same_frequencies else Joined(tuple(ladders))
+        record = {"ladder": ladder or (InTurns(joined) if kind.turns else joined)}
     blocks = len(sections) if kind.blocks == "axes" else 1
     return AxialRoPE(axis=axis, rung=rung, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
 
@@ -153,11 +155,13 @@ def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
 
 def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:
     """Refuse sections that the rule does not give; those of strides say how far they reach, not how many they are."""
-    found = tuple(axis.count(one) for one in range(len(sections)))
-    if (found != sections and kind.rule is not rules.strides) or (kind.blocks == "axes" and len({*sections}) > 1):
-        raise ValueError(f"sections must be dealt out as {layout!r} does, {found} in all; got {sections}. Change them.")
+    counts = tuple(axis.count(one) for one in range(len(sections)))
+    if (counts != sections and kind.rule is not rules.strides) or (kind.blocks == "axes" and len({*sections}) > 1):
+        raise ValueError(
+            f"sections must be dealt out as {layout!r} does, {counts} in all; got {sections}. Change them."
+        )
 
 
-def _left_out(name: str, value: object, layout: str, why: str) -> None:
+def _left_out(name: str, value: object, layout: str, reason: str) -> None:
     if value is not None:
-        raise ValueError(f"{name} must be left out of {layout!r}, {why}; got {value!r}. Leave it out.")
+        raise ValueError(f"{name} must be left out of {layout!r}, {reason}; got {value!r}. Leave it out.")

@@ -101,7 +101,7 @@ class AxialRoPE(Rotates):
     def on_axes(self) -> tuple[Chosen, ...]:
         """The frequencies of the pairs on each axis."""
         return tuple(
-            Chosen(self.frequencies, tuple(pair for pair, own in enumerate(self.axis) if own == axis))
+            Chosen(self.frequencies, tuple(pair for pair, pair_axis in enumerate(self.axis) if pair_axis == axis))
             for axis in range(self.axes)
         )
 
@@ -119,9 +119,9 @@ class AxialRoPE(Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, factor = positions.lib, self.attention_factor
-        made = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
+        wide = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
         tables = [
-            cos_sin(part, frequencies, made, self.numerics)
+            cos_sin(part, frequencies, wide, self.numerics)
             for part, frequencies in zip(coordinates(positions, self.axes), self.on_axes, strict=True)
         ]
         order = lib.constant(_order(self))
@@ -136,10 +136,10 @@ def _order(record: AxialRoPE) -> np.ndarray:  # where each pair stands when the 
     return np.argsort(np.argsort(record.axis, kind="stable"))
 
 
-def _numbers(name: str, given: Any, most: int) -> tuple[int, ...]:
-    if not isinstance(given, tuple | list) or not given:
-        raise TypeError(f"{name} must be a tuple of whole numbers, one a pair; got {_check.shown(given)}. Give (0, 1).")
-    return tuple(_check.integer(name, number, 0, most) for number in given)
+def _numbers(name: str, value: Any, most: int) -> tuple[int, ...]:
+    if not isinstance(value, tuple | list) or not value:
+        raise TypeError(f"{name} must be a tuple of whole numbers, one a pair; got {_check.shown(value)}. Give (0, 1).")
+    return tuple(_check.integer(name, number, 0, most) for number in value)
 
 
 ROW = Row(

@@ -65,8 +65,8 @@ class CayleySTRING(Rotates):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         direction = rng.standard_normal((self.axes, self.dim // 2))
         direction = np.abs(direction) if self.axes == 1 else direction
-        rates = Geometric(self.dim, self.base).radians() * direction / np.linalg.norm(direction, axis=0)
-        return {"frequencies": rates, "A": np.zeros((self.dim, self.dim))}
+        axis_frequencies = Geometric(self.dim, self.base).radians() * direction / np.linalg.norm(direction, axis=0)
+        return {"frequencies": axis_frequencies, "A": np.zeros((self.dim, self.dim))}
 
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
@@ -82,8 +82,8 @@ def _summed(parts: tuple[Positions, ...], frequencies: Array) -> tuple[Array, Ar
     """Cosine and sine of the sum of the angles on all axes: each angle is exact, and their sinusoids are multiplied."""
     wide = parts[0].lib.real
     cosine, sine = cos_sin_of_learned((parts[0],), (frequencies[0],), wide)
-    for part, own in zip(parts[1:], frequencies[1:], strict=True):
-        c, s = cos_sin_of_learned((part,), (own,), wide)
+    for part, frequency in zip(parts[1:], frequencies[1:], strict=True):
+        c, s = cos_sin_of_learned((part,), (frequency,), wide)
         cosine, sine = cosine * c - sine * s, sine * c + cosine * s
     return cosine, sine
 

@@ -95,7 +95,7 @@ class ComRoPE(Rotates):
         shares = lib.constant(np.arange(self.blocks) % self.axes == np.arange(self.axes)[:, None], lib.real)
         shares = lib.widest(learned["multiplier"]) if self.commuting == "dependent" else shares
         parts = zip(along_axes(positions, self.axes), shares, strict=True)
-        angles = [lib.widest(part.array)[..., None] * own for part, own in parts]
+        angles = [lib.widest(part.array)[..., None] * generator for part, generator in parts]
         steps = sum(angles[1:], angles[0])[..., None, :, :, None, None]
         skew = (generators - generators.swapaxes(-1, -2))[:, None]
         return Matrices(lib.astype(exponential(steps * skew), lib.wide_dtype(dtype)), self.heads)

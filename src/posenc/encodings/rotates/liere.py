@@ -81,7 +81,7 @@ class LieRE(Rotates):
         above = lib.xp.triu(lib.widest(learned["generators"]), 1)
         skew = above - above.swapaxes(-1, -2)
         parts = zip(along_axes(positions, self.axes), skew, strict=True)
-        angles = [lib.widest(part.array)[..., None, :, None, None, None] * own[:, None] for part, own in parts]
+        angles = [lib.widest(part.array)[..., None, :, None, None, None] * matrix[:, None] for part, matrix in parts]
         return Matrices(lib.astype(exponential(sum(angles[1:], angles[0])), lib.wide_dtype(dtype)), self.heads)
 
 

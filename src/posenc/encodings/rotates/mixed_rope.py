@@ -70,7 +70,7 @@ class MixedRoPE(Rotates):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         length = self.base ** (-4.0 * np.arange(self.dim // 4) / self.dim)
         angle = rng.random() * 2 * np.pi + np.array([[0.0], [np.pi / 2]])
-        return {"frequencies": np.stack([(length * wave(angle)).reshape(-1) for wave in (np.cos, np.sin)])}
+        return {"frequencies": np.stack([(length * function(angle)).reshape(-1) for function in (np.cos, np.sin)])}
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)

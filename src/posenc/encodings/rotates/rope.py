@@ -84,8 +84,8 @@ class RoPE(Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, factor = positions.lib, self.attention_factor
-        made = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
-        cosine, sine = cos_sin(positions, self.frequencies, made, self.numerics)
+        wide = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
+        cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
         if factor != 1.0:
             cosine, sine = lib.astype(cosine * factor, dtype), lib.astype(sine * factor, dtype)
         return Turn(cosine, sine, self.channels, factor)

@@ -63,8 +63,8 @@ class SphericalRoPE(Rotates):
         lib, xp = positions.lib, positions.lib.xp
         tables = (cos_sin(part, self.frequencies, lib.real) for part in coordinates(positions, 2))
         (roll, rise), (yaw, turn) = tables
-        still = roll - roll
-        rows = [(yaw, still, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]
+        zero = roll - roll
+        rows = [(yaw, zero, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]
         matrix = xp.stack([xp.stack(list(row), -1) for row in rows], -2)
         return Matrices(lib.astype(matrix, lib.wide_dtype(dtype)))
 

@@ -80,9 +80,9 @@ class LogNTemperature(Temperature):
         _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
 
     def _rise(self, positions: Positions) -> Array:
-        xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
-        beyond = xp.where(place > self.length, place, xp.full_like(place, float(self.length)))
-        return xp.where(place > self.length, xp.log(beyond) / math.log(self.length), xp.ones_like(place))
+        xp, position = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
+        beyond = xp.where(position > self.length, position, xp.full_like(position, float(self.length)))
+        return xp.where(position > self.length, xp.log(beyond) / math.log(self.length), xp.ones_like(position))
 
 
 @dataclass(frozen=True)

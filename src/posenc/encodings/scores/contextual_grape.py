@@ -69,19 +69,19 @@ class ContextualGRAPE(Scores):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        clocks, ladders = (self.heads if own else 1 for own in (self.own_clocks, self.own_frequencies))
-        return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (ladders, self.dim // 2)}
+        clocks, frequency_rows = (self.heads if separate else 1 for separate in (self.own_clocks, self.own_frequencies))
+        return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (frequency_rows, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it: from
         N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale)."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        shapes, rates = self.shapes, np.log(Geometric(self.dim, self.base).radians())
+        shapes, log_frequencies = self.shapes, np.log(Geometric(self.dim, self.base).radians())
         spread = 0.5 / math.sqrt(self.model_dim) if self.gate == "softplus" else 0.0
         return {
             "W": spread * rng.standard_normal(shapes["W"]),
             "c": np.full(shapes["c"], self.initial + math.log(-math.expm1(-self.initial))),
-            "log_frequencies": np.broadcast_to(rates, shapes["log_frequencies"]).copy(),
+            "log_frequencies": np.broadcast_to(log_frequencies, shapes["log_frequencies"]).copy(),
         }
 
     def score(

@@ -89,9 +89,9 @@ def settle(record: Any) -> None:
 
 def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
     """First parameters, each layer uniform within ±1/√(its inputs)."""
-    own = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
+    own_shapes = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
     inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
-    network = _layers.drawn(rng, own, {name: inputs[name.split("_")[1]] for name in own})
+    network = _layers.drawn(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
     return network | _wrapped.drawn(record.encoding, rng)
 
 

@@ -94,8 +94,8 @@ class DAPEv2(Scores):
         visible = lib.astype(reached(query, key), real)[..., None, :, :]
         rank = ranks(key)[..., None, None, :]
         # As many places behind the last key as the second convolution can reach.
-        places = k.shape[-2] + self.kernel // 2
-        x = lib.sum_along(x * visible, xp.broadcast_to(rank, x.shape), places)
+        length = k.shape[-2] + self.kernel // 2
+        x = lib.sum_along(x * visible, xp.broadcast_to(rank, x.shape), length)
         x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"], lib), lib)
         x = _convolved(x, learned["weight_out"], learned["bias_out"], lib)
         correction = lib.take_along(x, xp.broadcast_to(rank, bias.shape))
@@ -105,10 +105,10 @@ class DAPEv2(Scores):
 
 def _convolved(x: Array, weight: Array, bias: Array, lib: Library) -> Array:
     """Σ over channels c and steps t of weight[o, c, t]·x[c, ·, place + t - kernel // 2] + bias[o], zeros outside."""
-    xp, (outputs, channels, kernel), places = lib.xp, weight.shape, x.shape[-1]
+    xp, (outputs, channels, kernel), length = lib.xp, weight.shape, x.shape[-1]
     edge = xp.zeros_like(x[..., : kernel // 2])
     x = xp.concatenate([edge, x, edge], -1)
-    steps = xp.concatenate([x[..., t : t + places] for t in range(kernel)], -3)
+    steps = xp.concatenate([x[..., t : t + length] for t in range(kernel)], -3)
     return mixed(steps, weight.swapaxes(1, 2).reshape((outputs, kernel * channels)), bias)
 
 

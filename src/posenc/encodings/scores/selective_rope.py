@@ -117,11 +117,11 @@ class SelectiveRoPE(Scores):
         if self.gated:
             gates = x @ learned["gate_weight"].swapaxes(0, 1) + learned["gate_bias"]
             angles = angles * sigmoid(gates.swapaxes(-1, -2))[..., None]
-        return angles * key.lib.constant(_rates(self), x.dtype)
+        return angles * key.lib.constant(_frequencies(self), x.dtype)
 
 
 @_array.host
-def _rates(record: SelectiveRoPE) -> np.ndarray:
+def _frequencies(record: SelectiveRoPE) -> np.ndarray:
     return record.frequencies.radians()
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from posenc._array import Array, Library
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.ntk_aware import with_base_stretched
-from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch, wider_than_two
+from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch, wider_than_two
 from posenc.phase.frequencies import EXACT
 
 
@@ -32,8 +32,8 @@ class DynamicNTK(Scaling):
     """
 
     factor: Stretch
-    original: Places
-    length: Places
+    original: PositionCount
+    length: PositionCount
 
     def fits(self, ladder: Geometric) -> None:
         wider_than_two(ladder, "DynamicNTK")

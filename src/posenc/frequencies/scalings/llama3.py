@@ -11,7 +11,7 @@ from posenc._array import Array, Library
 from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
-from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch
+from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 
@@ -33,7 +33,7 @@ class Llama3(Scaling):
     """
 
     factor: Stretch = 8.0
-    original: Places = 8192
+    original: PositionCount = 8192
     low: Annotated[float, Real(0.0, 1e9, above=True)] = 1.0
     high: Annotated[float, Real(0.0, 1e9, above=True)] = 4.0
 

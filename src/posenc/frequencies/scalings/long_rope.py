@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Real, Whole
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, Places, Scaling, Stretch
+from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
 
@@ -38,7 +38,7 @@ class LongRoPE(Scaling):
     short: tuple[float, ...]
     long: tuple[float, ...]
     original: Annotated[int, Whole(2, LONGEST)]
-    length: Places
+    length: PositionCount
     factor: Stretch
     attention: Annotated[float, Real(0.0, 1e6, above=True)] | None = None
 

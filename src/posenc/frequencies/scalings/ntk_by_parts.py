@@ -8,7 +8,7 @@ from typing import Annotated
 
 from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.scaling import Places, Scaling, Stretch
+from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 
@@ -30,7 +30,7 @@ class NTKByParts(Scaling):
     """
 
     factor: Stretch
-    original: Places
+    original: PositionCount
     alpha: Annotated[float, Real(0.0, 1e9)] = 1.0
     beta: Annotated[float, Real(0.0, 1e9, above=True)] = 32.0
 

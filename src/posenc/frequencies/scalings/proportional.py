@@ -55,11 +55,11 @@ class Proportional(Scaling):
 
     def float32(self, ladder: Geometric, lib: Library) -> Array:
         turning = 1.0 / powers(ladder.base, ladder, lib, self.turning(ladder)) / self.factor
-        still = lib.constant(_still(self, ladder), lib.xp.float32)
-        return lib.xp.concatenate([turning, still], 0)
+        unrotated = lib.constant(_zeros(self, ladder), lib.xp.float32)
+        return lib.xp.concatenate([turning, unrotated], 0)
 
 
 @_array.host
-def _still(scaling: Proportional, ladder: Geometric) -> np.ndarray:
+def _zeros(scaling: Proportional, ladder: Geometric) -> np.ndarray:
     """0 for every pair that stands still."""
     return np.zeros(ladder.pairs - scaling.turning(ladder), np.float32)

@@ -22,7 +22,7 @@ LARGEST_FACTOR = 1e6
 LONGEST = 2**53
 #: By how much the context is stretched, and a length in positions.
 Stretch = Annotated[float, Real(1.0, LARGEST_FACTOR)]
-Places = Annotated[int, Whole(1, LONGEST)]
+PositionCount = Annotated[int, Whole(1, LONGEST)]
 
 
 @dataclass(frozen=True)

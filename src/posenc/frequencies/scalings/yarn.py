@@ -14,7 +14,7 @@ from posenc._array import Array, Library
 from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
-from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, Places, Scaling, Stretch
+from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 #: What the released ramp adds to its end where it has no length.
@@ -46,7 +46,7 @@ class YaRN(Scaling):
     """
 
     factor: Stretch
-    original: Places
+    original: PositionCount
     beta_fast: Annotated[float, Real(0.0, 1e9, above=True)] = 32.0
     beta_slow: Annotated[float, Real(0.0, 1e9, above=True)] = 1.0
     truncate: bool = True

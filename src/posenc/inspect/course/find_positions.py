@@ -152,8 +152,8 @@ def find_positions(
 
 def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = None) -> list[Sinusoidal]:
     """Every published convention of a width, or those whose fields are as stated; a value of None states nothing."""
-    given = {name: value for name, value in (stated or {}).items() if value is not None}
-    options = ((given[name],) if name in given else RULES[name] for name in RULES)
+    stated_ = {name: value for name, value in (stated or {}).items() if value is not None}
+    options = ((stated_[name],) if name in stated_ else RULES[name] for name in RULES)
     return [Sinusoidal(dim, base, **dict(zip(RULES, values, strict=True))) for values in product(*options)]
 
 
@@ -213,18 +213,18 @@ def _fit(
     ]
     # The value that leaves the fewest positions goes first; the others only cross them out.
     order = sorted(range(len(printed)), key=lambda index: int((stretches[index][1] - stretches[index][0] + 1).sum()))
-    count, found = 0, np.empty(0, dtype=np.int64)
+    count, matches = 0, np.empty(0, dtype=np.int64)
     for candidates in blocks(*stretches[order[0]]):
         for index in order:
             off = np.abs(sinusoids[index].at(candidates) - printed[index].value)
             candidates = candidates[off <= printed[index].unit * (1 + 1e-9)]
         count += candidates.size
-        found = np.concatenate([found, candidates[:2]])[:2]
+        matches = np.concatenate([matches, candidates[:2]])[:2]
     if not count:
         return Fit(record, 0, None, None, None, None)
-    first = int(found[0])
-    following = int(found[1]) if count > 1 else None
-    value = float(sinusoids[0].at(found[:1])[0])
+    first = int(matches[0])
+    following = int(matches[1]) if count > 1 else None
+    value = float(sinusoids[0].at(matches[:1])[0])
     return Fit(record, count, first, following, value, sinusoids[0].nearest(printed[0].value, first))
 
 

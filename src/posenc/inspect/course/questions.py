@@ -33,7 +33,7 @@ class Question:
     kind: Literal["number", "numbers", "position", "function", "words"]
     answer: str = ""
     numbers: Callable[[], tuple[float, ...]] | None = None
-    allowed: float = TWO_DECIMALS
+    tolerance: float = TWO_DECIMALS
     note: str = ""
 
 
@@ -103,11 +103,11 @@ QUESTIONS: tuple[Question, ...] = (
         "chapter-sum", "the chapter", 'The sum of the embedding of "book" and its encoding: the sixteen numbers.',
         "numbers",
         numbers=lambda: tuple(e + p for e, p in zip(_BOOK, _row(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
-        allowed=2 * TWO_DECIMALS + 1e-9, note="The chapter's sum goes wrong from the third number on.",
+        tolerance=2 * TWO_DECIMALS + 1e-9, note="The chapter's sum goes wrong from the third number on.",
     ),
     Question(
         "chapter-085", "the chapter", "The position whose dimension 3 is 0.85, for d = 16, n = 100.", "number",
-        numbers=lambda: (1.0,), allowed=0.02,
+        numbers=lambda: (1.0,), tolerance=0.02,
         note='0.85 stands in the row of "the", k = 1, not of "book"; solved for, it gives k = 0.987.',
     ),
     Question(
@@ -138,19 +138,19 @@ def grade(asked: Question, answer: str) -> Grade:
         raise ValueError(
             f"answer must be FILE.py:NAME for {asked.name}; got {answer!r}. Write the function and name it."
         )
-    given = _numbers(answer)
+    answers = _numbers(answer)
     if asked.kind == "position":
-        return _position(given)
+        return _position(answers)
     expected = asked.numbers() if asked.numbers is not None else ()
-    if len(given) != len(expected):
+    if len(answers) != len(expected):
         raise ValueError(
-            f"answer must be {len(expected)} numbers for {asked.name}; got {len(given)}. "
+            f"answer must be {len(expected)} numbers for {asked.name}; got {len(answers)}. "
             "Write them with spaces between."
         )
     wrong = [
         f"number {index + 1}: {number(got)} was given, {number(right)} is right"
-        for index, (got, right) in enumerate(zip(given, expected, strict=True))
-        if not abs(got - right) <= asked.allowed
+        for index, (got, right) in enumerate(zip(answers, expected, strict=True))
+        if not abs(got - right) <= asked.tolerance
     ]
     note = (asked.note,) if asked.note else ()
     return Grade(not wrong, ("Right.", *note) if not wrong else (*wrong, *note))
@@ -167,11 +167,11 @@ def _numbers(answer: str) -> tuple[float, ...]:
     return numbers
 
 
-def _position(given: tuple[float, ...]) -> Grade:
+def _position(answers: tuple[float, ...]) -> Grade:
     """The practice question, under the formula that is printed and under the one that was used."""
-    if len(given) != 1 or not given[0].is_integer() or not 0 <= given[0] <= 2**53:
+    if len(answers) != 1 or not answers[0].is_integer() or not 0 <= answers[0] <= 2**53:
         raise ValueError("answer must be one position, a whole number from 0. Write 7, say.")
-    k, (dim, dimension, value) = int(given[0]), _PRACTICE
+    k, (dim, dimension, value) = int(answers[0]), _PRACTICE
     lines, fits = [], []
     for exponent, name in (("2i/d", "the formula as printed"), ("i/d", "half the exponent")):
         record = Sinusoidal(dim=dim, exponent=exponent)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ class SinusoidOfChannel(Frequencies):
         first = np.maximum(np.ceil((begin - margin) / self.speed) - self.start, 0.0)
         last = np.minimum(np.floor((end + margin) / self.speed) - self.start, float(largest))
         kept = first <= last
-        return _apart(first[kept].astype(np.int64), last[kept].astype(np.int64))
+        return _different_pairs(first[kept].astype(np.int64), last[kept].astype(np.int64))
 
     def _angles(self, inner: float, outer: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
         """Where it falls and where it rises through the values: two stretches of angle in every turn."""
@@ -84,11 +84,11 @@ class SinusoidOfChannel(Frequencies):
             return None
         theta = math.acos(value / self.factor)
         angle = self.speed * (position + self.start)
-        found = []
+        solutions = []
         for branch in (self.crest + theta, self.crest - theta):
             nearest = branch + 2 * math.pi * round((angle - branch) / (2 * math.pi))
-            found.append(nearest / self.speed - self.start)
-        return min(found, key=lambda one: abs(one - position))
+            solutions.append(nearest / self.speed - self.start)
+        return min(solutions, key=lambda one: abs(one - position))
 
 
 def blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
@@ -102,7 +102,7 @@ def blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
         yield starts[run] + (number - before[run])
 
 
-def _apart(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _different_pairs(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Stretches in rising order, none sharing a position with the one before."""
     if not first.size:
         return first, last

@@ -74,7 +74,7 @@ def worked(
     PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
     _check.instance("record", record, Encoding, "a record of an encoding")
-    explain = next((found for door, found in DOORS if isinstance(record, door)), None)
+    explain = next((corrections for door, corrections in DOORS if isinstance(record, door)), None)
     if explain is None:
         raise TypeError(
             f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one."
@@ -92,13 +92,15 @@ def worked(
         seed,
         drawn,
     )
-    said = explain(record, request)
-    return Worked(record, request.position, said.formula, said.steps, said.notes, _printed(record, request))
+    explanation = explain(record, request)
+    return Worked(
+        record, request.position, explanation.formula, explanation.steps, explanation.notes, _printed(record, request)
+    )
 
 
 def _printed(record: Encoding, request: Request) -> tuple[Erratum, ...]:
-    found = errata(record, request.number) if record.axes == 1 else []
-    return tuple(entry for entry in found if request.dims is None or entry.dimension in request.dims)
+    corrections = errata(record, request.number) if record.axes == 1 else []
+    return tuple(entry for entry in corrections if request.dims is None or entry.dimension in request.dims)
 
 
 def _position(name: str, value: Any, axes: int) -> Position:

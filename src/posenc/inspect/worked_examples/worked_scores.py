@@ -61,10 +61,10 @@ def _(record: TransformerXL, request: Request) -> WorkedSteps:
     cosine, sine = cosine_sine(np.array([distance]), record.frequencies)
     r = np.concatenate([sine, cosine], -1)[0]
     u, v, projection = (np.asarray(request.params[name]) for name in ("u", "v", "W_R"))
-    seen = r @ projection  # (heads, dim)
+    projected = r @ projection  # (heads, dim)
     steps = []
     for head in request.chosen(record.heads):
-        terms = [q[head] @ seen[head] / root, u[head] @ k[head] / root, v[head] @ seen[head] / root]
+        terms = [q[head] @ projected[head] / root, u[head] @ k[head] / root, v[head] @ projected[head] / root]
         split = f"q·rW + u·k + v·rW, each over √{record.dim}"
         sides = (_left(request, head), split, _text.signed_sum(terms), _text.number(values[head]))
         steps.append(WorkedStep(" = ".join(sides), (*map(float, terms), float(values[head]))))
@@ -94,7 +94,7 @@ def _values(record: Scores, request: Request) -> np.ndarray:
     k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
     x = None
     if record.reads:
-        shape = (1, record.places_read(1, len(keys)), record.model_dim)  # type: ignore[attr-defined]
+        shape = (1, record.hidden_length(1, len(keys)), record.model_dim)  # type: ignore[attr-defined]
         x = np.random.default_rng([request.seed, 2]).standard_normal(shape)
     score = record.score(q[None, :, None], k[None], request.positions, keys, request.params_of(record), hidden=x)
     return np.asarray(_array.to_numpy(score)[0, :, 0, 0], np.float64)

@@ -62,8 +62,8 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
             write_synced(target / RECEIPT, text)
         else:
             # The receipt appears first: a converted file without one could be converted twice.
-            with atomic_path(receipt_path(output), folder=False) as beside:
-                write_synced(beside, text)
+            with atomic_path(receipt_path(output), folder=False) as temporary:
+                write_synced(temporary, text)
     return receipt
 
 

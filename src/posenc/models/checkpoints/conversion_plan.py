@@ -93,32 +93,32 @@ def plan_conversion(
         _check.choice(name, layout, ("adjacent", "halves"))
     if source == target:
         raise ValueError(f"target must differ from source; got {source!r} for both. Nothing is to be done.")
-    own = path / "config.json" if config is None else Path(config)
-    own = own / "config.json" if own.is_dir() else own
+    config_path = path / "config.json" if config is None else Path(config)
+    config_path = config_path / "config.json" if config_path.is_dir() else config_path
     if tuple(waive) not in ((), ("pairing",)):
         raise ValueError(f"waive must be ('pairing',) or left out; got {_check.shown(waive)}. Give one of the two.")
-    contradiction = _contradiction(own, source) if own.is_file() else None
+    contradiction = _contradiction(config_path, source) if config_path.is_file() else None
     if contradiction is None and waive:
         raise ValueError("waive must be left out where no config contradicts source; got ('pairing',). Leave it out.")
     if contradiction is not None and not waive:
         raise ValueError(contradiction)
     files, entries = contents_of(path)
     steps = _Planner(source, target, heads, under, tuple(leave)).steps(entries)
-    return ConversionPlan(path, source, target, files, tuple(steps), own if own.is_file() else None)
+    return ConversionPlan(path, source, target, files, tuple(steps), config_path if config_path.is_file() else None)
 
 
 def _contradiction(config: Path, source: PairLayout) -> str | None:
     """Why a source is not what the checkpoint's own config says; a config that cannot be read says nothing."""
     data, converted = as_converted_from(load_config(config))
     try:
-        said = converted or layout_of(from_config(data))
+        stated = converted or layout_of(from_config(data))
     except (ValueError, TypeError):
         return None
-    if said is None or said == source:
+    if stated is None or stated == source:
         return None
     return (
-        f"source must be {said!r}, which is what {config.name} says of this checkpoint; got {source!r}. Rows that are "
-        "moved from a layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
+        f"source must be {stated!r}, the layout that {config.name} states; got {source!r}. Rows moved from a "
+        "layout that they do not have are scrambled. If the config is wrong, waive 'pairing'."
     )
 
 
@@ -197,7 +197,11 @@ class _Planner:
 
     def _attentions(self, entries: dict[str, tuple[str, Entry]]) -> frozenset[str]:
         """The attention modules to convert, which must be of one stack of layers."""
-        names = {own for name in entries if not self._is_left(name) and (own := tensor_names.attention_of(name))}
+        names = {
+            config_path
+            for name in entries
+            if not self._is_left(name) and (config_path := tensor_names.attention_of(name))
+        }
         if self.under is not None:
             names = {name for name in names if f"{name}.".startswith(self.under)}
         stems = sorted({tensor_names.stem(name) for name in names})

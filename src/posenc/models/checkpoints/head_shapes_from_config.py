@@ -33,12 +33,12 @@ def head_shapes(
     positions = from_config(config)
     _check.choice("part", part, positions.parts)
     data = load_config(config)
-    own = data.get(f"{part}_config", data)
+    part_data = data.get(f"{part}_config", data)
     layers: dict[int, HeadShape | None] = {}
     for group in positions.of(part):
         for layer in group.layers:
             pairing = group.channels
-            shape = None if pairing is None else _shape(own, pairing.dim, pairing.width, pairing.start, grouped)
+            shape = None if pairing is None else _shape(part_data, pairing.dim, pairing.width, pairing.start, grouped)
             if layers.get(layer, shape) != shape:
                 raise ValueError(
                     f"config must have one kind of rotation in layer {layer}; it has two. Give heads yourself."
@@ -47,20 +47,20 @@ def head_shapes(
     return tuple(layers.get(layer) for layer in range(max(layers, default=-1) + 1))
 
 
-def _shape(own: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
+def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
     """One layer's heads; in multi-head latent attention a slice of its own rotates."""
-    heads = _count(own, HEADS)
+    heads = _count(part_data, HEADS)
     if heads is None:
         raise ValueError(
             f"config must state its heads under one of {', '.join(HEADS)}; it does not. Give heads yourself."
         )
-    if own.get("kv_lora_rank") is not None:
-        latent = _check.integer("kv_lora_rank", own["kv_lora_rank"], 1)
-        unrotated = _check.integer("qk_nope_head_dim", own.get("qk_nope_head_dim"), 0)
+    if part_data.get("kv_lora_rank") is not None:
+        latent = _check.integer("kv_lora_rank", part_data["kv_lora_rank"], 1)
+        unrotated = _check.integer("qk_nope_head_dim", part_data.get("qk_nope_head_dim"), 0)
         return HeadShape(heads, heads, unrotated + width, width, unrotated, latent, grouped)
-    return HeadShape(heads, _count(own, KV_HEADS) or heads, dim, width, start, None, grouped)
+    return HeadShape(heads, _count(part_data, KV_HEADS) or heads, dim, width, start, None, grouped)
 
 
-def _count(own: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    found = next((key for key in keys if own.get(key) is not None), None)
-    return None if found is None else _check.integer(found, own[found], 1, MOST_HEADS)
+def _count(part_data: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    present = next((key for key in keys if part_data.get(key) is not None), None)
+    return None if present is None else _check.integer(present, part_data[present], 1, MOST_HEADS)

@@ -51,8 +51,8 @@ def _permuted(chunk: np.ndarray, order: np.ndarray, first: int, move: Move) -> n
     groups, rows, row_size = chunk.shape
     if rows == len(order):
         return chunk[:, order]
-    own = order[first * rows : (first + groups) * rows] - first * rows
-    return np.asarray(chunk.reshape(groups * rows, row_size)[own])
+    group_order = order[first * rows : (first + groups) * rows] - first * rows
+    return np.asarray(chunk.reshape(groups * rows, row_size)[group_order])
 
 
 def _unpack(chunk: np.ndarray, bits: int) -> np.ndarray:

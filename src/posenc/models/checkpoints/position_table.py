@@ -42,17 +42,17 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
         )
     offset = _check.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
     _check.size("positions", (offset + positions) * table.shape[1])
-    front, own = table[:offset], table[offset:]
+    front, table_rows = table[:offset], table[offset:]
     lib = _array.library(table)
     if chosen == "stretch":
-        rows = resized(own, positions)
+        rows = resized(table_rows, positions)
     elif chosen == "repeat":
-        rows = own[lib.arange(positions) % own.shape[0]]
-    elif positions <= own.shape[0]:
-        rows = own[:positions]
+        rows = table_rows[lib.arange(positions) % table_rows.shape[0]]
+    elif positions <= table_rows.shape[0]:
+        rows = table_rows[:positions]
     else:
         raise ValueError(
-            f"positions must be at most {own.shape[0]} to be cut; got {positions}. Choose 'stretch' or 'repeat'."
+            f"positions must be at most {table_rows.shape[0]} to be cut; got {positions}. Choose 'stretch' or 'repeat'."
         )
     return lib.xp.concatenate([front, rows], 0) if offset else rows
 

@@ -54,8 +54,8 @@ _SUSPECT = re.compile(r"(^|[._])(q|k|qk|kq|qkv|query|key|wq|wk|wqkv)([._]|$)", r
 def attention_of(name: str) -> str | None:
     """The name of the attention module that a query or key tensor lies in; None for any other tensor."""
     words = name.split(".")
-    place = next((i for i, word in enumerate(words) if word in MOVING), None)
-    return None if not place else ".".join(words[:place])
+    index = next((i for i, word in enumerate(words) if word in MOVING), None)
+    return None if not index else ".".join(words[:index])
 
 
 def part_moves(part: str) -> Moves | None:

@@ -39,13 +39,13 @@ def mpt(fields: Fields) -> Groups:
     """MPT: ALiBi, or a learned table where attn_config.alibi is false."""
     attention, _ = fields.json_object("attn_config") or ({}, "file")
     defaults = ConfigClass(defaults={"alibi": True, "alibi_bias_max": 8})
-    own = Fields(attention, defaults, fields.options, f"{fields.where}attn_config.")
+    attention_fields = Fields(attention, defaults, fields.options, f"{fields.where}attn_config.")
     fields.mark_used("learned_pos_emb")
-    if own.flag("alibi"):
-        steepest = own.require("alibi_bias_max")
+    if attention_fields.flag("alibi"):
+        steepest = attention_fields.require("alibi_bias_max")
         largest = _check.real(steepest.key, steepest.value, 0.0, 64.0)
         group = _attention(fields, ALiBi(fields.integer("num_attention_heads"), largest))
-        return (replace(group, values=(*fields.values_of("num_attention_heads"), *own.values)),)
+        return (replace(group, values=(*fields.values_of("num_attention_heads"), *attention_fields.values)),)
     if not fields.flag("learned_pos_emb"):
         return (_attention(fields, None),)
     record = Learned(fields.integer("hidden_size"), fields.integer("max_position_embeddings", 1, MOST_ROWS))

@@ -19,7 +19,7 @@ POSITION_KEYS = re.compile(
     r"|^yarn|^ntk|^xpos|llama_4_scaling"
 )
 #: Of these, keys that state nothing about how positions are encoded.
-HARMLESS_KEYS = frozenset(
+NEUTRAL_KEYS = frozenset(
     {
         "position_dropout", "dropout_positions", "positional_dropout", "positional_dropout_rate",
         "position_id_per_seconds", "encoder_positional_dropout_rate", "decoder_positional_dropout_rate",
@@ -142,7 +142,7 @@ class Fields:
 
     def unknown_keys(self) -> list[str]:
         """Keys of the file that concern positions and that no reader has read."""
-        known = self.used | HARMLESS_KEYS
+        known = self.used | NEUTRAL_KEYS
         return [
             key
             for key, value in self.data.items()
@@ -153,9 +153,9 @@ class Fields:
             and not isinstance(value, dict)
         ]
 
-    def set_unknown_keys(self, harmless: Iterable[str]) -> list[str]:
+    def set_unknown_keys(self, neutral: Iterable[str]) -> list[str]:
         """As `unknown_keys` for formats without objects of their own: every key that is neither null nor false."""
-        known = {*self.used, *harmless}
+        known = {*self.used, *neutral}
         return [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
 
 

@@ -145,7 +145,7 @@ def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
     table = fields.json_object("per_layer_config")
     entries: dict[Any, Any] = table[0] if table else {}
     # A class pads the numbers of layers with zeros where it saves them: "05" is layer 5.
-    own = next((entry for key, entry in entries.items() if str(key).isdecimal() and int(key) == layer), None)
-    if not isinstance(own, Mapping) or own.get(name) is None:
+    layer_entry = next((entry for key, entry in entries.items() if str(key).isdecimal() and int(key) == layer), None)
+    if not isinstance(layer_entry, Mapping) or layer_entry.get(name) is None:
         return None
-    return Fields(own, where=f"{fields.where}per_layer_config.{layer}.").integer(name)
+    return Fields(layer_entry, where=f"{fields.where}per_layer_config.{layer}.").integer(name)

@@ -98,8 +98,8 @@ def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
     """Cohere 2 with experts: first_k_dense_replace layers count by one pattern, those after them by another."""
     first = fields.integer("first_k_dense_replace", 0) if fields.states("first_k_dense_replace") else 0
     patterns = [fields.integer(f"{name}sliding_window_pattern") for name in ("prefix_dense_", "")]
-    places = [(i, patterns[0]) if i < first else (i - first, patterns[1]) for i in range(count)]
-    return tuple("sliding_attention" if (i + 1) % n else "full_attention" for i, n in places)
+    steps = [(i, patterns[0]) if i < first else (i - first, patterns[1]) for i in range(count)]
+    return tuple("sliding_attention" if (i + 1) % n else "full_attention" for i, n in steps)
 
 
 def by_cross_attention_layers(fields: Fields, count: int) -> tuple[str, ...]:

@@ -32,12 +32,12 @@ REPEATS = {"rope_pct": "partial_rotary_factor", "rotary_percent": "partial_rotar
 
 def neutral_keys(fields: Fields, row: ModelType) -> list[str]:
     """The keys of a file that state what its type does anyway."""
-    own = [key for key, value in row.neutral_keys.items() if fields.data.get(key) == value]
+    keys = [key for key, value in row.neutral_keys.items() if fields.data.get(key) == value]
     if row.reader is not None:
-        return own
+        return keys
     adjacent = row.pairing == "adjacent"
-    own += [key for key in INTERLEAVED if row.pairing != "rope_interleave" and fields.data.get(key) is adjacent]
+    keys += [key for key in INTERLEAVED if row.pairing != "rope_interleave" and fields.data.get(key) is adjacent]
     if adjacent and fields.data.get("position_embedding_type") == "rope_gptj":
-        own.append("position_embedding_type")
-    own += [key for key, other in REPEATS.items() if key in fields.data and fields.data[key] == fields.data.get(other)]
-    return own + [key for key, values in NEUTRAL.items() if key in fields.data and fields.data[key] in values]
+        keys.append("position_embedding_type")
+    keys += [key for key, other in REPEATS.items() if key in fields.data and fields.data[key] == fields.data.get(other)]
+    return keys + [key for key, values in NEUTRAL.items() if key in fields.data and fields.data[key] in values]

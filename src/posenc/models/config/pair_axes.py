@@ -172,8 +172,8 @@ def rows_and_columns_in_turn(width: int, _: Sections) -> PairAxes:
 
 
 @layout(rotated=_whole_head)
-def split_rungs(width: int, _: Sections) -> PairAxes:
+def even_and_odd_frequencies(width: int, _: Sections) -> PairAxes:
     """height on the even rungs of one ladder, width on the odd ones"""
     each = width // 4
-    rungs = (*range(0, 2 * each, 2), *range(1, 2 * each, 2))
-    return PairAxes((0,) * each + (1,) * each, rungs, width)
+    indices = (*range(0, 2 * each, 2), *range(1, 2 * each, 2))
+    return PairAxes((0,) * each + (1,) * each, indices, width)

@@ -50,14 +50,16 @@ def from_config(
     'rope_theta = 500000.0 (file: rope_theta)'
     """
     data = load_config(config)
-    own = dict(_check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values"))
+    stated_values = dict(
+        _check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
+    )
     if isinstance(waive, str):
         raise TypeError(f"waive must be a tuple of keys; got {waive!r}. Write waive=({waive!r},).")
     _check.choice("numerics", numerics, ("exact", "float32"))
     if length is not None:
         length = _check.integer("length", length, 1, 2**53)
-    model_type = _model_type(data, own)
-    groups, notes = _read_part(data, model_type, Options(own, frozenset(waive), length, numerics))
+    model_type = _model_type(data, stated_values)
+    groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics))
     return ModelPositions(model_type, groups, notes)
 
 
@@ -85,8 +87,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     if row.unsupported:
         raise ValueError(f"model_type must be one whose rotation is read; got {model_type!r}, which {row.unsupported}.")
     ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
-    own = {key: value for key, value in data.items() if key not in ignored}
-    fields = Fields(own, known, options, where, row.older_names)
+    stated_values = {key: value for key, value in data.items() if key not in ignored}
+    fields = Fields(stated_values, known, options, where, row.older_names)
     groups = _groups(fields, row)
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
     more, notes = _read_inside(data, known, inside, options, where)
@@ -147,8 +149,8 @@ def _read_inside(
                 f"give waive=({key!r},)."
             )
         if _is_read(model_type, options.stated):
-            own, more = _read_part(data[key], model_type, options, f"{where}{key}.")
-            groups.append(own)
+            stated_values, more = _read_part(data[key], model_type, options, f"{where}{key}.")
+            groups.append(stated_values)
             notes.extend(more)
         elif _has_no_position_keys(model_type, data[key]):
             notes.append(f"{where}{key}, of the type {model_type}, has no key that concerns positions")
@@ -157,7 +159,7 @@ def _read_inside(
                 f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}. "
                 f"Give waive=({key!r},) to read the rest."
             )
-    return tuple(group for own in groups for group in own), tuple(notes)
+    return tuple(group for stated_values in groups for group in stated_values), tuple(notes)
 
 
 def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
 from posenc.models.model_positions import Source, Value
 
 #: Keys beside rope_parameters that older files have in place of keys inside, by their names inside.
-KEYS_BESIDE = {"rope_theta": "rope_theta", "partial_rotary_factor": "partial_rotary_factor"}
+OUTER_KEYS = {"rope_theta": "rope_theta", "partial_rotary_factor": "partial_rotary_factor"}
 TRAINED = "original_max_position_embeddings"
 
 
@@ -90,7 +90,7 @@ def _frozen(values: Mapping[str, Value]) -> RopeParameters:
 
 
 def one_rotation(
-    fields: Fields, keys: Mapping[str, str] = KEYS_BESIDE, known: ConfigClass | None = None
+    fields: Fields, keys: Mapping[str, str] = OUTER_KEYS, known: ConfigClass | None = None
 ) -> RopeParameters:
     """The values of a model with one rotation.
 
@@ -127,8 +127,8 @@ def _completed(
             values[name] = Value(name, None, "file", fields.where + key)
         fields.mark_used(key)
     values |= {name: value for name, value in filled.items() if name not in values}
-    if "rope_theta" not in values and (beside := fields.get("rope_theta", listed=False)) is not None:
-        values["rope_theta"] = beside
+    if "rope_theta" not in values and (outer := fields.get("rope_theta", listed=False)) is not None:
+        values["rope_theta"] = outer
     if "rope_theta" not in values and isinstance(theta, int | float):
         values["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
     # A class or file that keeps the trained length beside the dict means that one, whatever the dict says.
@@ -162,8 +162,8 @@ def rotation_by_layer_type(
         )
     ropes: dict[str, RopeParameters | None] = {}
     for layer_type in dict.fromkeys([*absent, *stated]):
-        own = stated[layer_type] if layer_type in stated else absent.get(layer_type)
-        if own is None:
+        of_type = stated[layer_type] if layer_type in stated else absent.get(layer_type)
+        if of_type is None:
             ropes[layer_type] = None
             continue
         path = f"{fields.where}rope_parameters.{layer_type}"

@@ -30,10 +30,10 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
         head = _head(fields, row, rope, layer_type, layer) if rope else None
         layers.setdefault((layer_type, rope, head), []).append(layer)
     return tuple(
-        _rotary_group(fields, row, layer_type, tuple(own), rope, head)
+        _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
         if rope and head
-        else _non_rotary_group(fields, row, layer_type, tuple(own))
-        for (layer_type, rope, head), own in layers.items()
+        else _non_rotary_group(fields, row, layer_type, tuple(numbers))
+        for (layer_type, rope, head), numbers in layers.items()
     )
 
 

@@ -11,7 +11,7 @@ from posenc.models.config.config_classes import UNKNOWN_CLASS
 from posenc.models.config.fields import Fields
 from posenc.models.config.layer_type_rules import rope_flags
 from posenc.models.config.rope_parameters import (
-    KEYS_BESIDE,
+    OUTER_KEYS,
     TRAINED,
     OlderBase,
     RopeParameters,
@@ -79,7 +79,7 @@ class ByLayerType:
             return dict.fromkeys(types, RopeParameters((base,)))
         if nested(fields.config_class.absent):
             return rotation_by_layer_type(fields, self.older)
-        rope = one_rotation(fields, {**KEYS_BESIDE, **self.keys})
+        rope = one_rotation(fields, {**OUTER_KEYS, **self.keys})
         return dict.fromkeys(types, _with_rotary_dim(fields, rope))
 
     def _includes(self, fields: Fields, layer_type: str) -> bool:
@@ -217,7 +217,7 @@ def scaled_in_listed_layers(fields: Fields, types: tuple[str, ...]) -> LayerRota
     """Molmo 2: layers outside rope_scaling_layers rotate without the scaling."""
     rope, listed = one_rotation(fields), fields.get("rope_scaling_layers")
     scaled = range(len(types)) if listed is None else listed.value if isinstance(listed.value, tuple) else ()
-    plain = RopeParameters(tuple(value for value in rope.values if value.name in KEYS_BESIDE))
+    plain = RopeParameters(tuple(value for value in rope.values if value.name in OUTER_KEYS))
     return tuple(rope if i in scaled else plain for i in range(len(types)))
 
 

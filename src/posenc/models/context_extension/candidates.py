@@ -68,17 +68,17 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 
 def _of_plain(record: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
     """Ways for a rotation without a scaling."""
-    found = []
+    candidates = []
     for scaling in (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch)):
         scaled = replace(record, scaling=scaling)
         name, tune, source = _STRETCHED[type(scaling)]
-        found.append(Way(name, scaled, scaled, tune, source))
+        candidates.append(Way(name, scaled, scaled, tune, source))
     if record.dim > 2:
         larger = replace(record, base=float(f"{record.base * stretch ** (record.dim / (record.dim - 2)):.6g}"))
         dynamic = replace(record, scaling=DynamicNTK(stretch, trained, length))
         served = replace(record, scaling=DynamicNTK(stretch, trained, max(typical, 1)))
-        found += [
+        candidates += [
             Way("larger base", larger, larger, _NTK, _NTK_SOURCE),
             Way("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),
         ]
-    return found
+    return candidates

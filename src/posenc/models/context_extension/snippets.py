@@ -108,16 +108,16 @@ def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], s
 
 
 def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
-    own = config.get("text_config", config)
-    nulls = [name for name in OLDER_KEYS if name in own and own[name] is None]
-    keys = {name: own[name] for name in ("max_position_embeddings", "rope_parameters", *nulls) if name in own}
+    text = config.get("text_config", config)
+    nulls = [name for name in OLDER_KEYS if name in text and text[name] is None]
+    keys = {name: text[name] for name in ("max_position_embeddings", "rope_parameters", *nulls) if name in text}
     shown = json.dumps({"text_config": keys} if "text_config" in config else keys, ensure_ascii=False)
     texts = {"transformers": f"config.json: {shown}"}
     if not isinstance(target.new.scaling, DynamicNTK):  # vLLM takes it as constant, for factor · the trained length
         texts["vLLM"] = f"vllm serve MODEL --hf-overrides '{shown}' --max-model-len {target.length}"
     # llama.cpp's options are for all layers alike.
-    alike = len({group.encodings for group in target.replaced() if group.part == target.group.part}) == 1
-    options = _llama_cpp(target.new, target.length) if alike else ""
+    one_encoding = len({group.encodings for group in target.replaced() if group.part == target.group.part}) == 1
+    options = _llama_cpp(target.new, target.length) if one_encoding else ""
     return texts | ({"llama.cpp": options} if options else {})
 
 

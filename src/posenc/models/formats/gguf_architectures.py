@@ -79,7 +79,7 @@ DEFAULTS: dict[str, Any] = {
     "rope.scaling.yarn_ext_factor": 1.0,
 }
 #: Keys that say nothing of the numbers of a rotation; a trained length is read where a scaling has one.
-HARMLESS_KEYS = frozenset({"rope.scaling.finetuned", "rope.scaling.original_context_length"})
+NEUTRAL_KEYS = frozenset({"rope.scaling.finetuned", "rope.scaling.original_context_length"})
 #: Keys that are known and cannot be read.
 AMBIGUOUS_KEYS = {
     "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of "

@@ -19,7 +19,7 @@ from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
     ARCHITECTURES,
     DEFAULTS,
-    HARMLESS_KEYS,
+    NEUTRAL_KEYS,
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
@@ -52,8 +52,8 @@ def from_gguf(
             "Give waive=('layers',) to read what its full layers do."
         )
     layers, full = tuple(range(keys.whole("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
-    own_windows = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
-    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, own_windows)) else full
+    window_keys = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
+    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, window_keys)) else full
     groups = _groups(keys, layers, full, sliding)
     refuse_unknown_keys(keys.unread(), waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     return ModelPositions(keys.arch, groups)
@@ -69,7 +69,7 @@ class _Keys:
         self.values: dict[str, Value] = {}
         self.windows = self.row.windows if f"{self.arch}.attention.sliding_window" in head.keys else {}
         self.defaults = {**DEFAULTS, **self.windows}
-        self.used = set(HARMLESS_KEYS)
+        self.used = set(NEUTRAL_KEYS)
 
     def has(self, name: str) -> bool:
         return name in self.stated or self.head.keys.get(f"{self.arch}.{name}") is not None

@@ -19,7 +19,7 @@ OLDER_KEYS = ("rope_scaling", "rope_theta", "original_max_position_embeddings")
 #: The key of the share of a head that rotates.
 SHARE = "partial_rotary_factor"
 #: Keys of a rotation beside rope_parameters, in older files of several model types.
-KEYS_BESIDE = (
+OUTER_KEYS = (
     *OLDER_KEYS,
     SHARE,
     "rotary_pct",
@@ -100,7 +100,7 @@ def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
 def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("text_config"), Mapping):
         return {**data, "text_config": _with_rope_parameters(data["text_config"], rope_parameters)}
-    kept = {key: value for key, value in data.items() if key not in KEYS_BESIDE}
+    kept = {key: value for key, value in data.items() if key not in OUTER_KEYS}
     return {**kept, "rope_parameters": rope_parameters}
 
 

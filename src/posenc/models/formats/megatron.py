@@ -37,7 +37,7 @@ DEFAULTS = ConfigClass(
     }
 )
 #: Arguments that say nothing of the numbers where the ones above are as they are.
-HARMLESS_KEYS = ("apply_rope_fusion", "use_rotary_position_embeddings", "rope_type", "max_position_embeddings")
+NEUTRAL_KEYS = ("apply_rope_fusion", "use_rotary_position_embeddings", "rope_type", "max_position_embeddings")
 TYPES = ("rope", "learned_absolute", "none")
 
 
@@ -64,13 +64,13 @@ def from_megatron(
         raise ValueError(
             "multi_latent_attention must be False; its rotation is not read here. Read the Hugging Face config instead."
         )
-    harmless = list(HARMLESS_KEYS)
+    neutral = list(NEUTRAL_KEYS)
     if kind == "rope":
         groups = _rotary_groups(fields, layers)
     else:
-        harmless += [key for key in data if "rot" in key or "rope" in key]
+        neutral += [key for key in data if "rot" in key or "rope" in key]
         groups = (_unrotated_group(fields, layers, kind),)
-    refuse_unknown_keys(fields.set_unknown_keys(harmless), waive)
+    refuse_unknown_keys(fields.set_unknown_keys(neutral), waive)
     return ModelPositions("megatron", groups)
 
 

@@ -59,8 +59,8 @@ def from_meta(
     base = _check.real("rope_theta", fields.require("rope_theta").value, 0.0, 1e30, above=True)
     record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer("nope_layer_interval", 1) if fields.states("nope_layer_interval") else 0
-    harmless = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
-    refuse_unknown_keys(fields.set_unknown_keys(harmless), waive)
+    neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
+    refuse_unknown_keys(fields.set_unknown_keys(neutral), waive)
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
     return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values))
 

@@ -71,8 +71,8 @@ def read_header(path: str | Path) -> Header:
             raise _bad(
                 path, f"its header would be {length} bytes, above {LARGEST_HEADER}", "The file is no safetensors"
             )
-        found = _parsed(path, first[8:] + file.read(length - 1))
-    return Header(8 + length, size, _laid_out(path, found, size - 8 - length))
+        header = _parsed(path, first[8:] + file.read(length - 1))
+    return Header(8 + length, size, _laid_out(path, header, size - 8 - length))
 
 
 def plain_size(path: Path) -> int:
@@ -105,38 +105,46 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
         ) from None
 
 
-def _laid_out(path: Path, found: dict[str, Any], room: int) -> tuple[Entry, ...]:
+def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...]:
     """The entries in the order of their bytes, which must fill the room exactly."""
-    notes = found.pop("__metadata__", {})
+    notes = header.pop("__metadata__", {})
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
         raise _bad(path, "__metadata__ is no object of strings", "The file is damaged")
-    entries = sorted((_entry(path, name, value) for name, value in found.items()), key=lambda one: (one.begin, one.end))
-    place = 0
+    entries = sorted(
+        (_entry(path, name, value) for name, value in header.items()), key=lambda one: (one.begin, one.end)
+    )
+    end_of_last = 0
     for entry in entries:
-        if entry.begin != place:
+        if entry.begin != end_of_last:
             raise _bad(
-                path, f"{entry.name!r:.80} begins at byte {entry.begin}, where {place} is next", "The file is damaged"
+                path,
+                f"{entry.name!r:.80} begins at byte {entry.begin}, where {end_of_last} is next",
+                "The file is damaged",
             )
-        place = entry.end
-    if place != room:
-        raise _bad(path, f"its tensors take {place} bytes, and {room} are there", "The file is cut off or damaged")
+        end_of_last = entry.end
+    if end_of_last != room:
+        raise _bad(
+            path, f"its tensors take {end_of_last} bytes, and {room} are there", "The file is cut off or damaged"
+        )
     return tuple(entries)
 
 
 def _entry(path: Path, name: str, value: Any) -> Entry:
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         raise _bad(path, f"{name!r:.80} has no dtype, shape and data_offsets", "The file is damaged")
-    dtype, shape, places = value["dtype"], value["shape"], value["data_offsets"]
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BITS:
         raise _bad(path, f"{name!r:.80} has the dtype {dtype!r:.40}", "posenc does not know it")
-    if not _whole(shape) or len(shape) > MOST_AXES or not _whole(places) or len(places) != 2:
+    if not _whole(shape) or len(shape) > MOST_AXES or not _whole(offsets) or len(offsets) != 2:
         raise _bad(path, f"{name!r:.80} has a shape or offsets that are no whole numbers", "The file is damaged")
     bits = math.prod(shape) * BITS[dtype]
-    if bits % 8 or places[1] - places[0] != bits // 8:
+    if bits % 8 or offsets[1] - offsets[0] != bits // 8:
         raise _bad(
-            path, f"{name!r:.80} has {places[1] - places[0]} bytes for {dtype} in shape {shape}", "The file is damaged"
+            path,
+            f"{name!r:.80} has {offsets[1] - offsets[0]} bytes for {dtype} in shape {shape}",
+            "The file is damaged",
         )
-    return Entry(name, dtype, tuple(shape), places[0], places[1])
+    return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
 
 
 def _whole(values: Any) -> bool:

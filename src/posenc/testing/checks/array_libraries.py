@@ -19,7 +19,7 @@ WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 def positions_near_and_far(encoding: Encoding) -> np.ndarray:
     """Positions near and far that the record takes and its arithmetic keeps apart."""
     most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
-    return np.array([place for place in WIDE_POSITIONS if place <= most])
+    return np.array([position for position in WIDE_POSITIONS if position <= most])
 
 
 def _torch_double(encoding: Encoding) -> None:
@@ -36,21 +36,21 @@ def _jax_single(encoding: Encoding) -> None:
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
     params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
-    given = positions_near_and_far(encoding)
+    inputs = positions_near_and_far(encoding)
     for side in sides(encoding):
-        wanted = rows(encoding, given, dtype="float64", side=side, params=params)
-        found = rows(encoding, given, name=name, dtype=dtype, side=side, params=params)
+        wanted = rows(encoding, inputs, dtype="float64", side=side, params=params)
+        computed = rows(encoding, inputs, name=name, dtype=dtype, side=side, params=params)
         close(
             f"{name} in {dtype} ({side}) against NumPy in float64",
-            found,
+            computed,
             wanted,
-            _budget(encoding, dtype, name, wanted, given),
+            _budget(encoding, dtype, name, wanted, inputs),
         )
 
 
-def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, given: np.ndarray) -> float:
+def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, inputs: np.ndarray) -> float:
     largest = 1.0 + float(np.abs(wanted).max())
-    budget = budgets.value(dtype, largest) + budgets.angle(encoding, float(given.max()), dtype)
+    budget = budgets.value(dtype, largest) + budgets.angle(encoding, float(inputs.max()), dtype)
     if summed(encoding):
         budget += budgets.product(dtype, 64, 16 * largest)
     return budget + (4 * budgets.PHASE_WITHOUT_FLOAT64 * largest if name == "jax" else 0.0)
@@ -61,12 +61,12 @@ def _torch_bits(encoding: Encoding) -> None:
     if encoding.shapes or budgets.released(encoding) or summed(encoding):
         return
     most = reach(encoding)
-    given = np.array([place for place in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if place <= most])
+    inputs = np.array([position for position in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if position <= most])
     for side in sides(encoding):
-        wanted = rows(encoding, given, dtype="float32", side=side)
+        wanted = rows(encoding, inputs, dtype="float32", side=side)
         same_bits(
             f"PyTorch's float32 ({side}) against NumPy's",
-            rows(encoding, given, name="torch", dtype="float32", side=side),
+            rows(encoding, inputs, name="torch", dtype="float32", side=side),
             wanted,
         )
 

@@ -22,13 +22,13 @@ SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
 USEFUL_ANGLE = 0.02
 
 
-def _judge(encoding: Encoding, claim: Claim, found: str | None) -> None:
+def _judge(encoding: Encoding, claim: Claim, result: str | None) -> None:
     """`found`: what speaks against the claim; None when nothing does."""
     if claim in encoding.claims:
-        ensure(found is None, f"{claim} is claimed, but {found}.")
+        ensure(result is None, f"{claim} is claimed, but {result}.")
     else:
         ensure(
-            found is not None,
+            result is not None,
             f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed.",
         )
 
@@ -38,15 +38,15 @@ def _relative(encoding: Encoding) -> None:
 
 
 def _shifted(encoding: Encoding) -> Iterator[str]:
-    own = logits(encoding, QUERY, KEY)
-    largest = 1.0 + float(np.abs(own).max())
+    expected = logits(encoding, QUERY, KEY)
+    largest = 1.0 + float(np.abs(expected).max())
     for shift in SHIFTS:
         lost = budgets.angle(encoding, shift + 5)
         if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
-        found = logits(encoding, QUERY + shift, KEY + shift)
-        if differ(found, own, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
-            error = float(np.nanmax(np.abs(found - own)))
+        result = logits(encoding, QUERY + shift, KEY + shift)
+        if differ(result, expected, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
+            error = float(np.nanmax(np.abs(result - expected)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
     if isinstance(encoding, Line):
         yield from _shifted_on_an_axis(encoding.encoding)
@@ -55,17 +55,17 @@ def _shifted(encoding: Encoding) -> Iterator[str]:
 def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
     """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
     query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
-    own = logits_at(encoding, query, key)
-    budget = budgets.product("float64", 64, 16 * (1.0 + float(np.abs(own).max())))
+    expected = logits_at(encoding, query, key)
+    budget = budgets.product("float64", 64, 16 * (1.0 + float(np.abs(expected).max())))
     lost = budgets.angle(encoding, 8) * encoding.axes
     for axis in range(encoding.axes):
         shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
         try:
-            found = logits_at(encoding, query + shift, key + shift)
+            result = logits_at(encoding, query + shift, key + shift)
         except (ValueError, TypeError):  # a grid that ends
             continue
-        if differ(found, own, budget + 4 * lost * _length(encoding)):
-            change = np.nanmax(np.abs(found - own))
+        if differ(result, expected, budget + 4 * lost * _length(encoding)):
+            change = np.nanmax(np.abs(result - expected))
             yield f"moving queries and keys by 3 along axis {axis} changes a logit by {change:.2g}"
 
 
@@ -90,8 +90,8 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
     budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
     for role in encoding.roles:
-        turned = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
-        change = np.abs(np.linalg.norm(turned, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
+        rotated = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
+        change = np.abs(np.linalg.norm(rotated, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if not change.max() <= budget:  # what is no number is not as long
             where, factor = positions[change.argmax()], 1 + change.max()
             return f"the length of a {role} at position {where} changes by a factor of {factor:.6g}"
@@ -107,9 +107,11 @@ def _alone(encoding: Encoding) -> Iterator[str]:
     for side in sides(encoding):
         together = rows(encoding, whole, side=side)
         budget = budgets.value("float64", 1.0 + float(np.abs(together).max()))
-        for place in whole:
-            if differ(rows(encoding, whole[place : place + 1], side=side)[..., 0, :], together[..., place, :], budget):
-                yield f"the row of position {place} ({side}) alone is not its row among {len(whole)}"
+        for position in whole:
+            if differ(
+                rows(encoding, whole[position : position + 1], side=side)[..., 0, :], together[..., position, :], budget
+            ):
+                yield f"the row of position {position} ({side}) alone is not its row among {len(whole)}"
 
 
 def _bounded(encoding: Encoding) -> None:
@@ -124,14 +126,14 @@ def _growth(encoding: Encoding) -> str | None:
     sign = np.array([1, -1] if accepts(encoding, -most) else [1])[:, None]
     near = np.arange(min(most, 1 << 10) + 1)
     far = np.array(
-        [place for power in range(20, 51) for place in (1 << power, (1 << power) - 1) if place <= most]
-        or [place for place in (most, most - 1) if place > 1 << 10],
+        [position for power in range(20, 51) for position in (1 << power, (1 << power) - 1) if position <= most]
+        or [position for position in (most, most - 1) if position > 1 << 10],
         np.int64,
     )
     if not len(far):
         return None
     for side in sides(encoding):
-        low, high = (float(np.abs(rows(encoding, (sign * places).ravel(), side=side)).max()) for places in (near, far))
+        low, high = (float(np.abs(rows(encoding, (sign * inputs).ravel(), side=side)).max()) for inputs in (near, far))
         if high > 2 * low + 1e-9:
             return (
                 f"the largest value grows from {low:.3g} below position 1024 to {high:.3g} at 2^20 and beyond ({side})"
@@ -141,28 +143,28 @@ def _growth(encoding: Encoding) -> str | None:
 
 def _growth_with_keys(encoding: Encoding) -> str | None:
     """A score that reads the keys between two places grows, if it does, with their number."""
-    few, many = (
+    short, long = (
         float(np.abs(rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max()) for count in (128, 2_048)
     )
     return (
         None
-        if many <= 2 * few + 1e-9
-        else f"the largest value grows from {few:.3g} for 128 keys to {many:.3g} for 2048"
+        if long <= 2 * short + 1e-9
+        else f"the largest value grows from {short:.3g} for 128 keys to {long:.3g} for 2048"
     )
 
 
 def _unlimited(encoding: Encoding) -> None:
-    found = None
-    for place in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
+    result = None
+    for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:
-                if np.isfinite(rows(encoding, np.array([place]), side=side)).all():
+                if np.isfinite(rows(encoding, np.array([position]), side=side)).all():
                     continue
             except (ValueError, TypeError) as error:
-                found = found or f"position {place} ({side}) is refused: {str(error)[:60]}"
+                result = result or f"position {position} ({side}) is refused: {str(error)[:60]}"
                 continue
-            found = found or f"position {place} ({side}) gives numbers that are not finite"
-    _judge(encoding, "unlimited", found)
+            result = result or f"position {position} ({side}) gives numbers that are not finite"
+    _judge(encoding, "unlimited", result)
 
 
 def _fractional(encoding: Encoding) -> None:
@@ -184,16 +186,16 @@ def _steps(encoding: Encoding) -> Iterator[str]:
 
 def _symmetric(encoding: Encoding) -> None:
     # Also far apart: what is measured against a position or a length may be symmetric close to the start.
-    places = np.array([*ANCHORS, *(place for place in (700, 3_000) if place <= reach(encoding))])
+    inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= reach(encoding))])
     params = parameters(encoding)
-    found = rows(encoding, places, params=params, anchors=places)
-    other = np.swapaxes(found, -1, -2)
+    result = rows(encoding, inputs, params=params, anchors=inputs)
+    other = np.swapaxes(result, -1, -2)
     against = None
-    if differ(found, other, budgets.value("float64", 1.0 + float(np.abs(found).max()))):
-        head, m, n = np.unravel_index(int(np.abs(found - other).argmax()), found.shape)
+    if differ(result, other, budgets.value("float64", 1.0 + float(np.abs(result).max()))):
+        head, m, n = np.unravel_index(int(np.abs(result - other).argmax()), result.shape)
         against = (
-            f"head {head} gives {found[head, m, n]:.6g} for ({places[m]}, {places[n]}) and {other[head, m, n]:.6g} "
-            f"for ({places[n]}, {places[m]})"
+            f"head {head} gives {result[head, m, n]:.6g} for ({inputs[m]}, {inputs[n]}) and {other[head, m, n]:.6g} "
+            f"for ({inputs[n]}, {inputs[m]})"
         )
     _judge(encoding, "symmetric", against)
 

@@ -56,11 +56,11 @@ def _heads_differ(encoding: Encoding) -> None:
     so.
     """
     twelve = twelve_heads(encoding)
-    found = rows(twelve, np.array([0, 1, 7, 30]))
-    for one in range(len(found)):
+    result = rows(twelve, np.array([0, 1, 7, 30]))
+    for one in range(len(result)):
         for other in range(one):
             ensure(
-                not np.array_equal(found[one], found[other]),
+                not np.array_equal(result[one], result[other]),
                 f"heads {other} and {one} of {twelve!r}: expected different numbers, got equal ones.",
             )
 
@@ -79,31 +79,33 @@ def _content_matters(encoding: Encoding) -> None:
     rng = np.random.default_rng(8)
     q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
     x = hidden(encoding, len(QUERY), len(KEY))
-    own = np.asarray(encoding.score(q, k, QUERY, KEY, params, hidden=x))
+    expected = np.asarray(encoding.score(q, k, QUERY, KEY, params, hidden=x))
     wanted = (shape[0], len(QUERY), len(KEY))
-    ensure(own.shape == wanted, f"score: expected {wanted}, got {own.shape}.")
+    ensure(expected.shape == wanted, f"score: expected {wanted}, got {expected.shape}.")
     ensure(
-        differ(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), own, 1e-9)
-        or differ(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), own, 1e-9)
-        or (x is not None and differ(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), own, 1e-9)),
+        differ(encoding.score(q + 1, k, QUERY, KEY, params, hidden=x), expected, 1e-9)
+        or differ(encoding.score(q, k + 1, QUERY, KEY, params, hidden=x), expected, 1e-9)
+        or (x is not None and differ(encoding.score(q, k, QUERY, KEY, params, hidden=x + 1), expected, 1e-9)),
         "score: expected it to depend on queries, keys or the layer's input, but it depends on none of them.",
     )
     if x is not None:  # queries first, then keys
-        first = encoding.places_read(len(QUERY), 0)
+        first = encoding.hidden_length(len(QUERY), 0)
         x = np.concatenate([x[:first][::-1], x[first:][::-1]])
     swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
-    close("score of all places in reverse against score in reverse", swapped, own[:, ::-1, ::-1], _budget(own))
+    close(
+        "score of all places in reverse against score in reverse", swapped, expected[:, ::-1, ::-1], _budget(expected)
+    )
 
 
 def _values_shape(encoding: Encoding) -> None:
     encoding, params = cast(Scores, encoding), parameters(encoding) or None
     weights = np.random.default_rng(4).random((2, heads(encoding), len(QUERY), len(KEY)))
-    found = encoding.values(weights, QUERY, KEY, params)
-    if found is None:
+    result = encoding.values(weights, QUERY, KEY, params)
+    if result is None:
         return
     wanted = (2, heads(encoding), len(QUERY), head_width(encoding))
-    ensure(found.shape == wanted, f"values: expected {wanted}, got {found.shape}.")
-    close("values of twice the weights", encoding.values(2 * weights, QUERY, KEY, params), 2 * found, _budget(found))
+    ensure(result.shape == wanted, f"values: expected {wanted}, got {result.shape}.")
+    close("values of twice the weights", encoding.values(2 * weights, QUERY, KEY, params), 2 * result, _budget(result))
     nothing = encoding.values(0 * weights, QUERY, KEY, params)
     close("values of no weights", nothing, np.zeros(wanted), 0.0)
 
@@ -113,10 +115,10 @@ def _attach(encoding: Encoding) -> None:
     vectors = np.asarray(encoding.embed(KEY, params))
     x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
     wanted = x + vectors
-    found = np.asarray(encoding.attach(x, KEY, params))
-    if found.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
+    result = np.asarray(encoding.attach(x, KEY, params))
+    if result.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
         wanted = np.concatenate([x, np.broadcast_to(vectors, x.shape)], -1)
-    close("attach(x) against x and embed", found, wanted, _budget(wanted))
+    close("attach(x) against x and embed", result, wanted, _budget(wanted))
 
 
 def _layouts(encoding: Encoding) -> None:
@@ -155,24 +157,24 @@ def _roles(encoding: Encoding) -> None:
     except ValueError:  # queries and keys are turned differently, and the record says so
         return
     for role in ("query", "key"):
-        own = encoding.turn(KEY, params, role=role)
-        places = (len(KEY),)
-        close(f"role {role!r} against 'both'", operated(own, places), operated(both, places), 0.0)
+        expected = encoding.turn(KEY, params, role=role)
+        batch = (len(KEY),)
+        close(f"role {role!r} against 'both'", operated(expected, batch), operated(both, batch), 0.0)
 
 
 def _separate(encoding: Encoding) -> None:
     """Moving the queries alone changes what attention sees, and so does moving the keys alone."""
-    own = logits(encoding, QUERY, KEY)
-    silent = not differ(logits(encoding, QUERY[::-1], KEY[::-1]), own, 1e-9)
+    expected = logits(encoding, QUERY, KEY)
+    silent = not differ(logits(encoding, QUERY[::-1], KEY[::-1]), expected, 1e-9)
     if silent:  # an encoding that says nothing
         return
-    for name, found in (
+    for name, result in (
         ("queries", logits(encoding, QUERY - 1, KEY)),
         ("keys", logits(encoding, QUERY, KEY[::-1])),
     ):
         if name == "keys" and _leaves_keys_alone(encoding):
             continue
-        ensure(differ(found, own, 1e-9), f"moving the {name} alone: expected other logits, got the same.")
+        ensure(differ(result, expected, 1e-9), f"moving the {name} alone: expected other logits, got the same.")
 
 
 def _leaves_keys_alone(encoding: Encoding) -> bool:
@@ -191,10 +193,10 @@ def _attended(encoding: Encoding) -> None:
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
     x = hidden(record, len(QUERY), len(KEY), (2,))
-    found = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
+    result = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
     for head in (0, 4, 11):
         wanted = _one_head(record, params, (q, k, v), x, head)
-        close(f"attention at head {head} of 12 (4 key heads)", found.output[1, head], wanted, 64 * _budget(wanted))
+        close(f"attention at head {head} of 12 (4 key heads)", result.output[1, head], wanted, 64 * _budget(wanted))
 
 
 def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
@@ -223,8 +225,8 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
 
 
 def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
-    made = np.asarray(at_every_head(operator, x))
-    return made if operator.heads is None else made[head]
+    rotated = np.asarray(at_every_head(operator, x))
+    return rotated if operator.heads is None else rotated[head]
 
 
 def _budget(values: Any) -> float:

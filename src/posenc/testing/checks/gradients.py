@@ -35,12 +35,12 @@ def _content(encoding: Encoding) -> None:
         shape = heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
         x = hidden(encoding, 3, 3, name="torch")
-        given = (q, k) if x is None else (q, k, x.requires_grad_())
+        arguments = (q, k) if x is None else (q, k, x.requires_grad_())
 
         def scored(q: Any, k: Any, x: Any = None) -> Any:
             return encoding.score(q, k, positions, positions, params, hidden=x)
 
-        _gradcheck("q, k and hidden", scored, given)
+        _gradcheck("q, k and hidden", scored, arguments)
     elif isinstance(encoding, Rotates):
         turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=torch.float64)
         _gradcheck("x", partial(at_every_head, turn), (_drawn(torch, (2, 3, encoding.head_dim), 1),))
@@ -55,8 +55,8 @@ def _params(encoding: Encoding) -> None:
     names = sorted(values)
     for side in sides(encoding):
 
-        def call(*given: Any, side: Any = side) -> Any:
-            return _program(encoding, dict(zip(names, given, strict=True)), side)(array(SOME, "torch"))
+        def call(*arguments: Any, side: Any = side) -> Any:
+            return _program(encoding, dict(zip(names, arguments, strict=True)), side)(array(SOME, "torch"))
 
         _gradcheck(f"params ({side})", call, tuple(values[name] for name in names))
 
@@ -115,14 +115,14 @@ def _jax_gradient(encoding: Encoding) -> None:
         for side in (sides(encoding) if isinstance(encoding, Rotates) else sides(encoding)[:1])
     }
 
-    def total(given: Any) -> Any:
+    def total(arguments: Any) -> Any:
         parts = (
-            program(encoding, name="jax", params=given, side=side)(array(SOME, "jax")) * array(by, "jax", "float32")
+            program(encoding, name="jax", params=arguments, side=side)(array(SOME, "jax")) * array(by, "jax", "float32")
             for side, by in mixed.items()
         )
         return sum(part.sum() for part in parts)
 
-    found = jax.jit(jax.grad(total))({name: array(value, "jax", "float32") for name, value in values.items()})
+    computed = jax.jit(jax.grad(total))({name: array(value, "jax", "float32") for name, value in values.items()})
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
     parts = ((_program(encoding, leaves, side)(array(SOME, "torch")) * torch.tensor(by)) for side, by in mixed.items())
     sum(part.sum() for part in parts).backward()
@@ -131,7 +131,7 @@ def _jax_gradient(encoding: Encoding) -> None:
         wanted = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy()
         close(
             f"JAX's gradient of params[{name!r}] against PyTorch's",
-            found[name],
+            computed[name],
             wanted,
             budgets.product("float32", size, 16 * (1 + float(np.abs(wanted).max(initial=0.0)))),
         )

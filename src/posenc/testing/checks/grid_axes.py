@@ -39,7 +39,7 @@ def _values(
 ) -> np.ndarray:
     """What the record gives for query positions (…, n, axes), with key positions beside at a pairwise door."""
     params = converted(parameters(encoding), name, dtype)
-    query, key = (array(places, name) for places in (query, key))
+    query, key = (array(positions, name) for positions in (query, key))
     kind = _array.library(query).dtype(dtype)
     if isinstance(encoding, Adds):
         return numbers(encoding.embed(query, params, dtype=kind))
@@ -52,35 +52,37 @@ def _values(
     q, k = (
         xp.broadcast_to(
             content(encoding, seed, name, dtype),
-            (*places.shape[:-2], heads(encoding), _count(places), head_width(encoding)),
+            (*positions.shape[:-2], heads(encoding), _count(positions), head_width(encoding)),
         )
-        for seed, places in ((1, query), (2, key))
+        for seed, positions in ((1, query), (2, key))
     )
     x = hidden(encoding, _count(query), _count(key), tuple(query.shape[:-2]), name=name, dtype=dtype)
     return numbers(cast(Any, encoding).score(q, k, query, key, params, hidden=x))
 
 
-def _count(places: Any) -> int:
+def _count(positions: Any) -> int:
     """How many places there are; two where coordinates are missing."""
-    return int(places.shape[-2]) if len(places.shape) > 1 else 2
+    return int(positions.shape[-2]) if len(positions.shape) > 1 else 2
 
 
 def _shape(encoding: Encoding) -> None:
-    places = grid(encoding.axes)
-    found = _values(encoding, places, places[:4])
-    rows: tuple[int, ...] = (heads(encoding), len(places), 4) if encoding.door in PAIRWISE else (len(places),)
-    own = heads_rotated(encoding, "query")
-    rows = rows if own is None else (own, *rows)
-    ensure(found.shape[: len(rows)] == rows, f"a grid of {len(places)} places: expected {rows}, got {found.shape}.")
-    ensure(bool(np.isfinite(found).all()), "a grid: expected finite numbers.")
+    positions = grid(encoding.axes)
+    result = _values(encoding, positions, positions[:4])
+    rows: tuple[int, ...] = (heads(encoding), len(positions), 4) if encoding.door in PAIRWISE else (len(positions),)
+    expected = heads_rotated(encoding, "query")
+    rows = rows if expected is None else (expected, *rows)
+    ensure(
+        result.shape[: len(rows)] == rows, f"a grid of {len(positions)} places: expected {rows}, got {result.shape}."
+    )
+    ensure(bool(np.isfinite(result).all()), "a grid: expected finite numbers.")
 
 
 def _batches(encoding: Encoding) -> None:
     """A batch of grids, each shifted by another amount on another axis, is those grids alone."""
-    places = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1], grid(encoding.axes) // 2])
-    together = _values(encoding, places, places)
-    for index, own in enumerate(places):
-        alone = _values(encoding, own, own)
+    positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1], grid(encoding.axes) // 2])
+    together = _values(encoding, positions, positions)
+    for index, expected in enumerate(positions):
+        alone = _values(encoding, expected, expected)
         close(
             f"grid {index} of a batch against itself alone",
             together[index],
@@ -91,30 +93,32 @@ def _batches(encoding: Encoding) -> None:
 
 def _every_axis(encoding: Encoding) -> None:
     """Moving along one axis alone changes something, and along another changes something else."""
-    places = grid(encoding.axes)
-    own, seen = _values(encoding, places, places[:1]), []
+    positions = grid(encoding.axes)
+    expected, outputs = _values(encoding, positions, positions[:1]), []
     for axis in range(encoding.axes):
-        moved = places.copy()
+        moved = positions.copy()
         moved[:, axis] += 1
-        seen.append(_values(encoding, moved, places[:1]))
-        ensure(differ(seen[-1], own, 1e-9), f"coordinate {axis} moved by 1: expected other numbers, got the same.")
+        outputs.append(_values(encoding, moved, positions[:1]))
+        ensure(
+            differ(outputs[-1], expected, 1e-9), f"coordinate {axis} moved by 1: expected other numbers, got the same."
+        )
     for axis in range(1, encoding.axes):
         ensure(
-            differ(seen[axis], seen[0], 1e-9),
+            differ(outputs[axis], outputs[0], 1e-9),
             f"coordinates 0 and {axis}: expected them to be told apart, got one number.",
         )
 
 
 def _libraries(encoding: Encoding) -> None:
-    places = grid(encoding.axes)
-    own = _values(encoding, places, places)
-    largest = 1.0 + float(np.abs(own).max())
+    positions = grid(encoding.axes)
+    expected = _values(encoding, positions, positions)
+    largest = 1.0 + float(np.abs(expected).max())
     for name in ("torch", "jax"):
-        found = _values(encoding, places, places, name=name, dtype="float32")
+        result = _values(encoding, positions, positions, name=name, dtype="float32")
         close(
             f"a grid in {name} against NumPy",
-            found,
-            own,
+            result,
+            expected,
             budgets.product("float32", 64, largest) + budgets.angle(encoding, 8),
         )
 
@@ -127,10 +131,10 @@ def _wrong_axes(encoding: Encoding) -> None:
 
 def _pointwise(encoding: Encoding) -> None:
     encoding, params = cast(Biases, encoding), parameters(encoding) or None
-    places = grid(encoding.axes)
-    dense = encoding.matrix(places[::-1], places, params)
+    positions = grid(encoding.axes)
+    dense = encoding.matrix(positions[::-1], positions, params)
     head = encoding.heads - 1
-    one = [[float(encoding.bias(head, m, n, params)) for n in places[:5]] for m in places[::-1][:5]]
+    one = [[float(encoding.bias(head, m, n, params)) for n in positions[:5]] for m in positions[::-1][:5]]
     close(
         "matrix against bias one number at a time",
         dense[head, :5, :5],
@@ -141,14 +145,14 @@ def _pointwise(encoding: Encoding) -> None:
 
 def _attended(encoding: Encoding) -> None:
     """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
-    places = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1]])
-    rng, shape = np.random.default_rng(6), (2, heads(encoding), places.shape[1], head_width(encoding))
+    positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1]])
+    rng, shape = np.random.default_rng(6), (2, heads(encoding), positions.shape[1], head_width(encoding))
     q, k, v = (rng.standard_normal(shape) for _ in range(3))
-    x = hidden(encoding, places.shape[1], places.shape[1], (2,))
+    x = hidden(encoding, positions.shape[1], positions.shape[1], (2,))
     params = parameters(encoding) or None
 
     def attend(query: Any, key: Any, rows: slice) -> np.ndarray:
-        own = None if x is None else x[rows]
+        expected = None if x is None else x[rows]
         return np.asarray(
             attention(
                 q[rows],
@@ -159,15 +163,15 @@ def _attended(encoding: Encoding) -> None:
                 layout="bhtd",
                 encodings=[encoding],
                 params=[params],
-                hidden=own,
+                hidden=expected,
             ).output
         )
 
-    whole = attend(places, places, slice(None))
+    whole = attend(positions, positions, slice(None))
     for row in range(2):
         close(
             f"attention over grid {row} alone",
-            attend(places[row], places[row], slice(row, row + 1))[0],
+            attend(positions[row], positions[row], slice(row, row + 1))[0],
             whole[row],
             budgets.product("float64", 64, 64.0),
         )

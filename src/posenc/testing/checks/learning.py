@@ -24,8 +24,8 @@ def _claim(encoding: Encoding) -> None:
 
 def _shapes(encoding: Encoding) -> None:
     drawn = encoding.init(np.random.default_rng(0))
-    found = {name: np.shape(value) for name, value in drawn.items()}
-    ensure(found == encoding.shapes, f"init: expected the shapes {encoding.shapes}, got {found}.")
+    result = {name: np.shape(value) for name, value in drawn.items()}
+    ensure(result == encoding.shapes, f"init: expected the shapes {encoding.shapes}, got {result}.")
     for name, value in drawn.items():
         kind = np.asarray(value).dtype
         ensure(kind == np.float64, f"init: expected float64 for {name!r}, got {kind}.")

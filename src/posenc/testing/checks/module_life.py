@@ -14,7 +14,7 @@ from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import array, head_width, heads, hidden, library, numbers
 from posenc.testing.named_check import Check, ensure, same_bits
 
-PLACES = (0, 3, 1, 4)
+POSITIONS = (0, 3, 1, 4)
 
 
 def _module(encoding: Encoding, seed: int = 0) -> Any:
@@ -23,18 +23,22 @@ def _module(encoding: Encoding, seed: int = 0) -> Any:
 
 def _forward(module: Any, encoding: Encoding) -> Any:
     """The module's answer to fixed float32 content at fixed places."""
-    torch, places = library("torch"), array(PLACES, "torch")
+    torch, positions = library("torch"), array(POSITIONS, "torch")
     if isinstance(encoding, Adds):
-        return module(_drawn(torch, (2, len(PLACES), encoding.width), 1), places)
+        return module(_drawn(torch, (2, len(POSITIONS), encoding.width), 1), positions)
     if encoding.door == "biases":
-        return module(places, places)
-    q, k = (_drawn(torch, (1, heads(encoding), len(PLACES), head_width(encoding)), seed) for seed in (1, 2))
+        return module(positions, positions)
+    q, k = (_drawn(torch, (1, heads(encoding), len(POSITIONS), head_width(encoding)), seed) for seed in (1, 2))
     if isinstance(encoding, Rotates) and "value" in encoding.roles:
-        return torch.cat([module(k, places, layout="bhtd"), module.back(q, places, layout="bhtd")])
+        return torch.cat([module(k, positions, layout="bhtd"), module.back(q, positions, layout="bhtd")])
     if isinstance(encoding, Rotates):
-        return torch.cat([part.flatten() for part in module(q, k, places, places, layout="bhtd")])
+        return torch.cat([part.flatten() for part in module(q, k, positions, positions, layout="bhtd")])
     return module(
-        q, k, places, places, hidden=hidden(encoding, len(PLACES), len(PLACES), (1,), name="torch", dtype="float32")
+        q,
+        k,
+        positions,
+        positions,
+        hidden=hidden(encoding, len(POSITIONS), len(POSITIONS), (1,), name="torch", dtype="float32"),
     )
 
 
@@ -42,15 +46,18 @@ def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def _bits(what: str, found: Any, wanted: Any) -> None:
-    same_bits(what, numbers(found), numbers(wanted))
+def _bits(what: str, result: Any, wanted: Any) -> None:
+    same_bits(what, numbers(result), numbers(wanted))
 
 
 def _state(encoding: Encoding) -> None:
     module = _module(encoding)
-    held = sorted(tuple(value.shape) for value in module.state_dict().values())
+    kept_shapes = sorted(tuple(value.shape) for value in module.state_dict().values())
     wanted = sorted(tuple(shape) for shape in encoding.shapes.values())
-    ensure(held == wanted, f"state_dict: expected tensors of the shapes that are learned, {wanted}, got {held}.")
+    ensure(
+        kept_shapes == wanted,
+        f"state_dict: expected tensors of the shapes that are learned, {wanted}, got {kept_shapes}.",
+    )
     kept = [name for name, _ in module.named_buffers()]
     ensure(not kept, f"buffers: expected none, got {kept}.")
     trained = [value.requires_grad for value in module.parameters()]
@@ -62,11 +69,11 @@ def _state(encoding: Encoding) -> None:
 
 def _drawn_from_seed(encoding: Encoding) -> None:
     wanted = encoding.init(np.random.default_rng(3))
-    found = {name: numbers(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
-    ensure(set(found) == set(wanted), f"params of the module: expected {sorted(wanted)}, got {sorted(found)}.")
+    result = {name: numbers(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
+    ensure(set(result) == set(wanted), f"params of the module: expected {sorted(wanted)}, got {sorted(result)}.")
     for name, value in wanted.items():
         same_bits(
-            f"params[{name!r}] of the module with seed 3 against init", found[name], np.asarray(value, np.float32)
+            f"params[{name!r}] of the module with seed 3 against init", result[name], np.asarray(value, np.float32)
         )
 
 
@@ -112,8 +119,8 @@ def _trains(encoding: Encoding) -> None:
     if encoding.door == "scores":
         extra = module.values(
             torch.rand(1, heads(encoding), 4, 4, generator=torch.Generator().manual_seed(0)),
-            array(PLACES, "torch"),
-            array(PLACES, "torch"),
+            array(POSITIONS, "torch"),
+            array(POSITIONS, "torch"),
         )
         total = total if extra is None else total + extra.square().sum()
     total.backward()

@@ -51,8 +51,8 @@ def _small_types_far(encoding: Encoding) -> None:
 
 def _lists(encoding: Encoding) -> None:
     wanted = rows(encoding, np.array(SOME))
-    for given in (list(SOME), tuple(SOME)):
-        _equal(f"positions as a {type(given).__name__}", rows(encoding, given), wanted)
+    for inputs in (list(SOME), tuple(SOME)):
+        _equal(f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
     _equal("positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
     nested = [[0, 1], [2, 3]]
     _equal("positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested)))
@@ -62,17 +62,17 @@ def _whole_floats(encoding: Encoding) -> None:
     wanted = rows(encoding, np.array(SOME))
     for kind in ("float32", "float64"):
         try:
-            found = rows(encoding, np.array(SOME, kind), dtype="float64")
+            result = rows(encoding, np.array(SOME, kind), dtype="float64")
         except (ValueError, TypeError) as error:
             ensure("fractional" not in encoding.claims, f"{kind} positions: expected them to be taken, got: {error}")
             continue
-        _equal(f"whole {kind} positions against integers", found, wanted)
+        _equal(f"whole {kind} positions against integers", result, wanted)
 
 
 def _negative(encoding: Encoding) -> None:
     for side in sides(encoding):
         try:
-            found = rows(encoding, np.array([-1, -5]), side=side)
+            result = rows(encoding, np.array([-1, -5]), side=side)
         except (ValueError, TypeError) as error:
             ensure(
                 "unlimited" not in encoding.claims,
@@ -85,12 +85,12 @@ def _negative(encoding: Encoding) -> None:
             )
             continue
         ensure(
-            bool(np.isfinite(found).all()),
+            bool(np.isfinite(result).all()),
             f"negative positions ({side}): expected finite numbers, got some that are not.",
         )
         if encoding.door in PAIRWISE and "relative" in encoding.claims:
             moved = rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
-            _equal(f"positions -1 and -5 ({side}) against the same distances", found, moved)
+            _equal(f"positions -1 and -5 ({side}) against the same distances", result, moved)
 
 
 def _far_neighbours(encoding: Encoding) -> None:
@@ -98,14 +98,14 @@ def _far_neighbours(encoding: Encoding) -> None:
     most = reach(encoding)
     if budgets.released(encoding) or most < 2:
         return
-    for place in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
+    for position in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
         for side in sides(encoding):
             near = rows(encoding, np.arange(2), side=side, anchors=np.arange(2))
-            far = rows(encoding, place + np.arange(2), side=side, anchors=place + np.arange(2))
+            far = rows(encoding, position + np.arange(2), side=side, anchors=position + np.arange(2))
             if differ(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
                 ensure(
                     differ(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
-                    f"positions {place} and {place + 1} ({side}): expected different rows, got equal ones.",
+                    f"positions {position} and {position + 1} ({side}): expected different rows, got equal ones.",
                 )
 
 
@@ -117,8 +117,8 @@ def _is_smooth(encoding: Encoding) -> bool:
 def _near_limit(encoding: Encoding) -> None:
     most = reach(encoding)
     for side in sides(encoding):
-        found = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
-        ensure(bool(np.isfinite(found).all()), f"positions up to {most} ({side}): expected finite numbers.")
+        result = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
+        ensure(bool(np.isfinite(result).all()), f"positions up to {most} ({side}): expected finite numbers.")
 
 
 def _sixteen_bit(encoding: Encoding) -> None:
@@ -157,8 +157,8 @@ def _refused(encoding: Encoding, what: str, bad: Any) -> None:
         refused(f"{what} (key)", lambda: called(encoding, good, bad, params), names[1])
 
 
-def _equal(what: str, found: np.ndarray, wanted: np.ndarray) -> None:
-    close(what, found, wanted, budgets.value("float64", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+def _equal(what: str, result: np.ndarray, wanted: np.ndarray) -> None:
+    close(what, result, wanted, budgets.value("float64", 1.0 + float(np.abs(wanted).max(initial=0.0))))
 
 
 CHECKS = (

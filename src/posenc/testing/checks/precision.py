@@ -36,65 +36,67 @@ TABLES = ("adds", "rotates", "biases")
 
 def _numpy_dtypes(encoding: Encoding) -> None:
     for dtype in ("float32", "float64"):
-        found = program(encoding, dtype=dtype)(np.array(SOME))
-        ensure(found.dtype.name == dtype, f"dtype={dtype} in NumPy: expected {dtype}, got {found.dtype}.")
+        result = program(encoding, dtype=dtype)(np.array(SOME))
+        ensure(result.dtype.name == dtype, f"dtype={dtype} in NumPy: expected {dtype}, got {result.dtype}.")
 
 
 def _torch_dtypes(encoding: Encoding) -> None:
     for dtype in ("float32", "float64", "float16", "bfloat16"):
-        found = program(encoding, name="torch", dtype=dtype)(array(SOME, "torch"))
-        ensure(str(found.dtype) == f"torch.{dtype}", f"dtype={dtype} in PyTorch: expected {dtype}, got {found.dtype}.")
+        result = program(encoding, name="torch", dtype=dtype)(array(SOME, "torch"))
+        ensure(
+            str(result.dtype) == f"torch.{dtype}", f"dtype={dtype} in PyTorch: expected {dtype}, got {result.dtype}."
+        )
 
 
 def _single_is_rounded(encoding: Encoding) -> None:
     """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
     if budgets.released(encoding):
         return
-    places = _sample_positions(encoding)
+    inputs = _sample_positions(encoding)
     params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
     for side in sides(encoding):
-        exact = rows(encoding, places, dtype="float64", side=side, params=params)
-        found = rows(encoding, places, dtype="float32", side=side, params=params)
+        exact = rows(encoding, inputs, dtype="float64", side=side, params=params)
+        result = rows(encoding, inputs, dtype="float32", side=side, params=params)
         largest = float(np.abs(exact).max())
-        allowed = (
+        tolerance = (
             budgets.value("float32", largest)
             if encoding.shapes or encoding.door == "biases"
             else 1.02 * budgets.rounding("float32", largest)
         )
         if summed(encoding):
-            allowed = budgets.product("float32", 64, 16 * (1 + largest))
-        close(f"float32 ({side}) against float64 rounded", found, exact, allowed)
+            tolerance = budgets.product("float32", 64, 16 * (1 + largest))
+        close(f"float32 ({side}) against float64 rounded", result, exact, tolerance)
 
 
 def _half_rounded_once(encoding: Encoding) -> None:
     """16 bits in PyTorch are the float32 result rounded once: the same bits."""
     torch = library("torch")
-    places = array(_sample_positions(encoding), "torch")
+    inputs = array(_sample_positions(encoding), "torch")
     for side in sides(encoding):
-        wide = program(encoding, name="torch", dtype="float32", side=side)(places)
+        wide = program(encoding, name="torch", dtype="float32", side=side)(inputs)
         for dtype in ("float16", "bfloat16"):
-            found = program(encoding, name="torch", dtype=dtype, side=side)(places)
+            result = program(encoding, name="torch", dtype=dtype, side=side)(inputs)
             same_bits(
                 f"{dtype} ({side}) against float32 rounded once",
-                numbers(found),
+                numbers(result),
                 numbers(wide.to(getattr(torch, dtype))),
             )
 
 
 def _half_numpy(encoding: Encoding) -> None:
     params = parameters(encoding) or None
-    places = _sample_positions(encoding)
-    wide = np.asarray(called(encoding, places, places, params, dtype=np.float32))
+    inputs = _sample_positions(encoding)
+    wide = np.asarray(called(encoding, inputs, inputs, params, dtype=np.float32))
     with np.errstate(over="ignore"):  # a power of a distance may pass 65504; it is infinite by either way
-        found = np.asarray(called(encoding, places, places, params, dtype=np.float16))
+        result = np.asarray(called(encoding, inputs, inputs, params, dtype=np.float16))
         once = [
-            np.asarray(called(encoding, places, places, params, dtype=kind)).astype(np.float16)
+            np.asarray(called(encoding, inputs, inputs, params, dtype=kind)).astype(np.float16)
             for kind in (np.float32, np.float64)
         ]
-    ensure(found.dtype == np.float16, f"dtype=float16 in NumPy: expected float16, got {found.dtype}.")
-    wrong = ~np.any([np.nan_to_num(found) == np.nan_to_num(nearest) for nearest in once], axis=0)
+    ensure(result.dtype == np.float16, f"dtype=float16 in NumPy: expected float16, got {result.dtype}.")
+    wrong = ~np.any([np.nan_to_num(result) == np.nan_to_num(nearest) for nearest in once], axis=0)
     ensure(
-        not wrong.any(), f"float16 in NumPy: expected the number nearest to {wide[wrong][:1]}, got {found[wrong][:1]}."
+        not wrong.any(), f"float16 in NumPy: expected the number nearest to {wide[wrong][:1]}, got {result[wrong][:1]}."
     )
 
 
@@ -107,26 +109,27 @@ def _dtype_refused(encoding: Encoding) -> None:
 def _rounded_activations(encoding: Encoding) -> None:
     """bfloat16 activations at positions up to 3000: each within one rounding of the exact result."""
     torch = library("torch")
-    places = array(
-        [place for place in (0, 1, 255, 256, 257, 1_999, 2_000, 2_001, 3_000) if place <= reach(encoding)], "torch"
+    inputs = array(
+        [position for position in (0, 1, 255, 256, 257, 1_999, 2_000, 2_001, 3_000) if position <= reach(encoding)],
+        "torch",
     )
     x = torch.randn(
-        len(places), _width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        len(inputs), _width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
     params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
-    found = numbers(_applied(encoding, x, places, converted(params, "torch", "float32")))
-    exact = numbers(_applied(encoding, x.double(), places, converted(params, "torch", "float64")))
-    ensure(found.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {found.shape}.")
+    result = numbers(_applied(encoding, x, inputs, converted(params, "torch", "float32")))
+    exact = numbers(_applied(encoding, x.double(), inputs, converted(params, "torch", "float64")))
+    ensure(result.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {result.shape}.")
     largest = np.abs(exact).max(-1, keepdims=True)
     limit = (
         budgets.rounding("bfloat16") * np.abs(exact)
         + (budgets.value("float32") + budgets.angle(encoding, 3_000)) * largest
     )
-    error = np.abs(found - exact)
-    worst = int((error - limit).max(-1).reshape(-1, len(places)).max(0).argmax())
+    error = np.abs(result - exact)
+    worst = int((error - limit).max(-1).reshape(-1, len(inputs)).max(0).argmax())
     ensure(
         bool((error <= limit).all()),
-        f"bfloat16 activations at position {int(places[worst])}: expected one rounding "
+        f"bfloat16 activations at position {int(inputs[worst])}: expected one rounding "
         f"({limit[..., worst, :].max():.2g}), got an error of {error[..., worst, :].max():.2g}.",
     )
 
@@ -136,8 +139,8 @@ def _activations_dtype(encoding: Encoding) -> None:
     for dtype in ("float16", "bfloat16", "float32", "float64"):
         x = torch.ones(3, _width(encoding), dtype=getattr(torch, dtype))
         params = converted(parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
-        found = _applied(encoding, x, array([0, 1, 2], "torch"), params)
-        ensure(found.dtype == x.dtype, f"{dtype} activations: expected {dtype} back, got {found.dtype}.")
+        result = _applied(encoding, x, array([0, 1, 2], "torch"), params)
+        ensure(result.dtype == x.dtype, f"{dtype} activations: expected {dtype} back, got {result.dtype}.")
 
 
 def _score_half(encoding: Encoding) -> None:
@@ -145,39 +148,39 @@ def _score_half(encoding: Encoding) -> None:
     torch, scores = library("torch"), cast(Scores, encoding)
     params = converted(parameters(encoding), "torch", "float32")
     q, k = (content(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
-    places = array([0, 3, 1, 2], "torch")
+    inputs = array([0, 3, 1, 2], "torch")
     x = hidden(scores, 4, 4, name="torch", dtype="bfloat16")
-    found = scores.score(q, k, places, places, params, hidden=x)
-    wide = scores.score(q.float(), k.float(), places, places, params, hidden=None if x is None else x.float())
+    result = scores.score(q, k, inputs, inputs, params, hidden=x)
+    wide = scores.score(q.float(), k.float(), inputs, inputs, params, hidden=None if x is None else x.float())
     limit = budgets.product("float32", 16, 16.0)
-    if found.dtype == torch.bfloat16:
+    if result.dtype == torch.bfloat16:
         limit += budgets.rounding("bfloat16", float(wide.abs().max()))
-    close("score of bfloat16 content against its float32 copy", numbers(found), numbers(wide), limit)
+    close("score of bfloat16 content against its float32 copy", numbers(result), numbers(wide), limit)
     ensure(
-        found.dtype in (torch.bfloat16, torch.float32),
-        f"score of bfloat16 content: expected bfloat16 or float32, got {found.dtype}.",
+        result.dtype in (torch.bfloat16, torch.float32),
+        f"score of bfloat16 content: expected bfloat16 or float32, got {result.dtype}.",
     )
 
 
 def _autocast(encoding: Encoding) -> None:
     torch = library("torch")
-    places = array(_sample_positions(encoding), "torch")
-    wanted = program(encoding, name="torch", dtype="float32")(places)
+    inputs = array(_sample_positions(encoding), "torch")
+    wanted = program(encoding, name="torch", dtype="float32")(inputs)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = program(encoding, name="torch", dtype="float32")(places)
-    same_bits("a table made under autocast against one made outside", numbers(found), numbers(wanted))
+        result = program(encoding, name="torch", dtype="float32")(inputs)
+    same_bits("a table made under autocast against one made outside", numbers(result), numbers(wanted))
 
 
 def _tf32(encoding: Encoding) -> None:
     """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
     torch = library("torch")
     mode = _tf32_products(torch)
-    places = array(_sample_positions(encoding), "torch")
-    wanted = _numbers_of_positions(encoding, places)
+    inputs = array(_sample_positions(encoding), "torch")
+    wanted = _numbers_of_positions(encoding, inputs)
     with mode():
-        found = _numbers_of_positions(encoding, places)
+        result = _numbers_of_positions(encoding, inputs)
     for name, value in wanted.items():
-        same_bits(f"{name} made with products in TF32 against those in float32", numbers(found[name]), numbers(value))
+        same_bits(f"{name} made with products in TF32 against those in float32", numbers(result[name]), numbers(value))
 
 
 def _tf32_products(torch: Any) -> Any:
@@ -200,13 +203,13 @@ def _tf32_products(torch: Any) -> Any:
     return Tf32
 
 
-def _numbers_of_positions(encoding: Encoding, places: Any) -> dict[str, Any]:
+def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
     """What positions alone decide: vectors, biases, or the tables of the operators of each role."""
     record = one_coordinate(encoding)
     if not isinstance(record, Rotates):
-        return {"numbers": program(encoding, name="torch", dtype="float32")(places)}
+        return {"numbers": program(encoding, name="torch", dtype="float32")(inputs)}
     params = converted(parameters(record), "torch", "float32")
-    operators = {role: record.turn(places, params, role=cast(Any, role)) for role in sides(record)}
+    operators = {role: record.turn(inputs, params, role=cast(Any, role)) for role in sides(record)}
     return {
         f"{part.name} ({role})": getattr(operator, part.name)
         for role, operator in operators.items()
@@ -235,7 +238,7 @@ def _distinct_rows(encoding: Encoding) -> None:
 
 def _sample_positions(encoding: Encoding) -> np.ndarray:
     most = reach(encoding)
-    return np.array([place for place in (0, 1, 2, 5, 300, 2_001, 40_000) if place <= most])
+    return np.array([position for position in (0, 1, 2, 5, 300, 2_001, 40_000) if position <= most])
 
 
 def _width(encoding: Encoding) -> int:

@@ -106,18 +106,18 @@ def _t5(kind: Kind) -> None:
     one = {0: 0, 1: 0, 50: 0, -1: 1, -15: 15, -16: 16, -21: 18, -127: 31, -500: 31}
     for record, buckets in ((kind(heads=2), both), (kind(heads=2, bidirectional=False), one)):
         table = {"table": np.repeat(np.arange(32.0)[:, None], 2, 1)}
-        found = record.matrix([1_000], [1_000 + distance for distance in buckets], table)[1, 0]
-        close(f"{record!r}, buckets of key - query in {list(buckets)}", found, list(buckets.values()), 0.0)
+        computed = record.matrix([1_000], [1_000 + distance for distance in buckets], table)[1, 0]
+        close(f"{record!r}, buckets of key - query in {list(buckets)}", computed, list(buckets.values()), 0.0)
 
 
 def _shaw(kind: Kind) -> None:
     """arXiv:1803.02155, eq. 4: q · a_clip(n - m) / √d, row 0 for keys far before the query."""
     rows = {"relative_keys": np.arange(10.0).reshape(5, 2), "relative_values": -np.arange(10.0).reshape(5, 2)}
     q, k = np.array([[[1.0, 10.0]]]), np.zeros((1, 4, 2))
-    found = kind(dim=2, clip=2).score(q, k, [5], [1, 4, 5, 9], rows)
+    computed = kind(dim=2, clip=2).score(q, k, [5], [1, 4, 5, 9], rows)
     close(
         "Shaw(dim=2, clip=2) for keys 4 and 1 before, at, and 4 after the query",
-        found,
+        computed,
         [[[10 / 2**0.5, 32 / 2**0.5, 54 / 2**0.5, 98 / 2**0.5]]],
         1e-13,
     )

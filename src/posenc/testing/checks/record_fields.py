@@ -52,10 +52,10 @@ def _repr(encoding: Encoding) -> None:
 
 
 def _fields_matter(encoding: Encoding) -> None:
-    own = observable_results(encoding)
+    expected = observable_results(encoding)
     for field in fields(encoding):
         changed_ones = variants(encoding, field.name)
-        if not changed_ones or any(observable_results(other) != own for other in changed_ones):
+        if not changed_ones or any(observable_results(other) != expected for other in changed_ones):
             continue  # what is refused is not ignored
         ensure(
             _matters_elsewhere(encoding, field.name),
@@ -69,8 +69,8 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
     for field in fields(encoding):
         if field.name == name:
             continue
-        for beside in others(encoding, field.name):
-            both = [changed(encoding, **{field.name: beside, name: value}) for value in values]
+        for alternative in others(encoding, field.name):
+            both = [changed(encoding, **{field.name: alternative, name: value}) for value in values]
             if both[0] is None and any(both):  # beside that value, this field's own is refused and another is not
                 return True
             if len({observable_results(record) for record in both if record is not None}) > 1:

@@ -32,19 +32,19 @@ class Tokens:
     documents: np.ndarray | None = None
 
 
-def _alike(encoding: Encoding) -> None:
+def _rows_match_single(encoding: Encoding) -> None:
     record = one_coordinate(encoding)
     longest = min(5, reach(record) + 1)
     lengths = (longest, max(1, longest - 2))
     sequences = [_sequence(record, length, seed) for seed, length in enumerate(lengths)]
     alone = [_effects(record, tokens) for tokens in sequences]
     for what, rows, indices in _layouts(sequences, lengths):
-        for side, found in _effects(record, rows).items():
+        for side, result in _effects(record, rows).items():
             for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
-                wanted, own = effects[side][0], found[row][:, index]
-                own = own[:, :, index] if record.door in PAIRWISE else own
+                wanted, of_row = effects[side][0], result[row][:, index]
+                of_row = of_row[:, :, index] if record.door in PAIRWISE else of_row
                 budget = budgets.product("float64", 256, 16 * (1.0 + float(np.abs(wanted).max(initial=0.0))))
-                close(f"sequence {number} in {what} ({side})", own, wanted, budget)
+                close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 
 def _sequence(record: Encoding, length: int, seed: int) -> Tokens:
@@ -116,7 +116,7 @@ def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
 CHECKS = (
     Check(
         "padded_and_packed_rows",
-        _alike,
+        _rows_match_single,
         "A sequence must get the numbers that it gets alone, wherever padding or other documents stand in its row.",
     ),
 )

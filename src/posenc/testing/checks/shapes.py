@@ -49,9 +49,9 @@ def _one_query(encoding: Encoding) -> None:
     """Decoding: one query a batch row, each at its own place, and five keys."""
     query = np.array([[4], [2], [0]])
     key = np.broadcast_to(np.arange(5), (3, 5))
-    found = _in_batch(encoding, query, key)
+    result = _in_batch(encoding, query, key)
     alone = np.stack([_in_batch(encoding, query[i : i + 1], key[i : i + 1])[0] for i in range(3)])
-    close("one query a row, rows together against rows alone", found, alone, budgets.value("float64", _largest(alone)))
+    close("one query a row, rows together against rows alone", result, alone, budgets.value("float64", _largest(alone)))
 
 
 def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
@@ -59,9 +59,9 @@ def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndar
     if encoding.door == "scores":
         q, k = (
             np.broadcast_to(
-                content(encoding, seed), (len(query), heads(encoding), places.shape[-1], head_width(encoding))
+                content(encoding, seed), (len(query), heads(encoding), inputs.shape[-1], head_width(encoding))
             )
-            for seed, places in ((1, query), (2, key))
+            for seed, inputs in ((1, query), (2, key))
         )
         x = hidden(encoding, query.shape[-1], key.shape[-1])
         x = None if x is None else np.broadcast_to(x, (len(query), *x.shape))
@@ -73,8 +73,8 @@ def _mates(encoding: Encoding) -> None:
     batch = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 4, 0]])
     for side in sides(encoding):
         together = rows(encoding, batch, side=side)
-        for index, own in enumerate(batch):
-            alone = rows(encoding, own, side=side)
+        for index, own_heads in enumerate(batch):
+            alone = rows(encoding, own_heads, side=side)
             close(
                 f"row {index} of a batch ({side}) against itself alone",
                 together[index],
@@ -86,22 +86,22 @@ def _mates(encoding: Encoding) -> None:
 def _unequal(encoding: Encoding) -> None:
     for lengths in ((2, 5), (5, 2)):
         query, key = (np.arange(length) for length in lengths)
-        found = called(encoding, query, key, parameters(encoding) or None)
+        result = called(encoding, query, key, parameters(encoding) or None)
         ensure(
-            found.shape[-2:] == lengths,
-            f"{lengths[0]} queries and {lengths[1]} keys: expected (..., {lengths}), got {found.shape}.",
+            result.shape[-2:] == lengths,
+            f"{lengths[0]} queries and {lengths[1]} keys: expected (..., {lengths}), got {result.shape}.",
         )
 
 
 def _twelve_heads(encoding: Encoding) -> None:
     twelve = twelve_heads(encoding)
-    found = rows(twelve, list(SOME))
+    result = rows(twelve, list(SOME))
     count = 12 if hasattr(encoding, "heads") else heads(encoding)
     ensure(
-        found.shape == (count, len(SOME), len(ANCHORS)),
-        f"{twelve!r}: expected {(count, len(SOME), len(ANCHORS))}, got {found.shape}.",
+        result.shape == (count, len(SOME), len(ANCHORS)),
+        f"{twelve!r}: expected {(count, len(SOME), len(ANCHORS))}, got {result.shape}.",
     )
-    ensure(bool(np.isfinite(found).all()), f"{twelve!r}: expected finite numbers at every head.")
+    ensure(bool(np.isfinite(result).all()), f"{twelve!r}: expected finite numbers at every head.")
 
 
 def _width(encoding: Encoding) -> None:
@@ -114,17 +114,17 @@ def _width(encoding: Encoding) -> None:
 def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
     positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
     for side in sides(encoding):
-        found = rows(encoding, positions, side=side)
-        wanted = _wanted(encoding, shape, found.shape[-1], heads_rotated(encoding, side))
-        ensure(found.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {found.shape}.")
+        result = rows(encoding, positions, side=side)
+        wanted = _wanted(encoding, shape, result.shape[-1], heads_rotated(encoding, side))
+        ensure(result.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {result.shape}.")
 
 
-def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own: int | None) -> tuple[int, ...]:
+def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: int | None) -> tuple[int, ...]:
     if isinstance(encoding, Adds):
         return (*shape, encoding.width)
     if encoding.door in PAIRWISE:
         return (*shape[:-1], heads(encoding), shape[-1], len(ANCHORS))
-    return (*shape, last) if own is None else (*shape[:-1], own, shape[-1], last)
+    return (*shape, last) if own_heads is None else (*shape[:-1], own_heads, shape[-1], last)
 
 
 def _largest(values: np.ndarray) -> float:
@@ -138,10 +138,10 @@ def _broadcasts(encoding: Encoding) -> None:
     params = parameters(encoding) or None
     for shapes in (((), (), ()), ((2,), (2,), (2,)), ((3, 1), (4,), ()), ((1,), (5, 1), (1, 4))):
         head, query, key = (np.zeros(shape, np.int64) for shape in shapes)
-        found = np.shape(encoding.bias(head, query, key, params))
+        result = np.shape(encoding.bias(head, query, key, params))
         ensure(
-            found == np.broadcast_shapes(*shapes),
-            f"bias of shapes {shapes}: expected {np.broadcast_shapes(*shapes)}, got {found}.",
+            result == np.broadcast_shapes(*shapes),
+            f"bias of shapes {shapes}: expected {np.broadcast_shapes(*shapes)}, got {result}.",
         )
 
 

@@ -33,10 +33,10 @@ def _compile(encoding: Encoding, backend: str) -> None:
     plain = layer(encoding, "torch")
     with _one_at_a_time(torch):
         traced = torch.compile(plain, fullgraph=True, backend=backend)
-        for places in LENGTHS:
-            positions = array(places, "torch")
+        for count in LENGTHS:
+            positions = array(count, "torch")
             torch._dynamo.mark_dynamic(positions, 0)  # one program for every length
-            _matches(f"compiled by {backend}, {len(places)} positions", traced(positions), plain(positions))
+            _matches(f"compiled by {backend}, {len(count)} positions", traced(positions), plain(positions))
 
 
 def _exported(encoding: Encoding) -> None:
@@ -50,20 +50,20 @@ def _exported(encoding: Encoding) -> None:
     with _one_at_a_time(torch):
         length = torch.export.Dim("length", min=2, max=4_096)
         traced = torch.export.export(Program(), (array(LENGTHS[0], "torch"),), dynamic_shapes=({0: length},)).module()
-        for places in LENGTHS:
-            positions = array(places, "torch")
-            _matches(f"exported, {len(places)} positions", traced(positions), plain(positions))
+        for count in LENGTHS:
+            positions = array(count, "torch")
+            _matches(f"exported, {len(count)} positions", traced(positions), plain(positions))
 
 
 def _jitted(encoding: Encoding) -> None:
     """Against NumPy, since JAX's own plain call compiles each operation by itself."""
     plain, traced = layer(encoding, "numpy"), import_module("jax").jit(layer(encoding, "jax"))
-    for places in LENGTHS[:2]:
-        wanted = numbers(plain(np.array(places)))
+    for count in LENGTHS[:2]:
+        wanted = numbers(plain(np.array(count)))
         largest = 1.0 + float(np.abs(wanted).max())
         lost = budgets.PHASE_WITHOUT_FLOAT64 + budgets.angle(encoding, 5)
         budget = budgets.product("float32", 16, 4 * largest) + 4 * lost * largest
-        close(f"jitted, {len(places)} positions", numbers(traced(array(places, "jax"))), wanted, budget)
+        close(f"jitted, {len(count)} positions", numbers(traced(array(count, "jax"))), wanted, budget)
 
 
 def _torch_vmap(encoding: Encoding) -> None:
@@ -78,9 +78,9 @@ def _jax_vmap(encoding: Encoding) -> None:
 
 def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
     batch = array([[0, 3, 1], [2, 2, 4]], name)
-    found = vmap(plain)(batch)
+    result = vmap(plain)(batch)
     for index in range(2):
-        _matches(f"{name}'s vmap, row {index}", found[index], plain(batch[index]))
+        _matches(f"{name}'s vmap, row {index}", result[index], plain(batch[index]))
 
 
 def _nan_torch(encoding: Encoding) -> None:
@@ -100,20 +100,20 @@ def _not_a_number(
     encoding: Encoding, name: str, traced: Callable[[Any], Any], kind: Any, candidates: tuple[int, ...]
 ) -> None:
     plain = program(encoding, name=name, dtype="float32")
-    for place in candidates:
-        positions = array(np.array([[0, place]], kind), name)
+    for position in candidates:
+        positions = array(np.array([[0, position]], kind), name)
         try:
             plain(positions[0])
         except (ValueError, TypeError):
-            found = numbers(traced(plain)(positions))[0]
-            row = found[..., 1, :]
+            result = numbers(traced(plain)(positions))[0]
+            row = result[..., 1, :]
             ensure(
                 _is_nan(encoding, row),
-                f"position {place} in a traced {name} program: expected NaN, as the plain call refuses it, got "
+                f"position {position} in a traced {name} program: expected NaN, as the plain call refuses it, got "
                 f"{row.ravel()[:3]}.",
             )
             ensure(
-                not np.isnan(found[..., 0, :]).any(),
+                not np.isnan(result[..., 0, :]).any(),
                 f"position 0 beside a bad one in a traced {name} program: expected numbers, got NaN.",
             )
 
@@ -128,10 +128,10 @@ def _nan_floats(encoding: Encoding) -> None:
     torch = library("torch")
     for bad in (float("nan"), float("inf")):
         positions = torch.tensor([[0.0, bad]], dtype=torch.float64)
-        found = numbers(torch.func.vmap(plain)(positions))[0]
+        result = numbers(torch.func.vmap(plain)(positions))[0]
         ensure(
-            _is_nan(encoding, found[..., 1, :]),
-            f"position {bad} in a traced program: expected NaN, got {found[..., 1, :].ravel()[:3]}.",
+            _is_nan(encoding, result[..., 1, :]),
+            f"position {bad} in a traced program: expected NaN, got {result[..., 1, :].ravel()[:3]}.",
         )
 
 
@@ -146,21 +146,21 @@ def _flex(encoding: Encoding) -> None:
     q, k, v = (torch.randn(2, heads(record), n, 8, generator=generator) for n in (3, 5, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it runs uncompiled, which is what is wanted here
-        found = flex(q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query, key, params))
+        result = flex(q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query, key, params))
     dense = record.matrix(query, key, params)
     wanted = torch.softmax(q @ k.mT / 8**0.5 + dense, -1) @ v
     close(
         "flex_attention with score_mod against the dense bias",
-        numbers(found),
+        numbers(result),
         numbers(wanted),
         budgets.product("float32", 13, 64.0 + float(dense.abs().max())),
     )
 
 
-def _matches(what: str, found: Array, wanted: Array) -> None:
+def _matches(what: str, result: Array, wanted: Array) -> None:
     """A tracer may fuse and reorder, so the same value may round otherwise; nothing else may change."""
     wanted = numbers(wanted)
-    close(what, numbers(found), wanted, budgets.value("float32", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+    close(what, numbers(result), wanted, budgets.value("float32", 1.0 + float(np.abs(wanted).max(initial=0.0))))
 
 
 class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)

@@ -224,7 +224,7 @@ def _hidden(hidden: Any, scores: tuple[Score, ...], q: Any, k: Any) -> Any:
         return None
     _check.instance("hidden", hidden, torch.Tensor, f"the input of the layer for {type(readers[0]).__name__}, a tensor")
     for record in readers:
-        wanted = (q.shape[0], record.places_read(q.shape[2], k.shape[2]), record.model_dim)
+        wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), record.model_dim)
         if tuple(hidden.shape) != wanted:
             raise ValueError(
                 f"hidden must have shape {wanted} for {type(record).__name__}; got {tuple(hidden.shape)}. Give the "

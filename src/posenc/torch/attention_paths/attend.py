@@ -172,8 +172,8 @@ def _sdpa(asked: Arguments) -> Any:
 
 
 def _reference(asked: Arguments) -> Any:
-    held = asked.modules
-    seen = visible(asked, 0, asked.queries, 0, asked.keys)
+    parts = asked.modules
+    visible_keys = visible(asked, 0, asked.queries, 0, asked.keys)
     attended = reference.attention(
         asked.q,
         asked.k,
@@ -181,9 +181,9 @@ def _reference(asked: Arguments) -> Any:
         query=asked.query,
         key=asked.key,
         layout="bhtd",
-        encodings=[each.record for each in held],
-        params=[each.params for each in held],
-        mask=None if seen is None else seen.expand(*asked.q.shape[:3], asked.keys),
+        encodings=[each.record for each in parts],
+        params=[each.params for each in parts],
+        mask=None if visible_keys is None else visible_keys.expand(*asked.q.shape[:3], asked.keys),
         scale=asked.scale,
         hidden=asked.hidden,
         documents=asked.documents,

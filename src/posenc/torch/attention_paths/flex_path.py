@@ -61,18 +61,18 @@ def _block_mask(asked: Arguments) -> Any:
 
     def sees(batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
         index = query_index + ahead
-        seen = key_index >= 0
+        is_visible = key_index >= 0
         if after is not None:
-            seen = seen & (key_index <= index + after)
+            is_visible = is_visible & (key_index <= index + after)
         if before is not None:
-            seen = seen & (key_index >= index - before)
+            is_visible = is_visible & (key_index >= index - before)
         if asked.documents is not None:
             of_query, of_key = asked.documents
             row, column = batch % of_query.shape[0], batch % of_key.shape[0]
-            seen = seen & (of_query[row, query_index] == of_key[column, key_index])
+            is_visible = is_visible & (of_query[row, query_index] == of_key[column, key_index])
         if full is not None:
-            seen = seen & full[batch % full.shape[0], head % full.shape[1], query_index, key_index]
-        return seen
+            is_visible = is_visible & full[batch % full.shape[0], head % full.shape[1], query_index, key_index]
+        return is_visible
 
     plain = full is None and asked.documents is None
     batch, heads = (None, None) if plain else (asked.q.shape[0], None if full is None else asked.q.shape[1])

@@ -76,15 +76,15 @@ def _tile(asked: Arguments, q: Any, k: Any, v: Any, start: int, stop: int) -> An
     first, last = key_range(asked, start, stop)
     if any(score.record.gathers for score in asked.scores):
         first, last = 0, asked.keys  # such a score reads the keys between, so it needs them all
-    seen = visible(asked, start, stop, first, last)
+    visible_keys = visible(asked, start, stop, first, last)
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
     k, v = k[:, :, first:last], v[:, :, first:last]
     added = _added(asked, start, stop, first, last)
     if added is None:
-        added = seen
-    elif seen is not None:
-        added = added.masked_fill(~seen, float("-inf"))
+        added = visible_keys
+    elif visible_keys is not None:
+        added = added.masked_fill(~visible_keys, float("-inf"))
     if any(map(adds_to_output, asked.scores)):
         return _weighed(asked, q, k, v, added, start, stop, first, last)
     grouped = q.shape[1] != k.shape[1]

@@ -22,24 +22,24 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
     ahead, (before, after) = asked.keys - asked.queries, _sides(asked)
     row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
     column = torch.arange(first, last, device=asked.q.device)
-    seen = None
+    allowed_keys = None
     if after is not None and last - 1 > start + ahead + after:
-        seen = column <= row + after
+        allowed_keys = column <= row + after
     if before is not None and first < stop - 1 + ahead - before:
         near = column >= row - before
-        seen = near if seen is None else seen & near
-    if seen is not None:
-        seen = seen[None, None]
+        allowed_keys = near if allowed_keys is None else allowed_keys & near
+    if allowed_keys is not None:
+        allowed_keys = allowed_keys[None, None]
     if asked.documents is not None:
         of_query, of_key = asked.documents
         same = of_query[:, None, start:stop, None] == of_key[:, None, None, first:last]
-        seen = same if seen is None else seen & same
+        allowed_keys = same if allowed_keys is None else allowed_keys & same
     if asked.mask is None:
-        return seen
+        return allowed_keys
     mask = asked.mask
     mask = mask[:, :, start:stop] if mask.shape[2] != 1 else mask
     mask = mask[..., first:last] if mask.shape[3] != 1 else mask
-    return mask if seen is None else mask & seen
+    return mask if allowed_keys is None else mask & allowed_keys
 
 
 def _sides(asked: Arguments) -> tuple[int | None, int | None]:

@@ -32,7 +32,7 @@ VISION = (
         head_dim=hidden_over_heads,
         notes=("positions are 2π times the centres of patches in coordinates from -1 to 1",),
     ),
-    Tower(("pixtral",), axes=pair_axes.split_rungs),
+    Tower(("pixtral",), axes=pair_axes.even_and_odd_frequencies),
     Tower(("minimax_m3_vl_vision",), axes=pair_axes.time_rows_columns),
     ModelType(("pe_video_encoder",), part="vision", pairing="adjacent"),
     # A learned vector for every patch besides.
