@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import posenc
+from posenc.checked_positions import checked
 from posenc.positions import difference
+from posenc.positions.whole_positions import whole_difference
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -15,6 +17,10 @@ FAR = 2**31 - 1
 def test_what_cannot_be_held_is_refused_where_it_can_be_seen():
     with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query where there are no 64-bit"):
         difference(jnp.asarray([-5]), jnp.asarray([FAR]))
+    with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query"):
+        difference(jnp.asarray([FAR]), jnp.asarray([-5, FAR]))
+    with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query"):
+        whole_difference(checked(jnp.asarray([-5])), checked(jnp.asarray([FAR])))
 
 
 def test_the_farthest_that_can_be_held_is_exact():

@@ -7,7 +7,7 @@ from posenc.checked_positions import checked, checked_pair
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
 from posenc.positions.distance import steps
-from posenc.positions.sums_between import from_last
+from posenc.positions.sums_between import from_last, over_keys
 
 
 def test_a_span_starts_where_it_is_told():
@@ -42,6 +42,12 @@ def test_decoding_goes_on_where_each_row_stopped():
 def test_difference_does_not_wrap_for_unsigned_positions():
     assert difference(np.array([5], np.uint8), np.array([3], np.uint8)).tolist() == [-2]
     assert difference([2**53], [-(2**53)]).tolist() == [-(2**54)]
+
+
+def test_a_list_of_keys_follows_the_library_of_what_is_filtered():
+    torch = pytest.importorskip("torch")
+    taps, x = torch.tensor([[[0.5, 1.0]]]), torch.tensor([[[1.0], [10.0]]])
+    assert over_keys(x, [7, 3], taps).tolist() == [[[1.0 + 0.5 * 10.0], [10.0]]]
 
 
 REFUSED = [

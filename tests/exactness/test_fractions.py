@@ -12,8 +12,10 @@ import torch
 
 from exactness import truth
 from exactness.backends import WAVES
+from posenc.checked_positions import checked
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine, fixed_point
+from posenc.phase.cos_sin import cos_sin_of_sum
 
 LADDERS = ((1e4, 64), (1e12, 32))
 #: As in test_phase.py, and two roundings more: of the rate, and of its product with what lies below 2^-52 of a step.
@@ -104,3 +106,12 @@ def test_gradients_pass_the_blocks_of_a_long_table() -> None:
     (slope,) = torch.autograd.grad(sine.sum(), places)
     expected = (cosine.detach().numpy() * record.radians()).sum(-1)
     assert np.abs(slope.numpy() - expected).max() < 1e-14
+
+
+@pytest.mark.parametrize("parts", [([5], [0.25]), ([0.25], [5]), ([5.0], [0.25])])
+def test_a_whole_coordinate_and_a_fraction_add_to_the_phase_of_their_sum(parts: tuple[list, list]) -> None:
+    base, dim = LADDERS[0]
+    record = Geometric(dim, base)
+    got = cos_sin_of_sum([checked(part) for part in parts], [record, record], np.float64)
+    for mine, true in zip(got, truth.tables(truth.waves([5.25], base, dim), truth.FLOAT64), strict=True):
+        assert truth.ulps(mine, true) <= ULPS_OF_TRUTH

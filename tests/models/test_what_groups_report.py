@@ -54,6 +54,18 @@ def test_it_notes_what_its_record_cannot_hold(model_type: str, keys: dict[str, A
     assert all(note in " ".join(group.notes) for group in groups)
 
 
+def test_a_note_names_only_the_keys_that_the_rope_type_does_not_read():
+    linear = read("llama", rope_scaling={"type": "linear", "factor": 8.0, "rope_theta": 5e5})
+    assert linear.groups[0].notes == ()
+    default = read("llama", rope_scaling={"rope_type": "default", "factor": 8.0})
+    assert default.groups[0].notes == ("rope_scaling.factor = 8.0 is not read by rope_type 'default'",)
+
+
+def test_the_attention_of_zamba2_rotates_where_use_mem_rope_says_so():
+    rotations = [read("zamba2", num_hidden_layers=8, **keys).at(6)[0].rotation for keys in ({"use_mem_rope": True}, {})]
+    assert rotations == [RoPE(160, 10_000.0, "halves"), None]
+
+
 def test_the_first_row_may_be_the_padding_tokens_and_no_row_lies_before_it():
     for model_type in ("mpnet", "seamless_m4t"):
         assert read(model_type, pad_token_id=0).groups

@@ -23,8 +23,7 @@ def exponential(matrix: Array, name: str = "positions") -> Array:
     """
     lib = _array.library(matrix)
     xp = lib.xp
-    size = xp.abs(lib.detach(matrix)).sum(-1)
-    size = xp.amax(size, -1) if matrix.shape[-1] else size.sum(-1)
+    size = xp.amax(xp.abs(lib.detach(matrix)).sum(-1), -1)
     ends = lib.extremes(size)
     if ends is not None and not ends[1] <= LARGEST_TURN:
         raise ValueError(
