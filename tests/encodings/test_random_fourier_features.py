@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from posenc import RandomFourierFeatures
+from posenc.frequencies.drawn import Drawn
 
 
 def test_a_seed_gives_these_draws_for_ever() -> None:
@@ -18,6 +19,7 @@ def test_a_seed_gives_these_draws_for_ever() -> None:
     )  # fmt: skip
     long = RandomFourierFeatures(features=9).frequencies.draws()
     assert long[:3] == RandomFourierFeatures(features=3).frequencies.draws()
+    assert Drawn(3).draws() == long[:3]
     assert RandomFourierFeatures(features=3, seed=1).frequencies.draws() != long[:3]
 
 

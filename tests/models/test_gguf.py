@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from posenc import Partial, RoPE
-from posenc.frequencies import Linear, Llama3, LongRoPE, YaRN
+from posenc.frequencies import Linear, Llama3, LongRoPE, Resonance, YaRN
 from posenc.models import LayerGroup, ModelPositions, from_gguf, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
@@ -226,3 +226,123 @@ def test_hostile_files(tmp_path):
         with pytest.raises(ValueError, match=r"^[^\n]* must be a GGUF file; [^\n]*$"):
             from_gguf(bad)
         assert time.process_time() - began < 1.0, name
+
+
+def a_file(*entries: bytes, tensors: tuple[bytes, ...] = ()) -> bytes:
+    """A GGUF file of these keys and descriptions of tensors, by the layout of the format."""
+    return b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join((*entries, *tensors))
+
+
+def named(name: bytes, form: str, *numbers: int) -> bytes:
+    return struct.pack("<Q", len(name)) + name + struct.pack(f"<{form}", *numbers)
+
+
+UINT8, UINT32, STRING, ARRAY, FLOAT16 = 0, 4, 8, 9, 1
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"GGUF", "it is too short"),
+        (a_file(*2 * [named(b"a", "IB", UINT8, 7)]), "'a' occurs twice"),
+        (a_file(named(b"a", "I", 13)), "it has a value of type 13"),
+        (a_file(named(b"a", "IIQQ", ARRAY, STRING, 1, 1 << 20)), "it is cut off"),
+        (a_file(tensors=(named(b"t", "I", 9),)), "'t' has 9 axes"),
+        (a_file(named(b"general.alignment", "II", UINT32, 0)), "its alignment is 0"),
+        (a_file(tensors=(named(b"rope_freqs.weight", "IQIQ", 1, 4, FLOAT16, 0),)),
+            "rope_freqs.weight is no short list of float32 inside the file"),
+        (a_file(tensors=(named(b"rope_freqs.weight", "IQIQ", 1, 1 << 20, 0, 0),)),
+            "rope_freqs.weight is no short list of float32 inside the file"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_said(tmp_path, data, says):
+    (tmp_path / "a.gguf").write_bytes(data)
+    with pytest.raises(ValueError, match=r"^a\.gguf must be a GGUF file") as caught:
+        read_gguf(tmp_path / "a.gguf")
+    assert str(caught.value) == f"a.gguf must be a GGUF file; {says}. Name another one."
+
+
+def rotating(*records):
+    """One group a record, of a layer each; a record of None does not rotate."""
+    groups = [
+        LayerGroup("text", f"kind {i}", (i,), () if record is None else (record,)) for i, record in enumerate(records)
+    ]
+    return ModelPositions("mine", tuple(groups))
+
+
+HALVES = RoPE(dim=8, pairing="halves")
+RESONANT_YARN = RoPE(dim=8, pairing="halves", scaling=Resonance(scaling=YaRN(factor=4.0, original=64)))
+
+
+@pytest.mark.parametrize(
+    ("positions", "arch", "says"),
+    [
+        (rotating(HALVES), "smollm3", "arch must be one that rotates all layers alike; got 'smollm3'"),
+        (rotating(HALVES), "no_such", "arch must be one that rotates all layers alike; got 'no_such'"),
+        (rotating(HALVES, None), "qwen3", "positions must be rotations of one or two kinds of layers for GGUF; got 2"),
+        (rotating(HALVES, *(RoPE(dim=8, base=base, pairing="halves") for base in (2.0, 3.0))), "qwen3",
+            "positions must be rotations of one or two kinds of layers for GGUF; got 3"),
+        (rotating(Partial(HALVES, 12, 4)), "qwen3", "start must be where qwen3 rotates, which no key says"),
+        (rotating(Partial(HALVES, 12, 0)), "minicpm3", "start must be where minicpm3 rotates, which no key says"),
+        (rotating(HALVES, RoPE(dim=8, pairing="halves", scaling=Linear(2.0))), "qwen3",
+            "scaling must be none where two kinds of layers rotate for GGUF"),
+        (rotating(RoPE(dim=8, pairing="halves", scaling=YaRN(4.0, 64, truncate=False))), "qwen3",
+            "truncate must be True for GGUF; got False"),
+        (rotating(RESONANT_YARN), "qwen3", "scaling must have no attention factor to be written as divisors"),
+    ],
+)  # fmt: skip
+def test_what_the_format_cannot_say_is_refused(positions, arch, says):
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        to_gguf(positions, arch, context_length=64)
+    assert str(caught.value).startswith(says)
+
+
+def test_a_longrope_without_attention_factor_writes_no_key_for_it():
+    scaling = LongRoPE(short=(1.0,) * 4, long=(2.0,) * 4, original=64, length=128, factor=1.0)
+    keys, tensors = to_gguf(rotating(RoPE(dim=8, pairing="halves", scaling=scaling)), "qwen3", context_length=128)
+    assert scaling.attention_factor == 1.0
+    assert "qwen3.rope.scaling.attn_factor" not in keys
+    assert tensors["rope_factors_long.weight"].tolist() == [2.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("more", "divisors", "says"),
+    [
+        ({"rope.scaling.type": "linear", "rope.scaling.factor": 2.0}, {"rope_freqs.weight": (1.0,) * 4},
+            "rope_freqs.weight must come without another scaling"),
+        ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.yarn_ext_factor": 0.5}, {},
+            "llama.rope.scaling.yarn_ext_factor must be 1 for YaRN"),
+    ],
+)  # fmt: skip
+def test_two_scalings_at_once_are_refused(more, divisors, says):
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        from_gguf(GGUFHead(llama(**more), (), divisors))
+    assert str(caught.value).startswith(says)
+
+
+def test_a_pairing_may_be_stated_for_an_unknown_architecture():
+    keys = {name.replace("llama.", "mine."): value for name, value in llama().items()} | {
+        "general.architecture": "mine"
+    }
+    found = from_gguf(GGUFHead(keys, (), {}), stated={"pairing": "halves"})
+    assert found.groups[0].encodings == (RoPE(dim=8, base=5e5, pairing="halves"),)
+    with pytest.raises(ValueError, match=r"^stated\['pairing'\] must be one of 'adjacent', 'halves'; got 'half'"):
+        from_gguf(GGUFHead(keys, (), {}), stated={"pairing": "half"})
+
+
+def test_heads_of_compressed_keys_have_their_own_width_and_rotate_their_last_channels():
+    keys = {"general.architecture": "deepseek2"} | {
+        f"deepseek2.{name}": value
+        for name, value in {"block_count": 2, "attention.key_length": 576, "attention.key_length_mla": 192,
+                            "rope.dimension_count": 64, "rope.freq_base": 1e4}.items()
+    }  # fmt: skip
+    (group,) = from_gguf(GGUFHead(keys, (), {})).groups
+    assert group.encodings == (Partial(RoPE(dim=64, pairing="adjacent"), 192, 128),)
+
+
+def test_sliding_layers_may_be_listed_or_all_but_every_nth():
+    keys = {"block_count": 6, "rope.freq_base_swa": 1e4, "attention.sliding_window": 64}
+    for pattern, sliding in (((True, False) * 3, (0, 2, 4)), (3, (0, 1, 3, 4))):
+        head = GGUFHead(llama(**keys, **{"attention.sliding_window_pattern": pattern}), (), {})
+        full, slides = from_gguf(head).groups
+        assert (slides.layers, slides.encodings[0].base, full.encodings[0].base) == (sliding, 1e4, 5e5)
