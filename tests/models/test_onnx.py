@@ -94,3 +94,63 @@ def test_refusals(tmp_path):
     (tmp_path / "bad.onnx").write_bytes(b"\xff\xff\xff\xff not a model")
     with pytest.raises(ValueError, match=r"model must be an ONNX file; bad\.onnx is damaged"):
         from_onnx(tmp_path / "bad.onnx")
+
+
+def cached(cosine, sine, **attributes):
+    """A model with one RotaryEmbedding node that reads these caches, for x of unknown shape."""
+    node = onnx.helper.make_node(
+        "RotaryEmbedding", ["x", "cos_cache", "sin_cache", "position_ids"], ["y"], **attributes
+    )
+    caches = [
+        onnx.numpy_helper.from_array(np.asarray(table, np.float32), name)
+        for name, table in (("cos_cache", cosine), ("sin_cache", sine))
+    ]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    return onnx.helper.make_model(onnx.helper.make_graph([node], "rotary", [x], [y], caches))
+
+
+def tables(rows, pairs, base=10_000.0):
+    """cos and sin of p·base^(-i/pairs)."""
+    angles = np.arange(rows)[:, None] * base ** (-np.arange(pairs) / pairs)
+    return np.cos(angles), np.sin(angles)
+
+
+@pytest.mark.parametrize(
+    ("model", "stated", "says"),
+    [
+        (cached(*tables(1, 4)), {}, "'cos_cache' must be finite, with a row for each position; got shape (1, 4)"),
+        (cached(np.full((3, 4), np.nan), np.ones((3, 4))), {}, "'cos_cache' must be finite, with a row for each"),
+        (cached(*tables(9, 4), rotary_embedding_dim=6), {"head_dim": 16},
+            "rotary_embedding_dim must be twice the width of the caches, 8; got 6"),
+        (cached(*tables(9, 4), rotary_embedding_dim=8), {},
+            "head_dim must be known where a part of a head rotates; the graph does not show it"),
+        (cached(np.ones((9, 4)), np.zeros((9, 4))), {}, "caches must be of a plain rotation for its base"),
+        (cached(*tables(9, 4)), {"scaling": 2.0}, "stated['scaling'] must be a scaling; got 2.0"),
+    ],
+)  # fmt: skip
+def test_a_node_that_cannot_be_read_is_refused(model, stated, says):
+    with pytest.raises((ValueError, TypeError), match=r"^[^\n]*$") as caught:
+        from_onnx(model, stated=stated)
+    assert str(caught.value).startswith(says)
+
+
+def test_the_width_of_a_head_is_stated_or_follows_from_the_shape_of_its_input():
+    expected = Partial(RoPE(dim=8, pairing="halves"), dim=16)
+    model = cached(*tables(64, 4), rotary_embedding_dim=8, num_heads=3)
+    assert from_onnx(model, stated={"head_dim": 16}).groups[0].encodings == (expected,)
+    shape = model.graph.input[0].type.tensor_type.shape.dim
+    for size in (2, 5, 3 * 16):
+        shape.add().dim_value = size
+    assert from_onnx(model).groups[0].encodings == (expected,)
+
+
+def test_one_pair_turns_by_one_radian_whatever_the_base():
+    assert from_onnx(cached(*tables(9, 1))).groups[0].encodings == (RoPE(dim=2, pairing="halves"),)
+
+
+def test_a_file_too_large_for_a_graph_is_refused(tmp_path):
+    with (tmp_path / "large.onnx").open("wb") as file:
+        file.truncate(2**31 + 1)
+    with pytest.raises(ValueError, match=r"^model must be a graph of at most \d+ bytes; large\.onnx is larger"):
+        from_onnx(tmp_path / "large.onnx")
