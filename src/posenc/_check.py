@@ -38,11 +38,6 @@ def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, eve
     return number
 
 
-def heads(value: Any) -> int:
-    """How many heads a layer has, the field `heads` of a record."""
-    return integer("heads", value, 1, 1 << 16)
-
-
 def real(name: str, value: Any, least: float, most: float, *, above: bool = False) -> float:
     """A finite number in a range, as a plain float; with `above`, strictly above its lower end."""
     rule = (

@@ -208,3 +208,28 @@ def test_documents_of_other_tokens_are_refused():
     x, place = np.zeros((1, 1, 3, 4)), np.arange(3)
     with pytest.raises(ValueError, match=r"^documents must hold a number for each of 3 keys; got shape \(2,\)"):
         attention(x, x, x, query=place, key=place, layout="bhtd", documents=([0, 0, 1], [0, 1]))
+
+
+def test_traced_by_jax_it_gives_what_it_gives_alone():
+    jax = pytest.importorskip("jax")
+    q, k, v = (x.astype(np.float32) for x in draw())
+    query, key = np.arange(2, 7), np.arange(7)
+
+    def attended(q, k, v):
+        return attention(
+            q, k, v, query=query, key=key, layout="bhtd", encodings=[posenc.ALiBi(heads=12)], causal=True
+        ).output
+
+    alone = attended(q, k, v)
+    # Eight products a logit and seven terms an output, all below 8, in another order.
+    assert np.abs(np.asarray(jax.jit(attended)(q, k, v)) - alone).max() <= (8 + 7) * 8 * 2**-24
+
+
+def test_documents_have_one_row_or_one_for_each_sequence():
+    q, k, v = draw()
+    for rows in (1, 2):
+        numbers = (np.zeros((rows, 5), int), np.zeros((rows, 7), int))
+        attention(q, k, v, query=np.arange(5), key=np.arange(7), layout="bhtd", documents=numbers)
+    numbers = (np.zeros((3, 5), int), np.zeros((3, 7), int))
+    with pytest.raises(ValueError, match=r"^documents must have one row, or one for each of 2 sequences; got shape"):
+        attention(q, k, v, query=np.arange(5), key=np.arange(7), layout="bhtd", documents=numbers)

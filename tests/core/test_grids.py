@@ -115,8 +115,11 @@ REFUSED = [
     (lambda: positions.media([Text(1)], after="max"), ValueError, r"^after must be one of 'largest', 'extent'"),
     (lambda: positions.media([], after="extent", start=-1), ValueError, r"^start must be an integer from 0"),
     (lambda: positions.random_floats(-1, 4.0, RNG), ValueError, r"^length must be an integer from 0"),
-    (lambda: positions.random_floats(2**30 + 1, 4.0, RNG), ValueError,
-        r"^length must be an integer from 0 to 1073741824; got 1073741825"),
+    (
+        lambda: positions.random_floats(2**30 + 1, 4.0, RNG),
+        ValueError,
+        r"^length must be an integer from 0 to 1073741824; got 1073741825",
+    ),
     (lambda: positions.random_floats(1, 0.0, RNG), ValueError, r"^largest must be a finite number above 0"),
     (lambda: positions.random_floats(1, 1.0, None), TypeError, r"^rng must be a numpy.random.Generator"),
 ]

@@ -44,6 +44,21 @@ def test_difference_does_not_wrap_for_unsigned_positions():
     assert difference([2**53], [-(2**53)]).tolist() == [-(2**54)]
 
 
+def test_no_positions_in_a_list_are_whole_numbers_of_the_library_beside():
+    torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
+    for like in (np.zeros(1), torch.zeros(1), jnp.zeros(1)):
+        found = checked([], like=like)
+        assert (tuple(found.array.shape), found.integers, type(found.array)) == ((0,), True, type(like))
+
+
+def test_a_size_that_could_not_be_meant_is_refused_where_memory_is_the_hosts():
+    torch = pytest.importorskip("torch")
+    lib = checked(torch.arange(3)).lib
+    with pytest.raises(ValueError, match=r"^positions must ask for at most \d+ bytes at once; got 1099511627776"):
+        lib.check_size("positions", 2**40, torch.float32, torch.arange(3))
+    lib.check_size("positions", 2**40, torch.float32, torch.arange(3, device="meta"))  # its own library says so
+
+
 def test_a_list_of_keys_follows_the_library_of_what_is_filtered():
     torch = pytest.importorskip("torch")
     taps, x = torch.tensor([[[0.5, 1.0]]]), torch.tensor([[[1.0], [10.0]]])

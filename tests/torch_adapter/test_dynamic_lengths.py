@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.fx.experimental.symbolic_shapes import is_concrete_int
 
-from posenc import RoPE, Sinusoidal
+from posenc import RoPE, Sinusoidal, _array
 from posenc.torch import module, rotate, turn
 
 DIM, OTHER = 32, 71
@@ -70,3 +70,17 @@ def test_code_that_inductor_generates(length: int) -> None:
             for a, b in zip(compiled(positions), call(positions), strict=True):
                 # A fused multiply-add saves a rounding.
                 assert torch.allclose(a, b, rtol=0, atol=2.0**-22 * max(1.0, b.abs().max().item())), (name, n)
+
+
+def test_a_table_of_the_host_has_a_fixed_size_while_compiling_and_a_free_one_while_exporting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lib = _array.library(torch.zeros(1))
+    fixed: list[torch.Tensor] = []
+    monkeypatch.setattr(torch._dynamo, "mark_static", fixed.append)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    table = lib.constant([1.0, 2.0])
+    assert [one is table for one in fixed] == [True]
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    assert lib.constant([1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert len(fixed) == 1
