@@ -26,6 +26,7 @@ from posenc.models.model_positions import LayerGroup, Value
 #: The most stages of a tower.
 MOST_STAGES = 64
 SHIFTED_WINDOWS = "positions are rows and columns within a window; every second layer shifts its windows by half of one"
+ALWAYS_ALIBI = "the class of transformers 5 adds ALiBi whatever attn_config.alibi says; the code of MosaicML reads it"
 COSINE_LOGITS = "logits are cosines times a learned factor, in place of products times 1/√d"
 
 
@@ -47,9 +48,9 @@ def mpt(fields: Fields) -> Groups:
         group = _attention(fields, ALiBi(fields.integer("num_attention_heads"), largest))
         return (replace(group, values=(*fields.values_of("num_attention_heads"), *attention_fields.values)),)
     if not fields.flag("learned_pos_emb"):
-        return (_attention(fields, None),)
-    record = Learned(fields.integer("hidden_size"), fields.integer("max_position_embeddings", 1, MOST_ROWS))
-    return (LayerGroup("text", "embedding", (), (record,), values=tuple(fields.values)),)
+        return (replace(_attention(fields, None), notes=(ALWAYS_ALIBI,)),)
+    record = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
+    return (LayerGroup("text", "embedding", (), (record,), values=tuple(fields.values), notes=(ALWAYS_ALIBI,)),)
 
 
 def falcon_alibi(fields: Fields) -> Groups | None:

@@ -183,14 +183,9 @@ def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_layers_block_type(fields: Fields, count: int) -> tuple[str, ...]:
-    """Zamba 2: layers_block_type, in its own words; the class's own list has 54."""
-    listed = fields.get("layers_block_type", listed=False)
-    if listed is None:
-        hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
-        return tuple("hybrid" if i in hybrid else "linear_attention" for i in range(count))
-    if not isinstance(listed.value, tuple) or len(listed.value) != count:
-        raise ValueError(f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}.")
-    return tuple("hybrid" if block == "hybrid" else "linear_attention" for block in listed.value)
+    """Zamba 2 without layers_block_type: the list of its class, which has 54."""
+    hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
+    return tuple("hybrid" if i in hybrid else "linear_attention" for i in range(count))
 
 
 def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:

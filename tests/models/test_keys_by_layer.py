@@ -1,0 +1,135 @@
+"""Keys that say something of each layer, or of some: what is read from them, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from posenc import Learned, Linear, Partial, RoPE
+from posenc.models import from_config
+
+
+def rotations(model_type: str, **keys: Any) -> list[Any]:
+    """The rotation of each layer of the text, in order."""
+    found = from_config({"model_type": model_type, **keys})
+    layers = sum(len(group.layers) for group in found.groups)
+    return [found.at(layer)[0].rotation for layer in range(layers)]
+
+
+def types(model_type: str, **keys: Any) -> list[str]:
+    """The type of each layer of the text, in order."""
+    found = from_config({"model_type": model_type, **keys})
+    return [found.at(layer)[0].attention for layer in range(keys["num_hidden_layers"])]
+
+
+def test_dots3_calls_full_what_chooses_its_keys_unless_use_dsa_says_not():
+    listed = ["full_attention", "sliding_attention", "indexed_attention"]
+    for chooses, full in ((True, "indexed_attention"), (False, "full_attention")):
+        read = types("dots3_note_text", num_hidden_layers=3, layer_types=listed, use_dsa=chooses)
+        assert read == [full, "sliding_attention", full]
+        by_rule = types("dots3_note_text", num_hidden_layers=6, use_dsa=chooses)
+        assert by_rule == [full, full, *["sliding_attention"] * 3, full]
+
+
+def test_the_dimension_of_mistral4_follows_from_its_widths_where_no_share_is_stated():
+    plain = {"rope_type": "default", "rope_theta": 1e4}
+    widths = {"qk_rope_head_dim": 64, "qk_nope_head_dim": 64, "num_hidden_layers": 2}
+    expected = Partial(RoPE(64, 1e4, "adjacent"), 128, 64)
+    for share in ({}, {"partial_rotary_factor": 0.5}):
+        assert rotations("mistral4", **widths, rope_parameters=plain | share) == [expected] * 2
+
+
+def test_deepseek_v4_has_a_base_for_windows_and_another_for_compressed_keys():
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+    for more, attention in (({}, 1.0), ({"attention_factor": 1.25}, 1.25)):
+        window, compressed = rotations(
+            "deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 4], rope_scaling=yarn | more
+        )
+        assert (window.encoding.base, window.encoding.scaling) == (1e4, None)
+        assert (compressed.encoding.base, compressed.encoding.scaling.attention_factor) == (160_000.0, attention)
+
+
+def test_step_3_5_lists_bases_and_shares_by_layer_or_gives_one_base():
+    listed = {"layer_types": ["full_attention", "sliding_attention"], "num_hidden_layers": 2}
+    both = {"rope_theta": [5e6, 1e4], "partial_rotary_factors": [0.5, 1.0]}
+    scaled = listed | both | {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    assert rotations("step3p5", **scaled) == [
+        Partial(RoPE(64, 5e6, "halves", scaling=Linear(2.0)), 128),
+        RoPE(128, 1e4, "halves"),
+    ]
+    assert rotations("step3p5", num_hidden_layers=2, rope_theta=5e5) == [RoPE(128, 5e5, "halves")] * 2
+    assert rotations("step3p5", num_hidden_layers=2) == [RoPE(128, 1e4, "halves")] * 2
+
+
+def test_molmo2_scales_the_listed_layers_alone():
+    plain, scaled = RoPE(128, 1e4, "halves"), RoPE(128, 1e4, "halves", scaling=Linear(2.0))
+    keys = {"num_hidden_layers": 3, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    assert rotations("molmo2_text", **keys, rope_scaling_layers=[1], rope_theta=1e4) == [plain, scaled, plain]
+    assert rotations("molmo2_text", **keys, rope_theta=1e4) == [scaled] * 3
+
+
+def test_mpt_without_alibi_learns_a_table_of_max_seq_len_rows_or_has_no_positions():
+    without = {"model_type": "mpt", "attn_config": {"alibi": False}, "d_model": 64, "n_heads": 4}
+    (table,) = from_config(without | {"max_seq_len": 512}).groups
+    assert (table.encodings, table.layers) == ((Learned(64, 512),), ())
+    (layers,) = from_config(without | {"learned_pos_emb": False}).groups
+    assert (layers.encodings, len(layers.layers)) == ((), 24)
+    for group in (table, layers):
+        assert "transformers 5 adds ALiBi whatever attn_config.alibi says" in group.notes[0]
+
+
+def test_conformers_whose_type_of_positions_is_null_have_none():
+    for model_type, part in (("wav2vec2-conformer", "audio"), ("seamless_m4t", "speech encoder")):
+        groups = from_config({"model_type": model_type, "position_embeddings_type": None}).of(part)
+        assert [group.encodings for group in groups if group.layers] == [()]
+
+
+RULES: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"model_type": "deepseek_v4", "num_hidden_layers": 3, "compress_ratios": [0, 4]}, ValueError,
+        "compress_ratios must hold 0, 4 or 128 for each of 3 layers; got (0, 4)"),
+    ({"model_type": "deepseek_v4", "num_hidden_layers": 2, "compress_ratios": [0, 5]}, ValueError,
+        "compress_ratios must hold 0, 4 or 128 for each of 2 layers; got (0, 5)"),
+    ({"model_type": "zamba2", "num_hidden_layers": 2, "layers_block_type": ["hybrid"]}, ValueError,
+        "layers_block_type must name a type for each of 2 layers; got ('hybrid',)"),
+    ({"model_type": "muse_spark_text", "num_hidden_layers": 4, "layer_rope_theta": [1.0, 2.0]}, ValueError,
+        "layer_rope_theta must hold a number for each of 4 layers; got (1.0, 2.0)"),
+    ({"model_type": "step3p5", "num_hidden_layers": 2, "rope_theta": [1e4],
+        "layer_types": ["full_attention", "sliding_attention"]}, ValueError,
+        "rope_theta must have a number for every layer; got 1"),
+    ({"model_type": "swinv2", "pretrained_window_sizes": [6]}, ValueError,
+        "pretrained_window_sizes must have a number for each stage; got (6,)"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings": None},
+        ValueError, "max_position_embeddings must be known for this rope_type; neither the file nor the class has it"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0] * 65_537}}, ValueError,
+        "rope_scaling.short_factor must have at most 65536 entries; got 65537"),
+    ({"model_type": "distilbert", "position_embedding_type": "relative_key"}, ValueError,
+        "position_embedding_type must be 'absolute', since the class of transformers 5 knows no other"),
+    ({"model_type": "qwen3_5_vision", "num_position_embeddings": 255}, ValueError,
+        "num_position_embeddings must be a square, a grid of patches; got 255"),
+    ({"model_type": "ernie4_5_vl_moe_text",
+        "rope_parameters": {"rope_type": "default", "rope_theta": 5e5, "mrope_section": [22, 20, 22]}}, ValueError,
+        "mrope_section must add up to 64, the first two alike; got (22, 20, 22)"),
+    ({"model_type": "llava", "text_config": {"hidden_size": 64}}, ValueError,
+        "text_config.model_type must be known; got None"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "says"), RULES, ids=[f"{c['model_type']}-{i}" for i, (c, *_) in enumerate(RULES)]
+)
+def test_what_a_file_must_say_is_said(config: dict[str, Any], error: type[Exception], says: str):
+    with pytest.raises(error, match=r"^[^\n]*$") as caught:
+        from_config(config)
+    assert str(caught.value).startswith(says)
+
+
+def test_the_list_of_layers_of_zamba2_is_that_of_its_class():
+    hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}  # Zamba2Config.layers_block_type
+    read = types("zamba2", num_hidden_layers=54)
+    assert read == ["hybrid" if layer in hybrid else "linear_attention" for layer in range(54)]
+
+
+def test_a_config_whose_parts_are_all_waived_is_refused():
+    with pytest.raises(ValueError, match=r"^gemma3 must have a config inside it that is read; got none of"):
+        from_config({"model_type": "gemma3"}, waive=("text_config", "vision_config"))
