@@ -58,12 +58,12 @@ def refused(config: Any) -> bool:
     """Whether there is no answer: then a ValueError or TypeError of one line, and in any case quickly and cheaply."""
     said = ""
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         from_config(config)
     except (ValueError, TypeError) as problem:
         said = str(problem)
-    taken, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    taken, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "\n" not in said
     assert len(said) < 700
@@ -174,10 +174,10 @@ def test_a_large_file_is_refused_by_its_size(tmp_path: Any):
     place = tmp_path / "config.json"
     with place.open("wb") as file:
         file.truncate(100 << 20)  # a hole: nothing is written, nothing may be read
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=f"config must be a file of at most {LARGEST_FILE} bytes; got 104857600"):
         from_config(place)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 @pytest.mark.parametrize("path", ["no/such/place", "", "\x00", "x" * 5000])
