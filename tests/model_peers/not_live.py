@@ -16,7 +16,7 @@ NOT_BUILT = frozenset({
     "bailing_hybrid", "bamba", "blt_global_transformer", "blt_local_decoder", "blt_local_encoder", "chameleon",
     "clvp_encoder", "codegen", "csm", "dbrx", "deepseek_ocr2_encoder", "deepseek_ocr2_text", "deepseek_v2",
     "dia_decoder", "diffusion_gemma_text", "dots1", "dots3_note_audio_encoder", "dots3_note_text", "esm",
-    "esmc", "evolla", "falcon_h1", "gemma3n_text", "glm_ocr_text", "glmasr_encoder", "gpt_neox_japanese",
+    "esmc", "evolla", "gemma3n_text", "glm_ocr_text", "glmasr_encoder", "gpt_neox_japanese",
     "gptj", "gradium_phonon_tts", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "idefics",
     "internlm3", "kyutai_speech_to_text", "lasr_encoder", "lfm2_moe", "longcat_flash", "mimi", "ministral",
     "moonshine", "moonshine_streaming", "muse_glimmer_assistant", "nemotron",

@@ -9,9 +9,10 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc import _array
+from posenc.checked_positions import coordinates
 from posenc.doors import Biases
 from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.positions import coordinates, steps
+from posenc.positions.distance import steps
 from posenc.turn import Turn
 
 

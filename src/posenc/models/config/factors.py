@@ -62,8 +62,10 @@ def by_query_pre_attn_scalar(fields: Fields, rope: RopeParameters | None, dim: i
 
 def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
     """Granite: logits are multiplied by attention_multiplier in place of 1/√d, unless it is null."""
-    stated = fields.get("attention_multiplier")
-    return 1.0 if stated is None else fields.real("attention_multiplier") * math.sqrt(dim)
+    if fields.get("attention_multiplier") is None:
+        return 1.0
+    factor = fields.real("attention_multiplier") * math.sqrt(dim)
+    return 1.0 if math.isclose(factor, 1.0, rel_tol=2**-51) else factor  # 1/√d itself, which a file rounds
 
 
 def unscaled(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
