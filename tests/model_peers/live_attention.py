@@ -39,7 +39,7 @@ SIZES = (
     (r"^(q_lora_rank|kv_lora_rank|v_head_dim|qk_rope_head_dim|qk_nope_head_dim|hidden_size_per_layer_input)$", 16),
     (r"^(n_group|topk_group)$", 1),
     (r"(token|pad|bos|eos|image|video|audio).*(_id|_index|token)$", 3),
-    (r"^(sliding_window|attention_chunk_size)$", 4),
+    (r"^(sliding_window|attention_chunk_size|attention_window_size|local_attention)$", 4),
 )
 #: Larger models are not built.
 MOST_WEIGHTS = 150_000_000
@@ -47,20 +47,22 @@ MOST_WEIGHTS = 150_000_000
 
 @dataclass(frozen=True)
 class Seen:
-    """What one layer of attention was given: q and k, (heads, n, d), and the scale of its logits."""
+    """What one layer of attention was given: q and k, (heads, n, d), the scale of its logits, and which keys each query
+    sees, (n, n), at positions one after another; None where it was given no mask."""
 
     name: str
     layer: int
     q: torch.Tensor
     k: torch.Tensor
     scale: float
+    visible: torch.Tensor | None = None
 
 
 class NotBuiltError(Exception):
     """A type that no generic tiny config builds, or whose attention is not called by a name."""
 
 
-_given: list[tuple[torch.nn.Module, torch.Tensor, torch.Tensor, Any]] = []
+_given: list[tuple[torch.nn.Module, torch.Tensor, torch.Tensor, Any, Any]] = []
 
 
 def _observe(
@@ -72,7 +74,7 @@ def _observe(
     scaling: Any = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    _given.append((module, query.detach(), key.detach(), scaling))
+    _given.append((module, query.detach(), key.detach(), scaling, attention_mask))
     return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1]), None
 
 
@@ -88,6 +90,8 @@ def tiny_settings(model_type: str) -> dict[str, Any]:
         if isinstance(value, int) and not isinstance(value, bool):
             small = next((small for pattern, small in SIZES if re.search(pattern, name)), value)
             settings |= {name: small} if small < value else {}
+        if name == "sliding_window" and value is None:
+            settings[name] = 4
     if isinstance(getattr(type(made), "head_dim", None), int):
         settings["head_dim"] = 32
     if MODEL_TYPES[model_type].axes:
@@ -168,20 +172,23 @@ def _run(model: torch.nn.Module, positions: tuple[int, ...]) -> list[Seen]:
     known = inspect.signature(model.forward).parameters
     ids = torch.randint(5, 90, (1, len(POSITIONS)), generator=torch.Generator().manual_seed(0))
     arguments: dict[str, Any] = {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
-    arguments["position_ids"] = torch.tensor([positions])
     _given.clear()
     with torch.no_grad():
         model(**{name: value for name, value in arguments.items() if name in known})
+        masks = {module: mask for module, *_, mask in _given}
+        _given.clear()
+        arguments["position_ids"] = torch.tensor([positions])
+        model(**{name: value for name, value in arguments.items() if name in known})
     if not _given:
         raise NotBuiltError("its attention is not called by a name")
-    return list(_layers(model))
+    return list(_layers(model, masks))
 
 
-def _layers(model: torch.nn.Module) -> Iterator[Seen]:
+def _layers(model: torch.nn.Module, masks: dict[torch.nn.Module, Any]) -> Iterator[Seen]:
     """Self-attention, layer by layer, each once."""
     names = {module: name for name, module in model.named_modules()}
     counted: dict[torch.nn.Module, int] = {}
-    for module, q, k, scale in _given:
+    for module, q, k, scale, _ in _given:
         name = names[module]
         crosses = "cross" in name.lower() or "encoder_attn" in name or "Cross" in type(module).__name__
         if module in counted or crosses or q.shape[2] != len(POSITIONS):
@@ -189,4 +196,12 @@ def _layers(model: torch.nn.Module) -> Iterator[Seen]:
         counted[module] = len(counted)
         layer = getattr(module, "layer_idx", None)
         scale = q.shape[-1] ** -0.5 if scale is None else float(torch.as_tensor(scale).flatten()[0])
-        yield Seen(name, counted[module] if layer is None else layer, q[0], k[0], scale)
+        layer = counted[module] if layer is None else layer
+        yield Seen(name, layer, q[0], k[0], scale, _visible(masks[module]))
+
+
+def _visible(mask: torch.Tensor | None) -> torch.Tensor | None:
+    """Which keys each query sees, from a mask that is true, or 0, where it does."""
+    if mask is None or mask.shape[-2:] != (len(POSITIONS), len(POSITIONS)):
+        return None
+    return mask[0, 0] if mask.dtype == torch.bool else mask[0, 0] >= -1

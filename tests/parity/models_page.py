@@ -36,7 +36,9 @@ configs over every position key and rope_type that it takes, in both spellings. 
 (1) frequencies and attention factor are equal bit for bit; (2) the tables of cosines and sines are equal; (3) vectors
 rotated by the model's own function are equal up to the rounding of a product and a sum. (Two classes build their tables
 from complex numbers, and three from float32 fractions. For these the bound is a few roundings, stated in the test.)
-`make test` runs one random config for each class, `make nightly` 20 more. Learned tables are verified by the rows that
+`make test` runs one random config for each class, `make nightly` 20 more. In tiny live models of every type that can be
+built (`tests/model_peers/not_live.py` lists the others), hooks in every layer of attention compare which layers rotate,
+query temperature, the factor of the logits, and which keys a query sees. Learned tables are verified by the rows that
 a live model looks up, other encodings by their tables, buckets and slopes.
 """
 

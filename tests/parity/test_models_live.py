@@ -1,5 +1,5 @@
-"""What from_config reads against tiny live models, layer by layer: which rotate and how, query scaling, and the factor
-of the logits."""
+"""What from_config reads against tiny live models, layer by layer: which rotate and how, query scaling, the factor
+of the logits, and which keys a query sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 
 from model_peers.live_attention import POSITIONS, NotBuiltError, Seen, seen_by_attention, tiny_settings
 from model_peers.not_live import COUNTS_TOKENS, NOT_BUILT, NOT_COMPARED, SCALED_BEFORE
-from posenc.models import LayerGroup, from_config
+from posenc.models import Chunks, LayerGroup, Window, from_config
 from posenc.models.config.model_types import MODEL_TYPES
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
@@ -43,6 +43,7 @@ def check(model_type: str) -> None:
     for one in seen:
         group = group_of(read.groups, one)
         problem = compared(group, one, positions, MODEL_TYPES[model_type].rotated_slice is not None)
+        assert not (told := other_keys(group, one.visible)), f"layer {one.layer}, {group.attention}: {told}"
         if model_type not in SCALED_BEFORE:
             factor = one.scale * math.sqrt(one.q.shape[-1])
             assert group.logit_factor == pytest.approx(factor), f"layer {one.layer}: logits times {factor}"
@@ -53,6 +54,20 @@ def group_of(groups: tuple[LayerGroup, ...], seen: Seen) -> LayerGroup:
     own = [group for group in groups if seen.layer in group.layers]
     inside = [group for group in own if group.part in seen.name]
     return (inside or own)[-1]
+
+
+def other_keys(group: LayerGroup, visible: torch.Tensor | None) -> str:
+    """Which keys a query sees that it should not, or the other way round; "" where none does."""
+    visible = torch.ones(len(POSITIONS), len(POSITIONS), dtype=torch.bool) if visible is None else visible
+    query, key = torch.arange(len(visible))[:, None], torch.arange(len(visible))[None, :]
+    expected = torch.ones_like(visible)
+    if isinstance(group.window, Window):
+        expected = (query - key <= group.window.before) & (key - query <= group.window.after)
+    elif isinstance(group.window, Chunks):
+        expected = query // group.window.size == key // group.window.size
+    causal = not visible[0, 1:].any()
+    expected &= (key <= query) if causal else torch.ones_like(visible)
+    return "" if torch.equal(expected, visible) else f"queries see {visible.sum(-1).tolist()} keys; read {group.window}"
 
 
 def compared(group: LayerGroup, seen: Seen, positions: tuple[int, ...], latent: bool) -> str:

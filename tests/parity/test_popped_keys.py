@@ -37,7 +37,7 @@ COMMON: dict[str, list[Any]] = {
 }
 #: Keys that some class pops for itself.
 OWN: dict[str, list[Any]] = {
-    "attention_windows": [[[2, 2]], [4, 4]],
+    "attention_windows": [[[2, 2]], [4, 4], [0, 4] * 16],
     "compress_rate_csa": [8],
     "compress_rate_hca": [64],
     "compress_ratios": [[0, 0] + [4, 128] * 40, [128] * 90],
@@ -98,7 +98,7 @@ def groups(config: dict[str, Any], parts: set[str] | None = None) -> list[tuple[
     except (ValueError, TypeError) as problem:
         return str(problem)
     return [
-        (group.part, group.attention, group.layers, group.encodings, group.logit_factor)
+        (group.part, group.attention, group.layers, group.encodings, group.logit_factor, group.window)
         for group in found
         if parts is None or group.part in parts
     ]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.embedding_scale import compare_embedding_scales
+from posenc.diagnosis.layers.mistakes_layers import LAYERS
+from posenc.diagnosis.layers.windows import compare_windows
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.same_terms import as_converted, in_layout, is_gguf, longest_trained, served_longer
 from posenc.diagnosis.sides import Side
@@ -18,6 +20,9 @@ from posenc.models.checkpoints.head_shapes_from_config import head_shapes
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import PairLayout
+
+#: Mistakes about which layer does what, from which its windows follow.
+ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:
@@ -98,6 +103,8 @@ def _judge_configs(first: Side, second: Side) -> Diagnosis:
     scale = compare_embedding_scales(first.config, second.config)
     if scale is not None and findings is not None:
         findings = (*findings, scale)
+    if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
+        findings = (*findings, *compare_windows(one, other))
     return Diagnosis(findings == (), findings or (), notes, difference, "what two configs say of every layer")
 
 

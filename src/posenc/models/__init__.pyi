@@ -27,6 +27,8 @@ from .formats.meta import from_meta as from_meta
 from .formats.meta import to_meta as to_meta
 from .formats.onnx import from_onnx as from_onnx
 from .formats.onnx import to_onnx as to_onnx
+from .model_positions import Chunks as Chunks
 from .model_positions import LayerGroup as LayerGroup
 from .model_positions import ModelPositions as ModelPositions
 from .model_positions import Value as Value
+from .model_positions import Window as Window

@@ -16,7 +16,13 @@ from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.inspect import _text
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
-from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
+from posenc.models.model_positions import (
+    LayerGroup,
+    ModelPositions,
+    layer_ranges,
+    windows_of_layers,
+    without_windows,
+)
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where the effect is measured: 1k, 8k and 128k.
@@ -132,7 +138,9 @@ def _records(first: Encoding | None, second: Encoding | None, where: str) -> Dif
 
 
 def _models(first: ModelPositions, second: ModelPositions) -> Difference:
-    same = fingerprint(first) == fingerprint(second)
+    if not (first.windows_known and second.windows_known):
+        first, second = without_windows(first), without_windows(second)
+    same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     return Difference(first.model_type, second.model_type, same, "", tuple(fields), parts=parts)
@@ -202,6 +210,7 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
         "logit_factor": group.logit_factor,
         "query_temperature": group.query_temperature or ABSENT,
         "bias_factor": group.bias_factor,
+        "window": str(group.window or ABSENT),
     }
 
 

@@ -20,9 +20,9 @@ def fingerprint(record: Any) -> str:
 
     Equal: other spellings of one function, such as `Partial` of its own full width, a scaling by 1, the slopes of ALiBi
     by two rules that agree for this number of heads. Not part of it: `numerics`, which says how numbers are rounded,
-    and how learned parameters are first drawn. Records inside records are compared one by one. Frequencies count to 40
-    digits, factors to 12. Different: the pairing, since it says which channels of a checkpoint belong together.
-    TypeError for anything else.
+    how learned parameters are first drawn, and which keys a query sees (`LayerGroup.window`). Records inside records
+    are compared one by one. Frequencies count to 40 digits, factors to 12. Different: the pairing, since it says which
+    channels of a checkpoint belong together. TypeError for anything else.
 
     >>> from posenc import Linear, RoPE
     >>> fingerprint(RoPE(dim=64)), fingerprint(RoPE(dim=64, scaling=Linear(factor=1.0)))

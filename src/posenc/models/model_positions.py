@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 from posenc import _check
-from posenc.declared_fields import Declared
+from posenc.declared_fields import Declared, Whole
 from posenc.doors import Encoding, Rotates
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.turn import Pairing, of_pairs
@@ -37,6 +37,32 @@ class Value(Declared):
 
 
 @dataclass(frozen=True)
+class Window(Declared):
+    """A query sees the keys up to `before` positions before it, and up to `after` positions behind it."""
+
+    before: Annotated[int, Whole(0, 2**53)]
+    after: Annotated[int, Whole(0, 2**53)] = 0
+
+    def __str__(self) -> str:
+        behind = f" and up to {self.after:,} behind" if self.after else ""
+        return f"keys up to {self.before:,} positions before the query{behind}"
+
+
+@dataclass(frozen=True)
+class Chunks(Declared):
+    """A query sees the keys of its own chunk of `size` positions; chunks are counted from position 0."""
+
+    size: Annotated[int, Whole(1, 2**53)]
+
+    def __str__(self) -> str:
+        return f"keys of the same chunk of {self.size:,} positions"
+
+
+#: Which keys near it a query sees.
+NearKeys = Window | Chunks
+
+
+@dataclass(frozen=True)
 class LayerGroup:
     """Layers of one part of a model that treat positions alike.
 
@@ -50,6 +76,7 @@ class LayerGroup:
     values             where each number came from
     notes              traps of this file or class
     bias_factor        what biases are multiplied by before they are added to the scaled logits
+    window             which keys near it a query sees; None where it sees all, up to a causal mask
     """
 
     part: str
@@ -62,6 +89,7 @@ class LayerGroup:
     values: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
     bias_factor: float = 1.0
+    window: NearKeys | None = None
 
     @property
     def rotation(self) -> Rotates | None:
@@ -102,6 +130,8 @@ class LayerGroup:
             parts.append(f"biases times {self.bias_factor:.6g}")
         if self.query_temperature:
             parts.append(f"queries times {self.query_temperature!r}")
+        if self.window:
+            parts.append(f"queries see {self.window}")
         if self.values:
             parts.append("; ".join(map(str, self.values)))
         return ". ".join(parts) + "."
@@ -112,11 +142,13 @@ class ModelPositions:
     """Every group of layers of a model, as read from its config.
 
     model_type: as the file names it.   groups: in the order of the layers.   notes: what concerns the whole file.
+    windows_known: whether a group without a window has none; where it is false, the format does not say.
     """
 
     model_type: str
     groups: tuple[LayerGroup, ...]
     notes: tuple[str, ...] = ()
+    windows_known: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -140,6 +172,17 @@ class ModelPositions:
         rows = [group.explain() for group in self.groups]
         notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
         return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
+
+
+def windows_of_layers(model: ModelPositions) -> dict[tuple[str, int], NearKeys | None]:
+    """The window of every layer with self-attention, by part and layer."""
+    groups = (group for group in model.groups if "cross" not in group.attention)
+    return {(group.part, layer): group.window for group in groups for layer in group.layers}
+
+
+def without_windows(model: ModelPositions) -> ModelPositions:
+    """The same positions, with all keys in sight of every query."""
+    return replace(model, groups=tuple(replace(group, window=None) for group in model.groups))
 
 
 def layer_ranges(layers: tuple[int, ...]) -> str:

@@ -99,7 +99,7 @@ def by_projection_dim(fields: Fields, rope: RopeParameters, layer_type: str, lay
 
 def latent(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """Multi-head latent attention: qk_rope_head_dim channels rotate, behind qk_nope_head_dim others."""
-    width, start = (_of_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim"))
+    width, start = (of_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim"))
     width = width or fields.integer("qk_rope_head_dim")
     return _latent(rope, width, start or fields.integer("qk_nope_head_dim", 0))
 
@@ -137,11 +137,11 @@ def _latent(rope: RopeParameters, width: int, start: int) -> Head:
 
 def head_dim(fields: Fields, rule: HeadDim, layer_type: str, layer: int) -> int:
     """The channels of a head in one layer."""
-    return _of_layer(fields, layer, "head_dim") or rule(fields, layer_type)
+    return of_layer(fields, layer, "head_dim") or rule(fields, layer_type)
 
 
-def _of_layer(fields: Fields, layer: int, name: str) -> int | None:
-    """A width that per_layer_config states for one layer."""
+def of_layer(fields: Fields, layer: int, name: str) -> int | None:
+    """A number that per_layer_config states for one layer."""
     table = fields.json_object("per_layer_config")
     entries: dict[Any, Any] = table[0] if table else {}
     # A class pads the numbers of layers with zeros where it saves them: "05" is layer 5.

@@ -86,6 +86,19 @@ def where_windowed(rule: LayerTypeRule) -> LayerTypeRule:
     return types
 
 
+def by_attention_windows(fields: Fields, count: int) -> tuple[str, ...]:
+    """UltraBERT: older files list a window for every layer, 0 for a full one; else every third layer is full."""
+    listed = fields.get("attention_windows")
+    if listed is None:
+        return EveryNth(3)(fields, count)
+    if not isinstance(listed.value, tuple) or len(listed.value) != count:
+        raise ValueError(
+            f"{listed.key} must hold a window for each of {count} layers; got {_check.shown(listed.value)}. "
+            "Look at the file."
+        )
+    return tuple("sliding_attention" if window else "full_attention" for window in listed.value)
+
+
 def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
     """Qwen: sliding from max_window_layers on, where use_sliding_window says so."""
     if not fields.flag("use_sliding_window") or fields.get("sliding_window") is None:

@@ -18,6 +18,7 @@ from posenc.models.config.layer_type_rules import (
 )
 from posenc.models.config.pair_axes import AxisLayout, Sections
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule
+from posenc.models.config.window_rules import WindowRule, by_layer_type
 from posenc.models.model_positions import LayerGroup
 
 Groups = tuple[LayerGroup, ...]
@@ -59,6 +60,7 @@ class ModelType:
     logit_factor   what logits are multiplied by besides 1/√d
     notes          traps of these classes
     unrotated      what the layers that do not rotate do in its place
+    window         which keys near it a query sees
     """
 
     names: tuple[str, ...]
@@ -85,3 +87,4 @@ class ModelType:
     logit_factor: LogitFactor = root_of_width
     notes: tuple[str, ...] = ()
     unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None
+    window: WindowRule = by_layer_type

@@ -60,7 +60,7 @@ def from_config(
         length = _check.integer("length", length, 1, 2**53)
     model_type = _model_type(data, stated_values)
     groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics))
-    return ModelPositions(model_type, groups, notes)
+    return ModelPositions(model_type, groups, notes, windows_known=True)
 
 
 def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from posenc.compose import Backward
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
@@ -13,7 +15,8 @@ from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_types import ROPE_TYPES
 from posenc.models.config.rotation_record import rotation_record
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
-from posenc.models.model_positions import LayerGroup, Value
+from posenc.models.config.window_rules import WINDOW_KEYS
+from posenc.models.model_positions import LayerGroup, NearKeys, Value
 from posenc.models.pair_rotation import PairLayout
 
 #: Keys inside rope_parameters of models with several axes.
@@ -24,17 +27,28 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
     """A group for each type of layer, rotation and head, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
     waive = fields.options.waive
-    layers: dict[tuple[str, RopeParameters | None, Head | None], list[int]] = {}
+    layers: dict[tuple[str, RopeParameters | None, Head | None, NearKeys | None], list[int]] = {}
     for layer, (layer_type, stated) in enumerate(zip(types, row.rotations(fields, types), strict=True)):
         rope = stated.without(waive) if stated else None
         head = _head(fields, row, rope, layer_type, layer) if rope else None
-        layers.setdefault((layer_type, rope, head), []).append(layer)
+        layers.setdefault((layer_type, rope, head, row.window(fields, types, layer)), []).append(layer)
     return tuple(
-        _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
-        if rope and head
-        else _non_rotary_group(fields, row, layer_type, tuple(numbers))
-        for (layer_type, rope, head), numbers in layers.items()
+        _with_window(
+            fields,
+            window,
+            _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
+            if rope and head
+            else _non_rotary_group(fields, row, layer_type, tuple(numbers)),
+        )
+        for (layer_type, rope, head, window), numbers in layers.items()
     )
+
+
+def _with_window(fields: Fields, window: NearKeys | None, group: LayerGroup) -> LayerGroup:
+    """A group and its window, with the values that this follows from."""
+    if window is None:
+        return group
+    return replace(group, window=window, values=(*group.values, *fields.values_of(*WINDOW_KEYS)))
 
 
 def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...]) -> LayerGroup:

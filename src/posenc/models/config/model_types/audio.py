@@ -5,6 +5,7 @@ from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
+from posenc.models.config.window_rules import in_every_layer
 
 #: Keys of conformers that only size their tables.
 CONFORMER_SIZES = (
@@ -15,10 +16,8 @@ CONFORMER_ROTATIONS = ByLayerType(
     where=("position_embeddings_type", "rotary", "relative"), base="rotary_embedding_base"
 )
 
-CODECS = (
-    "lasr_encoder", "mimi", "neucodec", "pocket_tts_audio_tokenizer", "qwen2_5_omni_dit",
-    "voxtral_realtime_encoder", "xcodec2",
-)  # fmt: skip
+CODECS = ("lasr_encoder", "neucodec", "qwen2_5_omni_dit", "xcodec2")
+WINDOWED_CODECS = ("mimi", "pocket_tts_audio_tokenizer", "voxtral_realtime_encoder")
 PARTLY_ROTATING_AUDIO = (
     "dots3_note_audio_encoder", "glmasr_encoder", "nemotron3_5_transcribe_asr_audio",
     "nemotron3_diarization_audio",
@@ -26,6 +25,7 @@ PARTLY_ROTATING_AUDIO = (
 
 AUDIO = (
     ModelType(CODECS, part="audio"),
+    ModelType(WINDOWED_CODECS, part="audio", window=in_every_layer("sliding_window")),
     ModelType(PARTLY_ROTATING_AUDIO, part="audio", partial=True),
     ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),
     # Encoders and decoders of speech.

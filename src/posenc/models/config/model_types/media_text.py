@@ -5,6 +5,7 @@ from posenc.models.config.layer_type_rules import EveryNth, by_max_window_layers
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.pair_axes import alternating, channel_runs, even_and_odd, every_third, section_runs
 from posenc.models.config.rotation_rules import object_for_each_type
+from posenc.models.config.window_rules import short_and_long
 
 LINEAR_BUT_EVERY_4TH = EveryNth(4, key="full_attention_interval", other="linear_attention")
 
@@ -52,5 +53,5 @@ MEDIA_TEXT = (
     ),
     ModelType(("ernie4_5_vl_moe_text",), pairing="adjacent", axes=alternating, sections=(22, 22, 20)),
     # Rows and columns.
-    ModelType(("neomme",), partial=True, axes=even_and_odd, layer_types=EveryNth(6, last=True)),
+    ModelType(("neomme",), partial=True, axes=even_and_odd, layer_types=EveryNth(6, last=True), window=short_and_long),
 )

@@ -1,6 +1,6 @@
 """Text models that rotate queries and keys along one axis, but for those with multi-head latent attention."""
 
-from posenc.models.config import factors, layer_type_rules, rotation_rules
+from posenc.models.config import factors, layer_type_rules, rotation_rules, window_rules
 from posenc.models.config.bias_readers import falcon_alibi
 from posenc.models.config.head_rules import (
     by_projection_dim,
@@ -16,6 +16,7 @@ from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import table_unless_rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
+ONE_WINDOW = window_rules.in_every_layer("sliding_window")
 ONLY_SLIDING = ByLayerType(only=(SLIDING,))
 SLIDING_OR_ALL = ByLayerType(only=(SLIDING,), unwindowed="all")
 SLIDING_OR_NONE = ByLayerType(only=(SLIDING,), unwindowed="none")
@@ -29,27 +30,30 @@ ESM = ByLayerType(where=("position_embedding_type", "rotary", "absolute"), base=
 NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 
 LLAMA_KIN = (
-    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "doge", "dots1",
+    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "dots1",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
     "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
-    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "mistral", "mixtral", "moshi", "olmo", "olmo2",
-    "olmoe", "pocket_tts", "qwen3_moe", "seed_oss", "starcoder2", "timesfm2_5", "voxtral_realtime_text",
+    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "moshi", "olmo", "olmo2",
+    "olmoe", "pocket_tts", "seed_oss", "timesfm2_5",
 )  # fmt: skip
+MISTRAL_KIN = ("doge", "mistral", "mixtral", "starcoder2", "voxtral_realtime_text")
 GRANITE_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
-    "bamba", "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi", "phi3",
-    "phi4_multimodal", "solar_open", "stablelm",
+    "bamba", "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
+    "solar_open", "stablelm",
 )  # fmt: skip
 ADJACENT = (
-    "blt_global_transformer", "blt_local_decoder", "blt_local_encoder", "blt_patcher", "cohere", "ernie4_5",
+    "blt_global_transformer", "blt_local_decoder", "cohere", "ernie4_5",
     "ernie4_5_moe", "helium",
 )  # fmt: skip
 
 TEXT = (
     # Llama's kin: every layer rotates the whole head, in halves.
     ModelType(LLAMA_KIN),
+    ModelType(MISTRAL_KIN, window=ONE_WINDOW),
+    ModelType(("qwen3_moe",), window=window_rules.where_used),
     ModelType(
         ("nomic_bert",),
         neutral_keys={"rotary_emb_base": 1000, "max_trained_positions": 2048},
@@ -63,15 +67,27 @@ TEXT = (
     ModelType(GRANITE_KIN, logit_factor=factors.by_attention_multiplier),
     ModelType(("hrm_text",), layer_count=layer_type_rules.cycles_of_stacks),
     ModelType(("hunyuan_v1_dense", "hunyuan_v1_moe"), rope_keys=("alpha",)),
-    ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings")),
-    ModelType(("phimoe",), rotations=rotation_rules.short_or_long_mscale, rope_keys=("short_mscale", "long_mscale")),
+    ModelType(("ministral3",), rope_keys=("llama_4_scaling_beta", "max_position_embeddings"), window=ONE_WINDOW),
+    ModelType(
+        ("phimoe",),
+        rotations=rotation_rules.short_or_long_mscale,
+        rope_keys=("short_mscale", "long_mscale"),
+        window=ONE_WINDOW,
+    ),
     ModelType(("nanochat",), backward=True),
     # A part of every head, by partial_rotary_factor.
     ModelType(PARTLY_ROTATING, partial=True),
+    ModelType(("phi3", "phi4_multimodal"), partial=True, window=ONE_WINDOW),
     ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
     # Adjacent channels.
     ModelType(ADJACENT, pairing="adjacent"),
-    ModelType(("openai_privacy_filter",), pairing="adjacent", layer_types=uniform("sliding_attention")),
+    ModelType(("blt_local_encoder", "blt_patcher"), pairing="adjacent", window=ONE_WINDOW),
+    ModelType(
+        ("openai_privacy_filter",),
+        pairing="adjacent",
+        layer_types=uniform("sliding_attention"),
+        window=window_rules.both_sides,
+    ),
     ModelType(("glm", "glm4"), pairing="adjacent", partial=True),
     ModelType(
         ("codegen", "gptj"), pairing="adjacent", rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim
@@ -90,6 +106,8 @@ TEXT = (
         ("unlimited_ocr_text",),
         head_dim=hidden_over_heads,
         layer_types=where_windowed(uniform("reference_sliding_attention")),
+        window=window_rules.nowhere,
+        notes=("of the tokens it generates, a layer sees the last sliding_window alone, beside all of the prompt",),
     ),
     # Layers with a window among full ones, all of which rotate.
     ModelType(
@@ -104,7 +122,9 @@ TEXT = (
         layer_types=EveryNth(2),
         logit_factor=factors.by_query_pre_attn_scalar,
     ),
-    ModelType(("ultrabert",), layer_types=EveryNth(3)),
+    ModelType(
+        ("ultrabert",), layer_types=layer_type_rules.by_attention_windows, window=window_rules.both_sides_of_listed
+    ),
     ModelType(("cwm",), layer_types=EveryNth(4, at=0)),
     ModelType(("kolibri1",), layer_types=EveryNth(5), rotations=SLIDING_OR_ALL),
     ModelType(("beam",), layer_types=EveryNth(6, last=True), unrotated=factors.power_of_position),
@@ -112,13 +132,21 @@ TEXT = (
         ("mimo_v2_flash",), neutral_keys={"swa_rope_theta": 10_000}, partial=True, layer_types=EveryNth(6, first=1)
     ),
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
-    ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention")),
+    ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention"), window=window_rules.both_sides),
     # A base for each type of layer, which older files state by keys of their own.
     ModelType(
-        ("gemma3_text", "t5gemma2_text"),
+        ("gemma3_text",),
         layer_types=EveryNth(6, key="sliding_window_pattern"),
         rotations=GEMMA,
         logit_factor=factors.by_query_pre_attn_scalar,
+        window=window_rules.both_sides_or_half,
+    ),
+    ModelType(
+        ("t5gemma2_text",),
+        layer_types=EveryNth(6, key="sliding_window_pattern"),
+        rotations=GEMMA,
+        logit_factor=factors.by_query_pre_attn_scalar,
+        window=window_rules.halves_of_window,
     ),
     ModelType(
         ("t5gemma2_decoder",),
@@ -128,11 +156,18 @@ TEXT = (
         logit_factor=factors.by_query_pre_attn_scalar,
     ),
     ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA, logit_factor=factors.unscaled),
-    ModelType(
-        ("modernbert", "modernbert-decoder"),
-        neutral_keys={"position_embedding_type": "absolute"},
-        layer_types=EveryNth(3, key="global_attn_every_n_layers", at=0),
-        rotations=MODERNBERT,
+    *(
+        ModelType(
+            (name,),
+            neutral_keys={"position_embedding_type": "absolute"},
+            layer_types=EveryNth(3, key="global_attn_every_n_layers", at=0),
+            rotations=MODERNBERT,
+            window=window,
+        )
+        for name, window in (
+            ("modernbert", window_rules.half_of_local_attention),
+            ("modernbert-decoder", window_rules.half_before),
+        )
     ),
     ModelType(
         ("olmo3",),
@@ -147,6 +182,7 @@ TEXT = (
         settled_types=layer_type_rules.last_full,
         head_dim=global_head_dim,
         logit_factor=factors.unscaled,
+        window=window_rules.both_sides_or_half,
     ),
     ModelType(
         ("diffusion_gemma_text",),
@@ -158,6 +194,7 @@ TEXT = (
     ),
     ModelType(
         ("embedding_gemma2_text",),
+        window=window_rules.both_sides,
         layer_types=EveryNth(6, key="sliding_window_pattern", last=True),
         head_dim=global_head_dim,
         logit_factor=factors.unscaled,
@@ -220,7 +257,7 @@ TEXT = (
     ),
     ModelType(("lfm2",), ignored_keys=("theta",), layer_types=layer_type_rules.by_full_attn_idxs),
     ModelType(("lfm3",), layer_types=layer_type_rules.full_sliding_conv),
-    ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention")),
+    ModelType(("minimax",), layer_types=EveryNth(2, nth="linear_attention", other="full_attention"), window=ONE_WINDOW),
     ModelType(
         ("olmo_hybrid",),
         layer_types=EveryNth(4, other="linear_attention"),
@@ -230,7 +267,11 @@ TEXT = (
         ("qwen3_next",), partial=True, layer_types=EveryNth(4, key="full_attention_interval", other="linear_attention")
     ),
     ModelType(
-        ("recurrent_gemma",), partial=True, layer_types=layer_type_rules.by_block_types, head_dim=hidden_over_heads
+        ("recurrent_gemma",),
+        partial=True,
+        layer_types=layer_type_rules.by_block_types,
+        head_dim=hidden_over_heads,
+        window=window_rules.in_every_layer("attention_window_size"),
     ),
     ModelType(
         ("zamba2",),
@@ -248,6 +289,8 @@ TEXT = (
         last=True,
         layer_types=layer_type_rules.by_compress_ratios,
         rotations=rotation_rules.main_and_compress,
+        window=ONE_WINDOW,
+        notes=("layers on compressed keys see those as well, without a window",),
     ),
     # Encoders of proteins and of speech tokens, whose file says whether they rotate.
     ModelType(("esm",), tables=(table_unless_rotary,), rotations=ESM, head_dim=hidden_over_heads),

@@ -1,0 +1,119 @@
+"""Which keys near a query its layer sees: a rule for each habit of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from posenc import _check
+from posenc.models.config.fields import Fields
+from posenc.models.config.head_rules import of_layer
+from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
+from posenc.models.model_positions import Chunks, NearKeys, Window
+
+#: The keys that a layer sees, from the types of all and its number; None where it sees all that a causal mask leaves.
+WindowRule = Callable[[Fields, tuple[str, ...], int], NearKeys | None]
+#: Keys of configs that windows follow from.
+WINDOW_KEYS = (
+    "sliding_window",
+    "attention_chunk_size",
+    "attention_window_size",
+    "local_attention",
+    "attention_windows",
+)
+
+
+def _size(fields: Fields, key: str = "sliding_window") -> int | None:
+    """A size that a config states; None where it is null."""
+    return None if fields.get(key) is None else fields.integer(key)
+
+
+def _before(size: int | None) -> Window | None:
+    """As many keys as `size` says, the query's own among them."""
+    return None if size is None else Window(size - 1)
+
+
+def _around(reach: int | None) -> Window | None:
+    """Keys up to so many positions away, on both sides."""
+    return None if reach is None else Window(reach, reach)
+
+
+def _slides(types: tuple[str, ...], layer: int) -> bool:
+    return "sliding" in types[layer]
+
+
+def by_layer_type(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Most models: sliding layers see sliding_window keys, the query's own among them; chunked ones their chunk."""
+    if types[layer] == "chunked_attention":
+        size = _size(fields, "attention_chunk_size")
+        return None if size is None else Chunks(size)
+    return _before(_size(fields)) if _slides(types, layer) else None
+
+
+def in_every_layer(key: str) -> WindowRule:
+    """Mistral: every layer with self-attention has the window of this key, unless it is null."""
+    return lambda fields, types, layer: None if types[layer] in NO_SELF_ATTENTION else _before(_size(fields, key))
+
+
+def where_used(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Qwen 3 with experts: every layer has the window, if use_sliding_window says so."""
+    return _before(_size(fields)) if fields.flag("use_sliding_window") else None
+
+
+def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Unlimited OCR: windows concern generated tokens alone, which forget others that were generated."""
+    return None
+
+
+def both_sides(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """EmbeddingGemma 2: sliding layers see keys up to sliding_window positions away, on both sides."""
+    return _around(_size(fields)) if _slides(types, layer) else None
+
+
+def both_sides_of_listed(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """UltraBERT: the first window that attention_windows of older files lists, or sliding_window, on both sides."""
+    listed = fields.get("attention_windows")
+    windows = listed.value if listed is not None and isinstance(listed.value, tuple) else ()
+    first = next((window for window in windows if window), None)
+    if first is None or not _slides(types, layer):
+        return both_sides(fields, types, layer)
+    return _around(_check.integer("attention_windows", first, 1))
+
+
+def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Gemma 3: half of sliding_window on both sides where attention is bidirectional, as in EmbeddingGemma."""
+    stated = fields.get("use_bidirectional_attention", listed=False)
+    if stated is None or stated.value not in (True, "all") or not _slides(types, layer):
+        return by_layer_type(fields, types, layer)
+    size = _size(fields)
+    return _around(None if size is None else size // 2)
+
+
+def half_of_local_attention(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """ModernBERT: half of local_attention on both sides."""
+    size = _size(fields, "local_attention")
+    return _around(None if size is None else size // 2) if _slides(types, layer) else None
+
+
+def half_before(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """ModernBERT's decoder: as many keys as half of local_attention says, unless the file states sliding_window."""
+    if fields.states("sliding_window") or not _slides(types, layer):
+        return by_layer_type(fields, types, layer)
+    size = _size(fields, "local_attention")
+    return _before(None if size is None else size // 2)
+
+
+def halves_of_window(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """T5Gemma 2's encoder: sliding_window keys and one more, half of them on each side."""
+    size = _size(fields)
+    return None if size is None or not _slides(types, layer) else Window((size + 1) // 2 - 1, size // 2)
+
+
+def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """NeoMME: every other sliding layer has a window of 1024 in place of sliding_window, on both sides."""
+    if not _slides(types, layer):
+        return None
+    own = of_layer(fields, layer, "sliding_window")
+    if own is not None or fields.states("per_layer_config"):
+        return _around(own or _size(fields))
+    before = sum(_slides(types, other) for other in range(layer))
+    return _around(1024 if before % 2 else _size(fields))

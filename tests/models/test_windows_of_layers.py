@@ -1,0 +1,85 @@
+"""Which keys a query sees: read from configs, told apart by diff and the doctor, and left open where no format says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from posenc.diagnosis import diagnose
+from posenc.models import Chunks, LayerGroup, ModelPositions, Window, diff, fingerprint, from_config
+
+SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 6, "head_dim": 16}
+#: Configs, and the window of each kind of layer in them.
+READ: list[tuple[dict[str, Any], dict[str, Window | Chunks | None]]] = [
+    ({"model_type": "mistral", "sliding_window": 4096}, {"full_attention": Window(4095)}),
+    ({"model_type": "mistral", "sliding_window": None}, {"full_attention": None}),
+    ({"model_type": "llama"}, {"full_attention": None}),
+    ({"model_type": "gpt_oss"}, {"sliding_attention": Window(127), "full_attention": None}),
+    (
+        {"model_type": "gemma3_text", "sliding_window": 512},
+        {"sliding_attention": Window(511), "full_attention": None},
+    ),
+    (
+        {"model_type": "gemma3_text", "sliding_window": 512, "use_bidirectional_attention": True},
+        {"sliding_attention": Window(256, 256), "full_attention": None},
+    ),
+    ({"model_type": "modernbert"}, {"full_attention": None, "sliding_attention": Window(64, 64)}),
+    ({"model_type": "t5gemma2_text", "sliding_window": 9}, {"sliding_attention": Window(4, 4), "full_attention": None}),
+    ({"model_type": "llama4_text"}, {"chunked_attention": Chunks(8192), "full_attention": None}),
+    ({"model_type": "qwen3_moe", "sliding_window": 4096}, {"full_attention": None}),
+    (
+        {"model_type": "ultrabert", "attention_windows": [0, 96, 96, 0, 96, 96]},
+        {"full_attention": None, "sliding_attention": Window(96, 96)},
+    ),
+    ({"model_type": "recurrent_gemma"}, {"recurrent": None, "full_attention": Window(2047)}),
+]
+
+
+@pytest.mark.parametrize(("config", "windows"), READ, ids=lambda value: value.get("model_type", ""))
+def test_a_window_is_read(config: dict[str, Any], windows: dict[str, Window | Chunks | None]) -> None:
+    groups = from_config({**SIZES, **config}).groups
+    assert {group.attention: group.window for group in groups} == windows
+
+
+def test_a_list_of_windows_says_which_layers_slide() -> None:
+    groups = from_config({**SIZES, "model_type": "ultrabert", "attention_windows": [0, 96, 96, 0, 96, 96]}).groups
+    assert {group.attention: group.layers for group in groups} == {
+        "full_attention": (0, 3),
+        "sliding_attention": (1, 2, 4, 5),
+    }
+
+
+def test_where_a_window_comes_from_is_said() -> None:
+    group = from_config({**SIZES, "model_type": "mistral", "sliding_window": 4096}).groups[0]
+    assert group.value("sliding_window").source == "file"
+    assert "queries see keys up to 4,095 positions before the query" in group.explain()
+
+
+def test_other_windows_are_another_model_with_the_same_positions() -> None:
+    wide, narrow, none = (
+        from_config({**SIZES, "model_type": "mistral", "sliding_window": size}) for size in (4096, 1024, None)
+    )
+    assert fingerprint(wide) == fingerprint(narrow) == fingerprint(none)
+    assert not diff(wide, narrow).same
+    assert [(field.name, field.first[:15]) for field in diff(wide, narrow).parts[0].fields] == [
+        ("window", "keys up to 4,09")
+    ]
+    verdict = diagnose(wide, none)
+    assert not verdict.agree
+    assert [finding.name for finding in verdict.findings] == ["window"]
+    assert "Queries see all keys where keys up to 4,095" in verdict.findings[0].sentence
+
+
+def test_a_format_that_does_not_say_its_windows_is_not_held_to_them() -> None:
+    said = from_config({**SIZES, "model_type": "mistral", "sliding_window": 4096})
+    silent = ModelPositions("x", tuple(LayerGroup(g.part, g.attention, g.layers, g.encodings) for g in said.groups))
+    assert diff(said, silent).same
+    assert diagnose(said, silent).agree
+
+
+def test_exchanged_layers_are_one_mistake_with_their_windows() -> None:
+    base = {**SIZES, "model_type": "gemma3_text", "rope_theta": 1e6, "rope_local_base_freq": 1e4}
+    types = ["sliding_attention", "full_attention"] * 3
+    meant, found = (from_config({**base, "layer_types": own}) for own in (types, types[::-1]))
+    assert [finding.name for finding in diagnose(meant, found).findings] == ["local and global exchanged"]
