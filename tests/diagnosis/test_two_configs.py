@@ -212,7 +212,7 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
     "another limit": (llama(), llama(max_position_embeddings=4096)),
     "another vocabulary and dtype": (llama(), llama(vocab_size=3, torch_dtype="bfloat16")),
     "a scaling by one": (llama(), llama({"rope_type": "linear", "factor": 1.0})),
-    "another name of the same": (llama(), llama(model_type="mistral", head_dim=128)),
+    "another name of the same": (llama(), llama(model_type="mistral", head_dim=128, sliding_window=None)),
     "a whole number for a base": (llama(), llama(rope_theta=500_000)),
     "a part of its own width": (RoPE(64), Partial(RoPE(64), 64)),
     "released numerics": (RoPE(64), RoPE(64, numerics="float32")),
