@@ -6,35 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 
 from posenc.torch import accelerate
-
-SIZES = {"vocab_size": 32, "hidden_size": 48, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-GROUPED = SIZES | {"num_key_value_heads": 2}
-TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7]])
-
-
-def model(kind: str, **changes: Any) -> Any:
-    torch.manual_seed(0)
-    made = {
-        "Llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)),
-        "Qwen3": lambda: transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**GROUPED, head_dim=16)),
-        "Gemma3": lambda: transformers.Gemma3ForCausalLM(
-            transformers.Gemma3TextConfig(**GROUPED, head_dim=16, layer_types=["sliding_attention", "full_attention"])
-        ),
-        "GPTNeoX": lambda: transformers.GPTNeoXForCausalLM(
-            transformers.GPTNeoXConfig(
-                **SIZES, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
-            )
-        ),
-        "GPTJ": lambda: transformers.GPTJForCausalLM(
-            transformers.GPTJConfig(vocab_size=32, n_embd=48, n_layer=2, n_head=4, rotary_dim=8, n_positions=64)
-        ),
-        "Glm4": lambda: transformers.Glm4ForCausalLM(transformers.Glm4Config(**GROUPED, head_dim=16, pad_token_id=0)),
-    }[kind]()
-    return made.eval()
-
+from torch_adapter.tiny_models import TOKENS, model
 
 KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")
 

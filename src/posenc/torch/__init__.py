@@ -26,6 +26,7 @@ from posenc.torch.modules import Add, Bias, Rotate, RotateValues, Score, module
 from posenc.torch.rms_norm import rotate_normed, rotate_normed_
 from posenc.torch.rotary_module import HuggingFaceRotary
 from posenc.torch.strided_bias import StridedBias, strided, strided_attention
+from posenc.torch.swapped_positions.swap import Swapped, swap
 from posenc.torch.token_embedding import embed
 from posenc.torch.vector_table import table
 
@@ -42,6 +43,7 @@ __all__ = [
     "RotateValues",
     "Score",
     "StridedBias",
+    "Swapped",
     "accelerate",
     "angles",
     "attention",
@@ -59,6 +61,7 @@ __all__ = [
     "slopes",
     "strided",
     "strided_attention",
+    "swap",
     "table",
     "turn",
 ]

@@ -34,7 +34,7 @@ def rotate_pair_at(
 ) -> tuple[Array, Array]:
     """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
-    if not same_type or not _one_turn_serves(record):
+    if not same_type or not one_turn_serves(record):
         rotated = rotate_at(record, params, q, positions, "query", layout)
         return rotated, rotate_at(record, params, k, positions, "key", layout)
     by = turn_at(record, params, q, positions, "both")
@@ -44,10 +44,10 @@ def rotate_pair_at(
 
 
 @_array.host
-def _one_turn_serves(record: Rotates) -> bool:
+def one_turn_serves(record: Rotates) -> bool:
     """Whether neither the record nor one inside it treats queries and keys differently."""
     inside = (value for value in vars(record).values() if isinstance(value, Rotates))
-    return not record.roles_differ and all(map(_one_turn_serves, inside))
+    return not record.roles_differ and all(map(one_turn_serves, inside))
 
 
 def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> Array:

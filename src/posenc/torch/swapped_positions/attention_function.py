@@ -1,0 +1,49 @@
+"""What transformers calls as attention in a model with swapped positions, through its own interfaces."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+#: The module of an attention layer, or of the input, that holds what was swapped in; and the argument of its calls.
+NAME = "posenc"
+#: Attention of transformers that a logit can be added to, and our name for each.
+OURS = {"sdpa": "posenc_sdpa", "eager": "posenc_eager"}
+
+
+def register() -> None:
+    """Make our functions known to transformers, with the masks of those that they stand for."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    for name, function, mask in (("sdpa", _sdpa, sdpa_mask), ("eager", _eager, eager_mask)):
+        AttentionInterface.register(OURS[name], function)
+        AttentionMaskInterface.register(OURS[name], mask)
+
+
+def own_function(module: Any, name: str) -> Callable[..., Any]:
+    """The attention function that this module calls by that name."""
+    code = inspect.unwrap(type(module).forward).__globals__
+    function: Callable[..., Any] = code["eager_attention_forward"] if name == "eager" else code[INTERFACE][name]
+    return function
+
+
+#: The name under which the code of models finds the functions of attention.
+INTERFACE = "ALL_ATTENTION_FUNCTIONS"
+
+
+def _sdpa(module: Any, *given: Any, **named: Any) -> Any:
+    return _attend(module, "sdpa", *given, **named)
+
+
+def _eager(module: Any, *given: Any, **named: Any) -> Any:
+    return _attend(module, "eager", *given, **named)
+
+
+def _attend(module: Any, name: str, *given: Any, **named: Any) -> Any:
+    """Attention of a layer whose positions were swapped; of any other layer its own."""
+    function, layer = own_function(module, name), getattr(module, NAME, None)
+    if layer is None or not layer.acts_inside:
+        return function(module, *given, **named)
+    return layer.attend(function, name, module, *given, **named)
