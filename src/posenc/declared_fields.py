@@ -86,6 +86,22 @@ class Declared:
         """Refuse fields that do not go together."""
 
 
+class Untraced(Declared):
+    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes: functions marked
+    `@_array.host` read its fields."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+
+    # torch.compile reads these two attributes (they are what torch.compiler.disable sets). Without them it walks into
+    # the checks and stops later, in words that do not say what to do.
+    __post_init__._torchdynamo_disable = True  # type: ignore[attr-defined]
+    __post_init__._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+        "a record of posenc cannot be made inside a compiled function. Make it outside, in __init__ or beside the "
+        "function, and use it there"
+    )
+
+
 def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
     hints: dict[str, Any] = get_type_hints(record, include_extras=True)
     rules = ((name, _rule(hint)) for name, hint in hints.items())

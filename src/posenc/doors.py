@@ -18,7 +18,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_content import content, of_documents, placed
 from posenc.checked_positions import Positions, checked, checked_pair
-from posenc.declared_fields import Declared, Heads
+from posenc.declared_fields import Heads, Untraced
 from posenc.turn import Operator
 
 Params = Mapping[str, Array]
@@ -39,7 +39,7 @@ Claim = Literal[
 
 
 @dataclass(frozen=True)
-class Encoding(Declared, abc.ABC):
+class Encoding(Untraced, abc.ABC):
     """A positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it."""
 
     door: ClassVar[str]

@@ -9,7 +9,7 @@ from decimal import Context, Decimal
 import numpy as np
 
 from posenc._array import Array, Library, library
-from posenc.declared_fields import Declared
+from posenc.declared_fields import Untraced
 
 #: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a turn are left at any rate in use.
 EXACT = Context(prec=100)
@@ -21,7 +21,7 @@ TWO_PI = Decimal(
 
 
 @dataclass(frozen=True)
-class Frequencies(Declared, abc.ABC):
+class Frequencies(Untraced, abc.ABC):
     """How fast each pair of channels turns, in radians for one step of position: a record of plain numbers."""
 
     @abc.abstractmethod

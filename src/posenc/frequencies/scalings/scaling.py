@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Declared, Instance, Real, Whole
+from posenc.declared_fields import Instance, Real, Untraced, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.phase.frequencies import Frequencies
 
@@ -26,7 +26,7 @@ PositionCount = Annotated[int, Whole(1, LONGEST)]
 
 
 @dataclass(frozen=True)
-class Scaling(Declared, abc.ABC):
+class Scaling(Untraced, abc.ABC):
     """Maps the frequencies of a rotation to (frequencies, attention factor): a record of plain numbers.
 
     What depends on a length depends on the length stated in the record, never on what was computed before or beside.
