@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 
@@ -117,6 +118,19 @@ def test_an_interrupt_exits_with_130(posenc, monkeypatch):
     assert posenc("list") == (130, "", "posenc list: stopped.\n")
 
 
+def test_an_interrupt_while_the_program_loads_exits_with_130():
+    code = """
+import sys
+class Interrupted:
+    def find_spec(name, *_):
+        if name == "posenc.cli.terminal": raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted)
+from posenc.cli import main
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "posenc: stopped.\n")
+
+
 def test_a_closed_pipe_is_quiet():
     """The reader takes one line and goes, as `posenc list --json | head -1` does."""
     running = subprocess.Popen(
@@ -152,9 +166,15 @@ def test_nothing_heavy_is_loaded_for_light_work():
 
 @pytest.mark.parametrize("columns", ["60", "200"])
 def test_plain_and_within_the_width_when_not_a_terminal(columns):
-    import os
-
     env = {**os.environ, "COLUMNS": columns, "NO_COLOR": "1"}
     ran = subprocess.run([*RUN, "list"], capture_output=True, text=True, check=True, env=env)
     assert "\x1b" not in ran.stdout
     assert max(map(len, ran.stdout.splitlines())) <= int(columns)
+
+
+@pytest.mark.parametrize("words", [("explain", "--help"), ("explain", "--no-such-option")])
+def test_help_and_errors_end_in_a_terminal_of_one_column(words):
+    env = {**os.environ, "COLUMNS": "1"}
+    limited = ["sh", "-c", 'ulimit -t 20; exec "$@"', "sh"]  # seconds that a box that never ends would use up
+    ran = subprocess.run([*limited, *RUN, *words], capture_output=True, text=True, check=False, env=env)
+    assert (ran.returncode, "examples" in ran.stdout + ran.stderr) == (2 if ran.stderr else 0, True)

@@ -79,6 +79,7 @@ REFUSED = [
     (lambda: decoding(-1), ValueError, r"^cached must not be negative; got -1"),
     (lambda: decoding(1.5), TypeError, r"^cached must hold whole numbers; got float64"),
     (lambda: decoding(1, steps=-1), ValueError, r"^steps must be an integer from 0"),
+    (lambda: decoding([1] * 100, steps=2**30), ValueError, r"^steps must ask for at most \d+ bytes"),
     (lambda: difference([0], ["a"]), TypeError, r"^key must hold numbers"),
     (lambda: difference([2**53 + 1], [0]), ValueError, r"^query must be finite and of magnitude at most 2\^53"),
 ]

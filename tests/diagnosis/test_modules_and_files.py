@@ -166,6 +166,9 @@ def test_an_npz_with_a_pickle_inside_is_refused(tmp_path: Path) -> None:
         diagnose(RoPE(64), tmp_path / "object.npz")
 
 
+TABLE = {"cos": np.ones((3, 32)), "sin": np.ones((3, 32))}
+
+
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
@@ -181,6 +184,9 @@ def test_an_npz_with_a_pickle_inside_is_refused(tmp_path: Path) -> None:
         (RoPE(64), {"q": np.ones((3, 64)), "k": np.ones((3, 64)), "logits": np.ones((2, 3))}, "logits must have shape"),
         (RoPE(64), {"cos": np.array(["a"]), "sin": np.ones(1)}, "cos must hold up to"),
         (RoPE(64), {"cos": np.ones((3, 32)), "sin": np.ones((3, 32)), "positions": [0, 1]}, "positions must have one"),
+        (RoPE(64), TABLE | {"positions": np.array([0, 1, 2**60])}, r"positions must be of magnitude at most 2\^53"),
+        (RoPE(64), TABLE | {"positions": np.array([0, 2**64 - 1, 2], np.uint64)}, "positions must be of magnitude"),
+        (RoPE(64), TABLE | {"positions": np.array([0, 1.0, -1e300])}, "positions must be of magnitude at most"),
         (ALiBi(8), {"inv_freq": np.ones(3)}, "actual must hold bias, or q, k and logits, for ALiBi"),
         (Learned(8, 8), {"inv_freq": np.ones(3)}, "expected must rotate queries and keys"),
     ],

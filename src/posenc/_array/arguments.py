@@ -65,18 +65,22 @@ def _keeps_numpy(like: Array | Library | None) -> bool:
 
 
 def whole_array(name: str, value: Array) -> Array:
-    """An array whose numbers are all there, each in its place; masked, sparse and nested ones are refused."""
-    what = ""
+    """An array whose numbers are all there, each in its place; masked, sparse, nested and distributed ones are
+    refused."""
+    what, advice = "", "Convert it first."
     if library_name(value) == "torch":
         torch = sys.modules["torch"]
         if value.is_nested or value.layout is not torch.strided:
             what = "a nested tensor" if value.is_nested else f"a tensor of layout {value.layout}"
+        elif type(value) is not torch.Tensor and hasattr(value, "to_local"):
+            what = "a DTensor, whose numbers lie on several devices"
+            advice = f"Give its own part on each device, {name}.to_local(), and the positions of that part."
     elif isinstance(value, np.ma.MaskedArray):
         what = "a masked array, whose mask would be lost"
     elif isinstance(value, np.matrix):
         what = "a numpy.matrix, whose * is another product"
     if what:
-        raise TypeError(f"{name} must be a dense array; got {what}. Convert it first.")
+        raise TypeError(f"{name} must be a dense array; got {what}. {advice}")
     return value
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.cli.terminal import escaped, say, write_every_character
+from posenc.cli.terminal import escaped, say, wide_enough, write_every_character
 
 USAGE = 2
 BUG = 70
@@ -134,7 +134,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed):
+        with contextlib.redirect_stderr(printed), wide_enough():
             return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as stop:
         if not stop.code:

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import sys
+from collections.abc import Iterator
 
 #: Characters of a line, above the longest that is meant: LongRoPE's factors.
 LONGEST_LINE = 4_000
+
+#: The fewest columns that help is laid out for.
+NARROWEST_HELP = 40
+
+
+@contextlib.contextmanager
+def wide_enough() -> Iterator[None]:
+    """COLUMNS as the narrowest width of help, for a while, where the terminal is narrower: tyro draws boxes, and never
+    ends where none fits."""
+    stated = os.environ.get("COLUMNS")
+    if shutil.get_terminal_size().columns < NARROWEST_HELP:
+        os.environ["COLUMNS"] = str(NARROWEST_HELP)
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS", None)
+        if stated is not None:
+            os.environ["COLUMNS"] = stated
 
 
 def escaped(text: str, longest: int = LONGEST_LINE) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc import _check
+from posenc.checked_positions import LARGEST_POSITION
 from posenc.inspect.rounding import narrowed
 from posenc.models.formats.safetensors_header import Entry, read_header
 
@@ -33,6 +34,7 @@ ARRAY_NAMES = {
     "bias": "of ALiBi or T5, (heads, n, m)",
     "table": "of T5, (buckets, heads); of sinusoids that are added, (n, dim)",
 }
+POSITION_NAMES = ("positions", "query_positions", "key_positions")
 #: Arrays whose numbers show the type that they were rounded to, whatever type the file has.
 COMPUTED = frozenset({"cos", "sin", "q", "k", "q_rotated", "k_rotated", "logits"})
 #: So many different numbers must all be held by a narrow type before it is believed that they were rounded to it.
@@ -76,9 +78,22 @@ def host_numbers(name: str, value: Any) -> NamedArray:
             f"{name} must hold up to {MOST} real numbers; got {array.dtype} of shape {array.shape}. "
             "Give the array itself."
         )
+    if name in POSITION_NAMES:
+        _check_positions(name, array)
     if array.dtype.kind in "iu":
         return NamedArray(array.astype(np.int64), "float64")
     return NamedArray(array.astype(np.float64), dtype if dtype in ("float16", "bfloat16", "float32") else "float64")
+
+
+def _check_positions(name: str, positions: np.ndarray) -> None:
+    """Refuse what is no position; NaN and infinities are mistakes, and named as such."""
+    finite = positions[np.isfinite(positions)]
+    outside = finite[(finite > LARGEST_POSITION) | (finite < -LARGEST_POSITION)]
+    if outside.size:
+        raise ValueError(
+            f"{name} must be of magnitude at most 2^53; got {outside[0]}, and {outside.size} such in all. "
+            "Look at how they are made: memory that was never set, say."
+        )
 
 
 def named_arrays(arrays: Mapping[str, Any]) -> Arrays:

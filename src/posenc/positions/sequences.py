@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,6 +88,7 @@ def decoding(cached: Array, steps: int = 1) -> Any:
         raise TypeError(f"cached must hold whole numbers; got {_array.dtype_name(cached.dtype)}. Count tokens.")
     steps = _check.integer("steps", steps, 0, LONGEST)
     lib = _array.library(cached)
+    _check.size("steps", math.prod(cached.shape) * steps)
     ends = lib.extremes(cached)
     if ends is not None and ends[0] < 0:
         raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")

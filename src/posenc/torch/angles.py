@@ -17,6 +17,7 @@ from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs
 from posenc.positions.coordinates import coordinates
 from posenc.torch.aliasing import mark_written
 from posenc.torch.out_arguments import check_pair, copied, rows_of, unsupported_positions, unsupported_rows
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.turn import Turn, of_pairs
 
 IMPLS = ("auto", "reference", "native")
@@ -65,7 +66,7 @@ def angles(record: Rotates, positions: Array) -> Angles:
     torch.Size([1, 4, 3, 8])
     """
     _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
-    _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    plain_tensor("positions", positions)
     fixed = fixed_frequencies_of(record)
     if fixed is None:
         raise ValueError(
@@ -104,7 +105,7 @@ def turn(
     """
     _check.choice("impl", impl, IMPLS)
     _check.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
-    _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    plain_tensor("positions", positions)
     if out is not None and (not isinstance(out, tuple) or len(out) != 2):
         raise TypeError(
             f"out must be a pair of tensors, for cosines and sines; got {_check.shown(out)}. Give (cos, sin)."

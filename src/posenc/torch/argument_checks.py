@@ -11,6 +11,7 @@ from posenc._array import Array
 from posenc.doors import Rotates
 from posenc.torch.aliasing import check_writable, disjoint, require_no_grad
 from posenc.torch.angles import Angles
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule
 from posenc.turn import Layout, Operator, Turn
 
@@ -48,7 +49,7 @@ def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> No
     rows, count, by_head, device = shape_of_turn(turn)
     time, heads = (2, 1) if layout == "bhtd" else (1, 2)
     for name, x in (("q", q), ("k", k)):
-        _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
+        plain_tensor(name, x)
         shape = x.shape
         if len(shape) != 4 or shape[3] != turn.dim:
             raise ValueError(

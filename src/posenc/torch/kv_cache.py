@@ -15,6 +15,7 @@ from posenc.torch.aliasing import beyond, disjoint, mark_written, require_no_gra
 from posenc.torch.angles import Angles
 from posenc.torch.apply_turn import Impl, rotate, taken, triton_cos_sin
 from posenc.torch.argument_checks import heads_first, writable
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.turn import Layout, Turn
 
 
@@ -103,7 +104,7 @@ def _unsupported_reason(*tensors: Array) -> str | None:
 
 
 def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
-    _check.instance("v", v, torch.Tensor, "a PyTorch tensor")
+    plain_tensor("v", v)
     if v.ndim != 4 or v.shape[:3] != k.shape[:3]:
         raise ValueError(
             f"v must have the shape of k, {tuple(k.shape)}, but for its width; got {tuple(v.shape)} ({layout}). Give "
@@ -121,7 +122,7 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
     """Rows or pages of both caches, and the places of each."""
     heads, time = (1, 2) if layout == "bhtd" else (2, 1)
     for name, cache, x in (("k_cache", k_cache, k), ("v_cache", v_cache, v)):
-        _check.instance(name, cache, torch.Tensor, "a PyTorch tensor")
+        plain_tensor(name, cache)
         if cache.dtype != x.dtype or cache.device != x.device:
             raise ValueError(
                 f"{name} must have the dtype and device of what it keeps, {x.dtype} and {x.device}; got {cache.dtype}, "
@@ -145,7 +146,7 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
 def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
     """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be
     seen."""
-    _check.instance("slots", slots, torch.Tensor, "a PyTorch tensor")
+    plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give places of the cache.")
     batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]

@@ -11,6 +11,7 @@ from posenc._array import Array
 from posenc.doors import Adds, Biases, Documents, Encoding, Rotates, Scores
 from posenc.torch.module_positions import both_counted, counted
 from posenc.torch.one_call import add_at, rotate_at, rotate_pair_at
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import LAYOUTS, Layout
 
@@ -60,7 +61,7 @@ class Add(RecordModule):
         super().__init__(_check.instance("record", record, Adds, "a record that adds"), seed)
 
     def forward(self, x: Array, positions: Array | None = None) -> Array:
-        positions = counted("positions", positions, _tensor("x", x), -2, self.record)
+        positions = counted("positions", positions, plain_tensor("x", x), -2, self.record)
         return add_at(self.record, self.params, x, positions)
 
 
@@ -97,7 +98,7 @@ class Rotate(RecordModule):
         layout: Layout,
     ) -> tuple[Array, Array]:
         _check.choice("layout", layout, LAYOUTS)
-        _check_heads(_tensor("q", q), _tensor("k", k), self.record.head_dim, layout)
+        _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.record.head_dim, layout)
         query, key = both_counted(query_positions, key_positions, q, k, layout.index("t"), self.record)
         _check_positions("q", q, "query_positions", query, layout, self.record.axes)
         _check_positions("k", k, "key_positions", key, layout, self.record.axes)
@@ -138,7 +139,7 @@ class RotateValues(RecordModule):
         self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
     ) -> Array:
         _check.choice("layout", layout, LAYOUTS)
-        _check_width(name, _tensor(name, x), self.record.head_dim, layout)
+        _check_width(name, plain_tensor(name, x), self.record.head_dim, layout)
         positions = counted(positions_name, positions, x, layout.index("t"), self.record)
         _check_positions(name, x, positions_name, positions, layout, self.record.axes)
         return rotate_at(self.record, self.params, x, positions, role, layout)
@@ -200,7 +201,9 @@ class Score(RecordModule):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        query, key = both_counted(query_positions, key_positions, _tensor("q", q), _tensor("k", k), -2, self.record)
+        query, key = both_counted(
+            query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.record
+        )
         # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
         packed = {"documents": documents} if self.record.gathers else {}
         with _array.library(q).full_precision():
@@ -210,14 +213,10 @@ class Score(RecordModule):
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
     ) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
-        columns = _tensor("weights", weights).transpose(-1, -2)
+        columns = plain_tensor("weights", weights).transpose(-1, -2)
         query, key = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
         with _array.library(weights).full_precision():
             return self.record.values(weights, query, key, self.params)
-
-
-def _tensor(name: str, value: Any) -> Any:
-    return _check.instance(name, value, torch.Tensor, "a PyTorch tensor")
 
 
 def _turning(role: Any, record: Any) -> Rotates:

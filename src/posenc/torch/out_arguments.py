@@ -6,14 +6,15 @@ from typing import Any
 
 import torch
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.torch.aliasing import beyond, check_writable, disjoint, require_no_grad
+from posenc.torch.plain_tensor import plain_tensor
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
     """Refuse what cannot take a table of this shape and dtype, made of these positions."""
-    _check.instance(name, out, torch.Tensor, "a PyTorch tensor")
+    plain_tensor(name, out)
     if out.dtype != dtype:
         raise TypeError(f"{name} must be {dtype}; got {out.dtype}. Allocate it so, or ask for another dtype.")
     if tuple(out.shape) != shape or out.device != positions.device:

@@ -12,6 +12,7 @@ from posenc.torch.aliasing import mark_written, require_no_grad
 from posenc.torch.angles import Angles
 from posenc.torch.apply_turn import Impl, as_turn, chosen, triton_cos_sin
 from posenc.torch.argument_checks import check_turn, heads_first, shape_of_turn, writable_pair
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.turn import Layout, Turn
 
 
@@ -117,7 +118,7 @@ def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: An
     check_turn(turn)
     device = shape_of_turn(turn)[-1]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
-        _check.instance(name, weight, torch.Tensor, "a PyTorch tensor")
+        plain_tensor(name, weight)
         if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != device:
             raise ValueError(
                 f"{name} must be {turn.dim} floats on {device}, one a channel; got {weight.dtype} of shape "

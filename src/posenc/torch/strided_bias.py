@@ -13,6 +13,7 @@ from posenc._array import Array
 from posenc.checked_positions import checked
 from posenc.doors import Biases, Params
 from posenc.torch.decode_bias import check_together, row_of_positions
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule, record_and_params
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
@@ -148,7 +149,7 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
             "torch.nn.functional.scaled_dot_product_attention, as attn_mask."
         )
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if _check.instance(name, x, torch.Tensor, "a PyTorch tensor").ndim != 4:
+        if plain_tensor(name, x).ndim != 4:
             raise ValueError(f"{name} must have shape (batch, heads, n, d); got {tuple(x.shape)}. Give four axes.")
     rows, heads = bias.numbers.shape[:2]
     if q.shape[1:3] != (heads, bias.queries) or rows not in (1, q.shape[0]):

@@ -9,6 +9,7 @@ import torch
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.kernels import native_embedding as kernel
+from posenc.torch.plain_tensor import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
 
@@ -77,7 +78,7 @@ def _check_ids(ids: Array, vocabulary: int) -> None:
 
 def _check_tensors(ids: Any, weight: Any, table: Any) -> None:
     for name, x in (("ids", ids), ("weight", weight), ("table", table)):
-        _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
+        plain_tensor(name, x)
         if x.device != ids.device:
             raise ValueError(f"{name} must be on the device of ids, {ids.device}; got {x.device}. Move it there.")
     if ids.dtype not in (torch.int64, torch.int32):

@@ -15,6 +15,7 @@ from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
 from posenc.torch.aliasing import mark_written
 from posenc.torch.out_arguments import check_out, copied, rows_of, unsupported_positions, unsupported_rows
+from posenc.torch.plain_tensor import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
 
@@ -48,7 +49,7 @@ def table(
     """
     _check.choice("impl", impl, IMPLS)
     _check.instance("record", record, Adds, "a record that adds, Sinusoidal(dim=64), say")
-    _check.instance("positions", positions, torch.Tensor, "a PyTorch tensor")
+    plain_tensor("positions", positions)
     sinusoids = fixed_sinusoids_of(record)
     reason = native.MISSING or _unsupported_reason(record, sinusoids, positions, dtype, out)
     if impl == "native" and reason is not None:

@@ -20,6 +20,7 @@ from posenc.checked_attention import (
 )
 from posenc.doors import Documents, Encoding, Rotates, Scores
 from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
+from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import Layout
 
@@ -139,7 +140,7 @@ def collected(
 def _tensors(q: Any, k: Any, v: Any) -> None:
     """Refuse what is no tensor, or of another dtype or device than q."""
     for name, x in (("q", q), ("k", k), ("v", v)):
-        _check.instance(name, x, torch.Tensor, "a PyTorch tensor")
+        plain_tensor(name, x)
         if (x.dtype, x.device) != (q.dtype, q.device):
             raise ValueError(
                 f"{name} must have the dtype and device of q, {_array.dtype_name(q.dtype)} on {q.device}; got "
