@@ -64,6 +64,17 @@ REFUSED = [
     (lambda: RandomFourierFeatures(features=4, seed=-1), ValueError, r"^seed must be an integer from 0"),
     (lambda: RandomFourierFeatures(features=4, seed=1.5), TypeError, r"^seed must be an integer"),
     (lambda: RandomFourierFeatures(features=4, first="sin"), ValueError, r"^first must be one of 'cosine', 'sine'"),
+    (lambda: RandomFourierFeatures(features=4, axes=0), ValueError, r"^axes must be an integer from 1"),
+    (
+        lambda: RandomFourierFeatures(features=2, matrix=(0.5, 1.0)),
+        ValueError,
+        r"^matrix must be 1 tuples",
+    ),
+    (lambda: RandomFourierFeatures(features=2, matrix=((0.5,),)), ValueError, r"^matrix must be 1 tuples"),
+    (lambda: RandomFourierFeatures(features=2, matrix=3), ValueError, r"^matrix must be 1 tuples"),
+    (lambda: RandomFourierFeatures(features=1, matrix=((np.inf,),)), ValueError, r"^matrix must be a finite number"),
+    (lambda: RandomFourierFeatures(features=1, seed=3, matrix=((1.0,),)), ValueError, r"^seed must be left at 0"),
+    (lambda: RandomFourierFeatures(features=4, axes=2).embed([0, 1, 2]), ValueError, r"^positions must"),
     (lambda: RandomFourierFeatures(features=4).embed(["a"]), TypeError, r"^positions must hold numbers"),
 ]
 

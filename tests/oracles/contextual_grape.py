@@ -11,8 +11,14 @@ def _dot(left, right):
 def step(record, head, params, x):
     """The gate of one key: by how much time goes on. The authors' commit 431bad1 put a sigmoid for the softplus."""
     clock = head if record.own_clocks else 0
-    logit = (_dot(params["W"][clock], x) + mpmath.mpf(params["c"][clock])) / mpmath.mpf(record.gate_scale)
-    return 1 / (1 + mpmath.exp(-logit)) if record.gate == "sigmoid" else mpmath.log1p(mpmath.exp(logit))
+    logit = (_dot(params["W"][clock], x) + mpmath.mpf(params["c"][clock])) / mpmath.mpf(
+        getattr(record, "gate_scale", 1)
+    )
+    return (
+        1 / (1 + mpmath.exp(-logit))
+        if getattr(record, "gate", "softplus") == "sigmoid"
+        else mpmath.log1p(mpmath.exp(logit))
+    )
 
 
 def gone(record, head, place, keys, params, x):

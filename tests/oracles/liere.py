@@ -9,7 +9,7 @@ def block(record, generators, head, index, place):
     """Σ_a p_a·A_a for one block of one head."""
     total = mpmath.zeros(record.block)
     for at, own in zip(place, generators, strict=True):
-        drawn = own[head][index]
+        drawn = own[0 if getattr(record, "shared", False) else head][index]
         for row in range(record.block):
             for column in range(row + 1, record.block):
                 step = mpmath.mpf(at) * mpmath.mpf(drawn[row][column])

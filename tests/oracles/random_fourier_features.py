@@ -66,7 +66,10 @@ def stream(seed, count):
 
 
 def draws(record):
-    words = [word >> 11 for word in stream(record.seed, 2 * record.features)]
+    """b of every feature, coordinate after coordinate."""
+    if getattr(record, "matrix", None) is not None:
+        return [mpmath.mpf(value) for row in record.matrix for value in row]
+    words = [word >> 11 for word in stream(record.seed, 2 * record.features * getattr(record, "axes", 1))]
     numbers = []
     for one, two in zip(words[::2], words[1::2], strict=True):
         value = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(one + 1) / 2**53)) * mpmath.cospi(mpmath.mpf(two) / 2**52)
@@ -80,8 +83,17 @@ def _single(value):
     return mpmath.nint(fraction * 2**24) * mpmath.mpf(2) ** (int(exponent) - 24) if math.isfinite(value) else value
 
 
+def turns(record, place):
+    """b_k·p of every feature: the sum over the coordinates."""
+    numbers, count = draws(record), record.features
+    for k in range(count):
+        parts = (numbers[axis * count + k] * mpmath.mpf(at) for axis, at in enumerate(place))
+        yield mpmath.mpf(record.std) * sum(parts)
+
+
 def row(record, position, params=None):
+    place = position if isinstance(position, tuple) else (position,)
     with mpmath.workprec(300):
-        turns = [mpmath.mpf(record.std) * draw * mpmath.mpf(position) for draw in draws(record)]
-        cosines, sines = ([wave(2 * turn) for turn in turns] for wave in (mpmath.cospi, mpmath.sinpi))
+        angles = list(turns(record, place))
+        cosines, sines = ([wave(2 * turn) for turn in angles] for wave in (mpmath.cospi, mpmath.sinpi))
         return cosines + sines if record.first == "cosine" else sines + cosines

@@ -6,8 +6,10 @@ import mpmath
 def _relation(record, query, key):
     """Which learned vector stands for the step from the query to the key."""
     step = key - query
-    if step > record.clip:
-        step = record.clip
+    ahead = getattr(record, "ahead", None)
+    ahead = record.clip if ahead is None else ahead
+    if step > ahead:
+        step = ahead
     if step < -record.clip:
         step = -record.clip
     return record.clip + step

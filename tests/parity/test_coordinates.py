@@ -53,6 +53,19 @@ def test_reformer(shape: tuple[int, int], dims: tuple[int, int]) -> None:
     assert torch.equal(record.embed(positions, params), layer(positions[None])[0].detach())
 
 
+def test_sam_with_the_matrix_of_its_checkpoint() -> None:
+    layer = modelling("sam").SamPositionalEmbedding(SimpleNamespace(scale=2.0, num_pos_feats=16))
+    torch.manual_seed(0)
+    matrix = layer.positional_embedding.data.normal_()
+    record = RandomFourierFeatures(features=16, axes=2, first="sine", matrix=tuple(map(tuple, matrix.tolist())))
+    points = torch.rand(3, 17, 2)
+    theirs = layer(points[:, None])[:, 0].detach()
+    found = record.embed(2 * points - 1)
+    assert found.shape == (3, 17, 32)
+    # Each of two products rounds, and their sum; then 2π times it.
+    assert (found - theirs).abs().max() <= 4 * 2.0**-24 * 4 * np.pi * matrix.abs().max() + 2.0**-23
+
+
 def test_sam_along_one_axis() -> None:
     record = RandomFourierFeatures(features=16, std=1.0, seed=3, first="sine")
     layer = modelling("sam").SamPositionalEmbedding(SimpleNamespace(scale=1.0, num_pos_feats=16))

@@ -173,18 +173,21 @@ def test_alibi_of_bloom_is_ours_but_for_a_constant_of_each_row(models: Models) -
         assert (visible - visible[:, :1]).abs().max() <= 60 * 2.0**-23 * 29
 
 
-def test_shaw_keys_are_relative_key_of_wav2vec2_bert(models: Models) -> None:
+@pytest.mark.parametrize(("clip", "ahead"), [(5, None), (5, 2), (64, 8)])
+def test_shaw_keys_are_relative_key_of_wav2vec2_bert(models: Models, clip: int, ahead: int | None) -> None:
+    record = Shaw(dim=8, clip=clip, ahead=ahead)
+
     class Layer:
-        left_max_position_embeddings = right_max_position_embeddings = 5
+        left_max_position_embeddings, right_max_position_embeddings = clip, record.clip_ahead
         scaling = 1 / math.sqrt(8)
-        distance_embedding = torch.nn.Embedding(11, 8)
+        distance_embedding = torch.nn.Embedding(record.rows, 8)
 
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 12, 6, 8, generator=generator), torch.randn(2, 12, 20, 8, generator=generator)
     peer = models.wav2vec2_bert._apply_relative_key_position_encoding(Layer, q, k)[1].detach()
     table = Layer.distance_embedding.weight.detach()
     params = {"relative_keys": table, "relative_values": table}
-    ours = Shaw(dim=8, clip=5).score(q, k, torch.arange(6), torch.arange(20), params)
+    ours = record.score(q, k, torch.arange(6), torch.arange(20), params)
     # Eight products of normal numbers, partial sums below 64.
     assert (ours - peer).abs().max() <= 2 * 10 * 64 * 2.0**-24
 

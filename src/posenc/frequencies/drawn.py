@@ -25,6 +25,8 @@ class Drawn(Frequencies):
     count: int
     std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
     seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
+    #: Which row of `count` numbers of the stream: one for each coordinate of a position.
+    axis: Annotated[int, Whole(0, 15)] = 0
 
     def _check_together(self) -> None:
         _check.settle(self, count=_check.integer("features", self.count, 1, _check.LARGEST_WIDTH // 2))
@@ -35,7 +37,7 @@ class Drawn(Frequencies):
 
     def draws(self) -> tuple[float, ...]:
         """b_k, as float32 numbers; those of a smaller count are the first of a larger one."""
-        return _draws(self.seed, self.count)
+        return _draws(self.seed, self.count * (self.axis + 1))[self.count * self.axis :]
 
     def exact(self) -> tuple[Decimal, ...]:
         spread = EXACT.multiply(TWO_PI, Decimal(self.std))

@@ -98,8 +98,8 @@ def _(record: FourierFeatures) -> SinusoidChannels | None:
 
 
 @sinusoid_channels.register
-def _(record: RandomFourierFeatures) -> SinusoidChannels:
-    return _halves(record, record.features, record.first == "sine")
+def _(record: RandomFourierFeatures) -> SinusoidChannels | None:
+    return None if record.axes > 1 else _halves(record, record.features, record.first == "sine")
 
 
 @sinusoid_channels.register

@@ -36,7 +36,16 @@ FACTOR = Context(prec=12)
 INITIAL_FIELDS = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
 #: Fields that a class got after its fingerprints were pinned. A form leaves them out where they have their default,
 #: with which the record computes what it did before.
-ADDED_FIELDS = frozenset({("ContextualGRAPE", "gate"), ("ContextualGRAPE", "gate_scale")})
+ADDED_FIELDS = frozenset(
+    {
+        ("ContextualGRAPE", "gate"),
+        ("ContextualGRAPE", "gate_scale"),
+        ("LieRE", "shared"),
+        ("RandomFourierFeatures", "axes"),
+        ("RandomFourierFeatures", "matrix"),
+        ("Shaw", "ahead"),
+    }
+)
 #: The form of what does nothing.
 NOTHING: Form = ("nothing",)
 

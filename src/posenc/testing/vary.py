@@ -78,10 +78,15 @@ def others(encoding: Any, name: str) -> Iterator[Any]:
             for field in fields(value[0]):
                 yield from ((other, *value[1:]) for other in variants(value[0], field.name))
         else:
-            yield (*value[:-1], value[-1] * 2 + 1)
-            yield (*value[:-1], value[-1] * 2)
+            yield (*value[:-1], _last_doubled(value[-1], 1))
+            yield (*value[:-1], _last_doubled(value[-1], 0))
             yield value[::-1]
             yield (*value[1:], value[0])
+
+
+def _last_doubled(value: Any, more: int) -> Any:
+    """A number twice as large and so much more; of a tuple in a tuple, its last number."""
+    return (*value[:-1], _last_doubled(value[-1], more)) if isinstance(value, tuple) else value * 2 + more
 
 
 def _options(encoding: Any, name: str) -> tuple[Any, ...]:

@@ -25,6 +25,11 @@ class DirectionalRoPE(Rotates):
     group g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two
     parts of an angle are added in fixed point, so far places are as exact as near ones.
 
+    The released code of Spiral RoPE (huajianduzhuo-code/Spiral_RoPE, commit bde84ff) differs in two ways. All of its
+    frequencies are 1.5 times these: multiply positions by 1.5. And it takes projections from a table of the image by
+    interpolation (`grid_sample` with padding_mode="border"), which clamps them: counted from the middle, no projection
+    is longer than half a side. For diagonal directions that changes the corners, a fifth of 14 × 14 patches.
+
     direction: of each pair, in half turns from the first coordinate, from -1 to 1.
     rung: its frequency's place in the ladder.
     ladder: the width that the exponents are taken of.   base: of the ladder.

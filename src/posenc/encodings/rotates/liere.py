@@ -24,15 +24,16 @@ class LieRE(Rotates):
 
     Ostmeier et al. 2024, arXiv:2406.10322, in the authors' code: A_a = U_a - U_aᵀ for the part U_a of generators above
     the diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do
-    not commute, so that with several axes q·k depends on more than differences.
+    not commute, so that with several axes and blocks above 2 q·k depends on more than differences.
 
     dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
     block: channels that turn together, which divide dim.     axes: coordinates of a position.
+    shared: whether all heads have the same generators (`rotary_embedding_per_head` false).
 
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
     below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (axes, heads, dim/block,
-    block, block). Gives `Matrices`, with an error of some units in the last place for each radian. Raises ValueError or
-    TypeError naming the field or argument.
+    block, block), with `shared` (axes, 1, dim/block, block, block). Gives `Matrices`, with an error of some units in
+    the last place for each radian. Raises ValueError or TypeError naming the field or argument.
 
     >>> record, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
     >>> record.turn([1], params).matrix.round(4).reshape(2, 2).tolist()
@@ -43,6 +44,7 @@ class LieRE(Rotates):
     heads: Heads
     block: Annotated[int, Whole(2)]
     axes: Annotated[int, Whole(1, 16)] = 1
+    shared: bool = False
 
     always: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "fractional", "learned"})
 
@@ -53,7 +55,8 @@ class LieRE(Rotates):
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        return self.always | {"relative"} if self.axes == 1 else self.always
+        commute = self.axes == 1 or self.block == 2  # all rotations of one plane commute
+        return self.always | {"relative"} if commute else self.always
 
     @property
     def head_dim(self) -> int:
@@ -66,7 +69,8 @@ class LieRE(Rotates):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"generators": (self.axes, self.heads, self.dim // self.block, self.block, self.block)}
+        own = 1 if self.shared else self.heads
+        return {"generators": (self.axes, own, self.dim // self.block, self.block, self.block)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """From [0, 2π), as the authors draw them."""
@@ -81,13 +85,20 @@ class LieRE(Rotates):
         above = lib.xp.triu(lib.widest(learned["generators"]), 1)
         skew = above - above.swapaxes(-1, -2)
         parts = zip(along_axes(positions, self.axes), skew, strict=True)
-        angles = [lib.widest(part.array)[..., None, :, None, None, None] * matrix[:, None] for part, matrix in parts]
-        return Matrices(lib.astype(exponential(sum(angles[1:], angles[0])), lib.wide_dtype(dtype)), self.heads)
+        angles = [lib.widest(part.array)[..., None, :, None, None, None] * own[:, None] for part, own in parts]
+        matrix = lib.astype(exponential(sum(angles[1:], angles[0])), lib.wide_dtype(dtype))
+        if self.shared:
+            matrix = lib.xp.broadcast_to(matrix, (*matrix.shape[:-5], self.heads, *matrix.shape[-4:]))
+        return Matrices(matrix, self.heads)
 
 
 ROW = Row(
     LieRE,
-    (LieRE(dim=4, heads=2, block=2), LieRE(dim=3, heads=2, block=3, axes=2)),
+    (
+        LieRE(dim=4, heads=2, block=2),
+        LieRE(dim=3, heads=2, block=3, axes=2),
+        LieRE(dim=4, heads=2, block=2, axes=2, shared=True),
+    ),
     "Ostmeier et al. 2024, arXiv:2406.10322",
     ("LierePositionEncoder",),
     "For images and volumes of one size, with learned rotations.",

@@ -53,9 +53,12 @@ class ForgettingGate(Scores):
         return {"W": (self.heads, self.model_dim), "c": (self.heads,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """W from N(0, 0.02²), and c = 5, so that gates stand almost open at first."""
+        """W from N(0, 0.02²) and c = 0, as the authors' models draw them, so that every gate is about 1/2 at first.
+
+        x-transformers begins with c = 5 instead, gates that are almost open.
+        """
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.full(self.heads, 5.0)}
+        return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.zeros(self.heads)}
 
     def score(
         self,

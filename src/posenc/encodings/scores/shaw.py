@@ -21,15 +21,17 @@ from posenc.row import Row
 @dataclass(frozen=True)
 class Shaw(Scores):
     """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m,
-    -clip, clip) + clip.
+    -clip, ahead) + clip.
 
     Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position
     and m the query's. The vectors are shared by all heads, as in §3.3.
 
     dim: channels of a head.     clip: the distance, in steps, from which on all distances share a vector.
+    ahead: the same for keys ahead of the query; None for `clip`. Wav2Vec2-BERT has clip=64, ahead=8 and no values,
+    which are zeros here.
 
     q: (*batch, heads, n, dim); positions (*batch, n) and (*batch, m), whole numbers; params["relative_keys"] and
-    params["relative_values"] (2·clip+1, dim), row `clip` for distance 0. Results are float32 at least. Raises
+    params["relative_values"] (clip+ahead+1, dim), row `clip` for distance 0. Results are float32 at least. Raises
     ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
     >>> import numpy as np
@@ -41,21 +43,31 @@ class Shaw(Scores):
 
     dim: Width
     clip: Annotated[int, Whole(0, 1 << 20)] = 16
+    ahead: Annotated[int, Whole(0, 1 << 20)] | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("clip", (2 * self.clip + 1) * self.dim)
+        _check.size("clip", self.rows * self.dim)
+
+    @property
+    def rows(self) -> int:
+        """How many vectors a table has."""
+        return self.clip + self.clip_ahead + 1
+
+    @property
+    def clip_ahead(self) -> int:
+        """The distance ahead of the query from which on all distances share a vector."""
+        return self.clip if self.ahead is None else self.ahead
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        rows = 2 * self.clip + 1
-        return {"relative_keys": (rows, self.dim), "relative_values": (rows, self.dim)}
+        return {"relative_keys": (self.rows, self.dim), "relative_values": (self.rows, self.dim)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Uniform with variance 2 / (rows + dim): the paper names no distribution, this is its framework's default."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        limit = math.sqrt(6 / (2 * self.clip + 1 + self.dim))
+        limit = math.sqrt(6 / (self.rows + self.dim))
         return {name: rng.uniform(-limit, limit, shape) for name, shape in self.shapes.items()}
 
     def score(
@@ -74,19 +86,24 @@ class Shaw(Scores):
         row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
         # Weights of equal distance are summed first: no vector is made for each pair of positions.
         weights = weights + lib.astype(guard, weights.dtype)
-        shares = lib.sum_along(weights, lib.xp.broadcast_to(row, weights.shape), 2 * self.clip + 1)
+        shares = lib.sum_along(weights, lib.xp.broadcast_to(row, weights.shape), self.rows)
         return shares @ lib.astype(table, weights.dtype)
 
     def _rows(self, query: Positions, key: Positions) -> tuple[Array, Array]:
         """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
         distance, guard = whole_distances(query, key)
-        return query.lib.xp.clip(distance, -self.clip, self.clip) + self.clip, guard
+        return query.lib.xp.clip(distance, -self.clip, self.clip_ahead) + self.clip, guard
 
 
 ROW = Row(
     Shaw,
-    (Shaw(dim=4), Shaw(dim=6, clip=2)),
+    (Shaw(dim=4), Shaw(dim=6, clip=2), Shaw(dim=4, clip=3, ahead=1)),
     "Shaw et al. 2018, arXiv:1803.02155",
-    ("relative_key", "RelativeKeyPosition", "max_relative_position (tensor2tensor)"),
+    (
+        "relative_key",
+        "RelativeKeyPosition",
+        "distance_embedding (Wav2Vec2-BERT)",
+        "max_relative_position (tensor2tensor)",
+    ),
     "For short sequences in which each near distance matters, at the cost of a score and a value for each.",
 )

@@ -22,7 +22,9 @@ class LongRoPE(Scaling):
     """ω'_i = ω_i / f_i, with f = long for a length above `original`, else short; the lists are found by search.
 
     Ding et al. 2024, arXiv:2402.13753; rope_type "longrope" ("su" in old files) of transformers, which switches lists
-    in the middle of a conversation. Here you state the length, and the record never switches.
+    in the middle of a conversation. Here you state the length, and the record never switches. The paper also leaves the
+    first n̂ positions unscaled, a number found by search. Released models have no such number, and neither does this
+    record: every position is scaled.
 
     short, long: a divisor for each pair.   original: the trained length, from 2.   length: the length to serve.
     factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a file

@@ -73,7 +73,8 @@ def _(record: FourierFeatures, request: Request) -> Formula:
 
 @_formula.register
 def _(record: RandomFourierFeatures, request: Request) -> Formula:
-    return _of_sinusoids(record, request, "PE(p) = cos(2π · b_k · p) and sin(2π · b_k · p), every b_k drawn once")
+    text = "PE(p) = cos(2π · b_k · p) and sin(2π · b_k · p), every b_k drawn once"
+    return Formula(f"{text} for each coordinate") if record.axes > 1 else _of_sinusoids(record, request, text)
 
 
 @_formula.register

@@ -1,0 +1,44 @@
+"""Frequencies that are stated one by one, in turns: a row of a released projection matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+from posenc import _check
+from posenc.declared_fields import Real
+from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
+
+#: The largest number in a projection matrix that is accepted, in turns for one unit of position.
+LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class Projected(Frequencies):
+    """ω_k = 2π·std·row_k, in radians for one unit of position.
+
+    row: a number for each frequency.   std: what all of them are multiplied by. Raises ValueError or TypeError naming
+    the field.
+
+    >>> Projected((0.25, -0.5)).radians().round(4).tolist()
+    [1.5708, -3.1416]
+    """
+
+    row: tuple[float, ...]
+    std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
+
+    def _check_together(self) -> None:
+        if not isinstance(self.row, tuple | list) or not self.row:
+            raise TypeError(
+                f"row must be a tuple of numbers, at least one; got {_check.shown(self.row)}. Give (0.25, -0.5), say."
+            )
+        _check.settle(self, row=tuple(_check.real("row", value, -LARGEST, LARGEST) for value in self.row))
+
+    @property
+    def pairs(self) -> int:
+        return len(self.row)
+
+    def exact(self) -> tuple[Decimal, ...]:
+        spread = EXACT.multiply(TWO_PI, Decimal(self.std))
+        return tuple(EXACT.multiply(spread, Decimal(value)) for value in self.row)
