@@ -1,5 +1,6 @@
 """Where each token is: ranges, padding, packing, grids, media, random positions, distances; no encoding is here."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from posenc.positions.augmented import augmented
@@ -7,6 +8,7 @@ from posenc.positions.bi_level import bi_level
 from posenc.positions.coordinates import coordinates
 from posenc.positions.coupled import coupled
 from posenc.positions.distance import difference, steps
+from posenc.positions.graph import laplacian, random_walk
 from posenc.positions.grid import centres, grid, grid_from_mask, prefixed
 from posenc.positions.random_floats import random_floats
 from posenc.positions.randomised import randomised
@@ -16,6 +18,7 @@ from posenc.positions.skip_wise import skip_wise
 
 if TYPE_CHECKING:
     from posenc.positions.mixed_media import Film, Image, Segment, Text, Video, media
+    from posenc.positions.symmetric_media import rope_tie, vrope
 
 __all__ = [
     "Film",
@@ -34,24 +37,29 @@ __all__ = [
     "from_mask",
     "grid",
     "grid_from_mask",
+    "laplacian",
     "media",
     "packed",
     "prefixed",
     "random_floats",
+    "random_walk",
     "randomised",
+    "rope_tie",
     "shifted",
     "skip_wise",
     "span",
     "steps",
+    "vrope",
 ]
 
 #: Loaded when first asked for, so that `import posenc` stays quick.
-_MEDIA = ("Film", "Image", "Segment", "Text", "Video", "media")
+_LATE = {
+    **dict.fromkeys(("Film", "Image", "Segment", "Text", "Video", "media"), "mixed_media"),
+    **dict.fromkeys(("rope_tie", "vrope"), "symmetric_media"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MEDIA:
+    if name not in _LATE:
         raise AttributeError(f"module 'posenc.positions' has no attribute {name!r}")
-    from posenc.positions import mixed_media
-
-    return getattr(mixed_media, name)
+    return getattr(import_module(f"posenc.positions.{_LATE[name]}"), name)

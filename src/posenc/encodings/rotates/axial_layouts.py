@@ -49,7 +49,8 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
     "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (coordinates from -1 to 1)", turns=True),
     "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
-    "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME", axes=2),
+    "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
+    "vrope": AxialLayout(rules.dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
     "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
     "glm4v": AxialLayout(rules.chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
     "qwen3-vl": AxialLayout(

@@ -1,0 +1,121 @@
+"""Coordinates of the nodes of a graph: random walks, and eigenvectors of the Laplacian."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from posenc import _check
+
+#: The most nodes of a graph: its matrix is dense, and its eigenvectors take time with the cube.
+MOST_NODES = 1 << 13
+#: Eigenvalues, from 0 to 2, that are closer than this count as equal; rounding moves them by some 2^-45.
+SAME = 2.0**-30
+
+
+def random_walk(adjacency: Any, steps: int) -> np.ndarray:
+    """For each node the chance that a random walk from it is back after 1, 2, …, `steps` steps; shape (n, steps).
+
+    Dwivedi et al. 2021, arXiv:2110.07875: the diagonals of P, P², …, with P = D⁻¹·A. For graphs without weights this is
+    `AddRandomWalkPE` of PyTorch Geometric; with weights that code divides 1, not the weight of an edge, by the sum. A
+    walk from a node without edges goes nowhere, so its row is 0.
+
+    adjacency: (n, n), the weights of edges from row to column, 0 where there is none; anything that `numpy.asarray`
+    takes. The result is float64; a model projects it to its width. Raises ValueError or TypeError naming the argument.
+
+    >>> random_walk([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 2).tolist()  # a chain of three nodes
+    [[0.0, 0.5], [0.0, 1.0], [0.0, 0.5]]
+    """
+    weights = _weights(adjacency)
+    steps = _check.integer("steps", steps, 1, 1 << 12)
+    _check.size("steps", steps * len(weights))
+    degree = weights.sum(1, keepdims=True)
+    chances = np.divide(weights, degree, out=np.zeros_like(weights), where=degree > 0)
+    found, power = np.empty((len(weights), steps)), np.eye(len(weights))
+    for step in range(steps):
+        power = power @ chances
+        found[:, step] = power.diagonal()
+    return found
+
+
+def laplacian(
+    adjacency: Any,
+    count: int,
+    *,
+    ties: Literal["error", "any"] = "error",
+    rng: np.random.Generator | None = None,
+) -> np.ndarray:
+    """The eigenvectors of the second to the (count+1)-th smallest eigenvalue of the graph's Laplacian; (n, count).
+
+    Dwivedi et al. 2020, arXiv:2003.00982, of L = I - D^(-1/2)·A·D^(-1/2), each of length 1, with A without loops and 0
+    for the D^(-1/2) of a node without edges, as `AddLaplacianEigenvectorPE` of PyTorch Geometric has it.
+
+    An eigenvector has no sign of its own. Here its largest entry (the first, of several that are alike to 2^-30) is
+    positive. With `rng` signs are drawn, as that code does and training should. Equal eigenvalues, as in graphs with
+    symmetries or several parts, have no eigenvectors of their own either: any rotation of them would do.
+
+    adjacency: (n, n), symmetric, no weight below 0; anything that `numpy.asarray` takes.     count: from 1 to n - 1.
+    ties: "error" refuses equal eigenvalues among those in use; "any" gives the vectors that LAPACK happens to find.
+    The result is float64; a model projects it to its width. Raises ValueError or TypeError naming the argument.
+
+    >>> laplacian([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 1).round(4).tolist()
+    [[0.7071], [0.0], [-0.7071]]
+    """
+    weights = _weights(adjacency)
+    if not np.array_equal(weights, weights.T):
+        raise ValueError(
+            "adjacency must be symmetric; got a matrix with edges that have no edge of the same weight back. Give "
+            "numpy.maximum(a, a.T), say."
+        )
+    count = _check.integer("count", count, 1, len(weights) - 1) if len(weights) > 1 else _too_few(weights)
+    _check.choice("ties", ties, ("error", "any"))
+    values, vectors = np.linalg.eigh(_normalised(weights))
+    same = np.flatnonzero(np.diff(values[: count + 2]) < SAME)
+    if len(same) and ties == "error":
+        raise ValueError(
+            f"adjacency must have a graph whose eigenvalues differ; got {abs(values[same[0]]):.6g} for numbers "
+            f"{same[0]} and {same[0] + 1}, whose eigenvectors are not determined. Give ties='any' to take what LAPACK "
+            "finds."
+        )
+    vectors = vectors[:, 1 : count + 1]
+    if rng is not None:
+        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return vectors * rng.choice([-1.0, 1.0], count)
+    sizes = np.abs(vectors)
+    largest = np.argmax(sizes >= sizes.max(0) - SAME, 0)
+    return vectors * np.sign(np.take_along_axis(vectors, largest[None], 0))
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    """I - D^(-1/2)·A·D^(-1/2), for the graph without its loops."""
+    edges = weights - np.diag(weights.diagonal())
+    degree = edges.sum(1)
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    return np.eye(len(edges)) - root[:, None] * edges * root
+
+
+def _too_few(weights: np.ndarray) -> int:
+    raise ValueError(
+        f"adjacency must have at least 2 nodes; got {len(weights)}. A single node has no eigenvector but the first."
+    )
+
+
+def _weights(adjacency: Any) -> np.ndarray:
+    """The matrix as float64, or the error that says what it lacks."""
+    try:
+        weights = np.asarray(adjacency, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"adjacency must be a matrix of numbers; got {_check.shown(adjacency)}. Give a dense array (n, n)."
+        ) from error
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 1 <= len(weights) <= MOST_NODES:
+        raise ValueError(
+            f"adjacency must have shape (n, n) for 1 to {MOST_NODES} nodes; got shape {weights.shape}. Give a row and "
+            "a column for each node."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            "adjacency must hold finite weights, none below 0; got others. Give 1 for an edge and 0 for none."
+        )
+    return weights
