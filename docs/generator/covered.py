@@ -11,11 +11,11 @@ from dataclasses import dataclass
 #: The survey's items: letters of its parts, and how many each has.
 PARTS = {
     "A": ("Added to the embedding", 15),
-    "B": ("Biases and scores of the logits", 22),
+    "B": ("Biases and scores of the logits", 23),
     "C": ("Rotary: core and layout", 21),
-    "D": ("Rotary: longer than trained", 14),
+    "D": ("Rotary: longer than trained", 15),
     "E": ("Rotary: images, video, mixed media", 24),
-    "F": ("Positions", 8),
+    "F": ("Positions", 12),
 }
 
 
@@ -116,6 +116,7 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item("B21", "stick-breaking", (), "It replaces the softmax; an encoding of posenc can only add to logits."),
     Item("B22", "PaTH", ("PaTH",), "Together with ForgettingGate: PaTH-FoX."),
+    Item("B23", "2D-ALiBi of CROMA", ("GridALiBi",), "ALiBi on the straight distance between two patches."),
     Item("C1", "RoPE on adjacent pairs", ("RoPE.pairing",)),
     Item("C2", "RoPE on halves", ("RoPE.pairing",)),
     Item("C3", "partial RoPE, leading or trailing", ("Partial", "Partial.start")),
@@ -198,6 +199,12 @@ ITEMS: tuple[Item, ...] = (
         "They combine two passes of attention with different positions, which only an engine can do.",
     ),
     Item("D14", "CLEX", (), "A trained differential equation over the factor, known from one repository."),
+    Item(
+        "D15",
+        "Clipped RoPE, also called CoPE, and HardClip",
+        ("Clipped", "Clipped.soft"),
+        "Not the contextual encoding CoPE, which is `CoPE`.",
+    ),
     Item("E1", "axial in two dimensions, Qwen2-VL's vision", ("AxialRoPE", "axial:qwen2-vl-vision")),
     Item("E2", "the same on adjacent pairs, SAM 2", ("axial:sam2", "axial:inkling2-vision")),
     Item(
@@ -256,4 +263,13 @@ ITEMS: tuple[Item, ...] = (
     Item("F6", "skip-wise positions", ("posenc.positions.skip_wise",)),
     Item("F7", "bi-level positions", ("posenc.positions.bi_level",)),
     Item("F8", "three coordinates of mixed media", ("posenc.positions.media",)),
+    Item(
+        "F9",
+        "eigenvectors of a graph's Laplacian",
+        ("posenc.positions.laplacian",),
+        "Signs by a rule or drawn; equal eigenvalues are refused unless you say otherwise.",
+    ),
+    Item("F10", "random walks of a graph", ("posenc.positions.random_walk",)),
+    Item("F11", "four coordinates of VRoPE", ("posenc.positions.vrope", "axial:vrope")),
+    Item("F12", "RoPE-Tie, the grids of HunyuanImage 3", ("posenc.positions.rope_tie", "axial:neomme")),
 )

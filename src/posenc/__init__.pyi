@@ -40,6 +40,7 @@ from .encodings.biases.bounded_alibi import BoundedALiBi as BoundedALiBi
 from .encodings.biases.dynamic_position_bias import DynamicPositionBias as DynamicPositionBias
 from .encodings.biases.fire import FIRE as FIRE
 from .encodings.biases.graph_distance import GraphDistance as GraphDistance
+from .encodings.biases.grid_alibi import GridALiBi as GridALiBi
 from .encodings.biases.kerple import KerpleLog as KerpleLog
 from .encodings.biases.kerple import KerplePower as KerplePower
 from .encodings.biases.log_cpb import LogCPB as LogCPB
@@ -85,6 +86,7 @@ from .encodings.scores.row_gate import RowGate as RowGate
 from .encodings.scores.selective_rope import SelectiveRoPE as SelectiveRoPE
 from .encodings.scores.shaw import Shaw as Shaw
 from .encodings.scores.transformer_xl import TransformerXL as TransformerXL
+from .frequencies import Clipped as Clipped
 from .frequencies import DynamicNTK as DynamicNTK
 from .frequencies import Linear as Linear
 from .frequencies import Llama3 as Llama3

@@ -16,6 +16,7 @@ import torch
 from oracles import scalings as oracle
 from posenc import (
     CATALOG,
+    Clipped,
     DynamicNTK,
     Linear,
     Llama3,
@@ -66,6 +67,9 @@ SCALINGS = [
     Resonance(),
     Resonance(YaRN(16.0, original=4096)),
     Resonance(Proportional(0.25)),  # pairs that stand still
+    Clipped(),
+    Clipped(count=32, scaling=YaRN(16.0, original=4096)),
+    Clipped(count=5, soft=False),
 ]
 CASES = pytest.mark.parametrize("scaling", SCALINGS)
 #: Compiled anew for each: two in every run, the others by night.
@@ -102,13 +106,24 @@ def test_attention_factors_are_the_exact_ones(scaling: Scaling) -> None:
 @CASES
 def test_released_arithmetic_is_the_exact_one_to_float32(scaling: Scaling) -> None:
     """Powers, quotients and blends round about ten times; the ramps of Llama 3 divide by up to 3 and subtract near
-    1."""
+    1, and what clipping keeps of a frequency is rounded as a number near 1."""
     rescaled = Rescaled(Geometric(64, 500_000.0), scaling)
     exact = rescaled.radians()
     for like in (np.zeros(()), torch.zeros(()), jnp.zeros(())):
         found = np.asarray(rescaled.float32(like))
         assert found.dtype == np.float32
-        assert (np.abs(found - exact) <= 24 * 2.0**-24 * exact).all()
+        size = Geometric(64, 500_000.0).radians() if isinstance(scaling, Clipped) else exact
+        assert (np.abs(found - exact) <= 24 * 2.0**-24 * size).all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 20, 31])
+def test_clipped_as_the_released_code_computes_it(count: int) -> None:
+    """hrlics/CoPE masks the slowest frequencies with a cosine of torch.linspace."""
+    frequencies = Geometric(64, 500_000.0).float32(torch.zeros(()))
+    mask = 0.5 * (1.0 + torch.cos(torch.linspace(0.0, torch.pi, steps=count)))
+    expected = torch.cat([frequencies[:-count], frequencies[-count:] * mask])
+    found = Rescaled(Geometric(64, 500_000.0), Clipped(count=count)).float32(torch.zeros(()))
+    assert torch.equal(found, expected)
 
 
 @COMPILED
@@ -167,6 +182,7 @@ FIELDS: list[tuple[Scaling, dict[str, Any]]] = [
     (LongRoPE(**LISTS, length=9), {"short": LISTS["long"]}),
     (Proportional(0.5), {"fraction": 0.25, "factor": 2.0}),
     (Resonance(), {"scaling": Linear(2.0)}),
+    (Clipped(), {"count": 19, "soft": False, "scaling": Linear(2.0)}),
 ]
 
 
@@ -246,6 +262,11 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Proportional, {"fraction": 0.0}, "fraction must be a finite number above 0 and at most 1"),
     (Proportional, {"fraction": 1.5}, "fraction must be a finite number above 0 and at most 1"),
     (Resonance, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
+    (Clipped, {"count": 0}, "count must be an integer from 1"),
+    (Clipped, {"soft": 1}, "soft must be True or False"),
+    (Clipped, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
+    (RoPE, {"dim": 8, "scaling": Clipped(count=5)}, "count must leave at least one of 4 pairs that turns, so it is at"),
+    (RoPE, {"dim": 8, "scaling": Clipped(count=4, soft=False)}, "count must leave at least one of 4 pairs that turns"),
     (Rescaled, {"ladder": 64, "scaling": Linear(2.0)}, "ladder must be a geometric ladder"),
     (Rescaled, {"ladder": Geometric(64), "scaling": 2.0}, "scaling must be a scaling, Linear"),
     (Rescaled, {"ladder": Geometric(64, exponent="i/d"), "scaling": Linear(2.0)},

@@ -38,6 +38,7 @@ from oracles import (
     fourier_features,
     gated_bias,
     graph_distance,
+    grid_alibi,
     grid_learned,
     grid_sinusoidal,
     headwise_rope,
@@ -150,5 +151,6 @@ ORACLES: dict[str, ModuleType] = {
     "WindowBias": window_bias,
     "LogCPB": log_cpb,
     "GraphDistance": graph_distance,
+    "GridALiBi": grid_alibi,
     "Decomposed": decomposed,
 }

@@ -107,8 +107,19 @@ def wavelength(scaling, base, dim, plane):
     return int(mpmath.nint(2 * mpmath.pi / before)) if before else 0
 
 
+def clipped(scaling, base, dim, plane):
+    """hrlics/CoPE: the slowest planes times a half cosine from 1 to 0, or times 0."""
+    before, place = frequency(scaling.scaling, base, dim, plane), plane - (dim // 2 - scaling.count)
+    if place < 0:
+        return before
+    if not scaling.soft:
+        return mpmath.mpf(0)
+    return before * (1 + mpmath.cospi(mpmath.mpf(place) / max(scaling.count - 1, 1))) / 2
+
+
 RULES = MappingProxyType(
     {
+        "Clipped": clipped,
         "DynamicNTK": dynamic_ntk,
         "Linear": linear,
         "Llama3": llama3,
@@ -133,7 +144,7 @@ def frequency(scaling, base, dim, plane):
 def attention_factor(scaling):
     """What cos and sin are multiplied by."""
     kind = type(scaling).__name__
-    if kind == "Resonance":
+    if kind in ("Resonance", "Clipped"):
         return attention_factor(scaling.scaling)
     if getattr(scaling, "attention", None) is not None:
         return mpmath.mpf(scaling.attention)

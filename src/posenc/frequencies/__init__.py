@@ -6,6 +6,8 @@ from posenc.frequencies.directed import Directed
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.geometric import Divisors, Geometric
 from posenc.frequencies.joined import Joined
+from posenc.frequencies.projected import Projected
+from posenc.frequencies.scalings.clipped import Clipped
 from posenc.frequencies.scalings.dynamic_ntk import DynamicNTK
 from posenc.frequencies.scalings.linear import Linear
 from posenc.frequencies.scalings.llama3 import Llama3
@@ -24,6 +26,7 @@ from posenc.frequencies.whole_turns import InTurns
 __all__ = [
     "Bands",
     "Chosen",
+    "Clipped",
     "Directed",
     "Divisors",
     "Drawn",
@@ -38,6 +41,7 @@ __all__ = [
     "NTKByParts",
     "NTKFixed",
     "NTKMixed",
+    "Projected",
     "Proportional",
     "Rescaled",
     "Resonance",

@@ -48,7 +48,7 @@ class Directed(Frequencies):
 
 
 @lru_cache(maxsize=1024)
-def cosine_and_sine(half_turns: float) -> tuple[Decimal, Decimal]:
+def cosine_and_sine(half_turns: float | Decimal) -> tuple[Decimal, Decimal]:
     """cos(π·d) and sin(π·d) to 100 digits, from the nearest quarter turn, so that what is zero is zero.
 
     >>> [float(value) for value in cosine_and_sine(0.5)]

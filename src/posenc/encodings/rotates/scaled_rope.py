@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import (
+    Clipped,
     DynamicNTK,
     Linear,
     Llama3,
@@ -144,5 +145,17 @@ ROWS: tuple[Row, ...] = (
         "To have every angle past the trained length be one that was seen in training, for the pairs that have turned "
         "once.",
         title="Resonance",
+    ),
+    Row(
+        RoPE,
+        (
+            RoPE(dim=12, scaling=Clipped(count=4)),
+            RoPE(dim=8, scaling=Clipped(count=2, soft=False, scaling=Llama3(factor=4.0, original=256))),
+            RoPE(dim=12, pairing="halves", numerics="float32", scaling=Clipped(count=3)),
+        ),
+        "Li et al. 2026, arXiv:2602.05258",
+        ("CoPE (clipped RoPE)", "HardClip", "clip_low_n"),
+        "For a longer context after some training, when the slowest pairs turn too little to be learned.",
+        title="Clipped",
     ),
 )

@@ -1,0 +1,65 @@
+"""ALiBi over several axes: a linear bias on the straight distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from posenc import _array
+from posenc._array import Array
+from posenc.checked_positions import coordinates
+from posenc.declared_fields import Whole
+from posenc.doors import Biases, Claim, Params
+from posenc.encodings.biases.alibi import slopes_of
+from posenc.positions.distance import steps
+from posenc.row import Row
+
+
+@dataclass(frozen=True)
+class GridALiBi(Biases):
+    """bias(h, m, n) = -slope_h · √(Σ_a (m_a - n_a)²), slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
+
+    2D-ALiBi of Fuller et al. 2023, arXiv:2311.00566 (CROMA), over two axes or more: the slopes of Press et al. 2022,
+    arXiv:2108.12409, times the straight distance between two patches, not the sum over rows and columns. For another
+    number of heads the slopes are those of `ALiBi(rule="paper")`, as in the authors' code.
+
+    heads: how many heads the layer has.     axes: coordinates of a position.
+
+    Positions (*batch, n, axes), also fractions, broadcast; distances in patches; the result has no unit. Computed in
+    float64 if available. Raises ValueError or TypeError naming the argument.
+
+    >>> GridALiBi(heads=8).matrix([[0, 0]], [[0, 0], [0, 2], [3, 4]])[0].tolist()
+    [[0.0, -1.0, -2.5]]
+    """
+
+    axes: Annotated[int, Whole(2, 16)] = 2
+
+    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+        lib, xp = query.lib, query.lib.xp
+        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
+        sides = xp.stack([xp.abs(steps(m, n, lib.real)) for m, n in pairs], -1)
+        # In units of the longest side: squares neither overflow nor vanish, and the root has a slope at distance 0.
+        longest = xp.amax(sides, -1)
+        somewhere = longest > 0
+        unit = xp.where(somewhere, longest, 1.0)[..., None]
+        distance = longest * xp.sqrt(xp.where(somewhere, ((sides / unit) ** 2).sum(-1), 1.0))
+        return lib.astype(0.0 - lib.constant(_slopes(self), distance.dtype)[head] * distance, dtype)
+
+
+@_array.host
+def _slopes(record: GridALiBi) -> np.ndarray:
+    return slopes_of(record.heads)
+
+
+ROW = Row(
+    GridALiBi,
+    (GridALiBi(heads=8), GridALiBi(heads=12), GridALiBi(heads=3, axes=3)),
+    "Fuller et al. 2023, arXiv:2311.00566",
+    ("2D-ALiBi (CROMA)", "get_2dalibi"),
+    "For images that are larger than those of training, without parameters.",
+)

@@ -1,0 +1,95 @@
+"""Clipped RoPE: the slowest pairs are slowed down to a standstill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Annotated
+
+import numpy as np
+
+from posenc import _array
+from posenc._array import Array, Library
+from posenc.declared_fields import Instance, Whole
+from posenc.frequencies.directed import cosine_and_sine
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.scalings.scaling import Scaling
+from posenc.phase.frequencies import EXACT
+
+
+@dataclass(frozen=True)
+class Clipped(Scaling):
+    """ω'_i = ω_i · (1 + cos(π·j/(count-1))) / 2 for the j-th of the `count` slowest pairs, or 0 for all of them.
+
+    Clipped RoPE of Li et al. 2026, arXiv:2602.05258, as in the authors' code (hrlics/CoPE, commit ed52ba5), where it is
+    called CoPE; `posenc.CoPE` is another encoding of that name. `soft=False` is its HardClip.
+
+    count: how many pairs, from the slowest; 20 of the 64 of Llama 3 in the released models.
+    soft: whether they are slowed little by little, or all stand still.
+    scaling: what is done to the frequencies before, such as `Llama3`; None for nothing.
+    Raises ValueError or TypeError naming the field.
+
+    >>> from posenc.frequencies import Geometric, Rescaled
+    >>> ladder = Geometric(dim=8)
+    >>> Rescaled(ladder, Clipped(count=3)).radians().tolist()
+    [1.0, 0.1, 0.005, 0.0]
+    >>> Rescaled(ladder, Clipped(count=3, soft=False)).radians().tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+
+    count: Annotated[int, Whole(1)] = 20
+    soft: bool = True
+    scaling: Annotated[Scaling, Instance("a scaling or None")] | None = None
+
+    def fits(self, ladder: Geometric) -> None:
+        if self.scaling is not None:
+            self.scaling.fits(ladder)
+        most = ladder.pairs if self.soft and self.count > 1 else ladder.pairs - 1
+        if self.count > most:
+            raise ValueError(
+                f"count must leave at least one of {ladder.pairs} pairs that turns, so it is at most {most} here; got "
+                f"{self.count}. Lower it, or use NoPE."
+            )
+
+    @property
+    def attention_factor(self) -> float:
+        return 1.0 if self.scaling is None else self.scaling.attention_factor
+
+    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+        before = ladder.exact() if self.scaling is None else self.scaling.exact(ladder)
+        clipped = zip(before[ladder.pairs - self.count :], _shares(self.count, self.soft), strict=True)
+        slowed = (EXACT.multiply(frequency, share) for frequency, share in clipped)
+        return (*before[: ladder.pairs - self.count], *slowed)
+
+    def float32(self, ladder: Geometric, lib: Library) -> Array:
+        before = ladder.float32(lib) if self.scaling is None else self.scaling.float32(ladder, lib)
+        kept = ladder.pairs - self.count
+        if not self.soft:
+            return lib.xp.concatenate([before[:kept], 0 * before[kept:]], 0)
+        mask = 0.5 * (1.0 + lib.xp.cos(lib.constant(_angles(self), lib.xp.float32)))
+        return lib.xp.concatenate([before[:kept], before[kept:] * mask], 0)
+
+
+@lru_cache(maxsize=64)
+def _shares(count: int, soft: bool) -> tuple[Decimal, ...]:
+    """What each of the slowest pairs keeps of its frequency."""
+    if not soft:
+        return (Decimal(0),) * count
+    return tuple(_share(pair, count) for pair in range(count))
+
+
+def _share(pair: int, count: int) -> Decimal:
+    """(1 + cos(π·pair/(count-1))) / 2 to 100 digits."""
+    if count == 1:
+        return Decimal(1)
+    cosine, _ = cosine_and_sine(EXACT.divide(Decimal(pair), Decimal(count - 1)))
+    return EXACT.divide(EXACT.add(Decimal(1), cosine), Decimal(2))
+
+
+@_array.host
+def _angles(scaling: Clipped) -> np.ndarray:
+    """From 0 to π as float32, from both ends towards the middle, as torch.linspace rounds them."""
+    count, end = scaling.count, np.float32(np.pi)
+    step, index = end / np.float32(max(count - 1, 1)), np.arange(count, dtype=np.float32)
+    return np.where(index < count // 2 if count > 1 else index == 0, step * index, end - step * (count - 1 - index))
