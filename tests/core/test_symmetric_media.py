@@ -59,7 +59,7 @@ REFUSED = [
     (lambda: vrope([Film(CLIP, Text(4), 2)]), TypeError, "segments must hold Text, Image and Video"),
     (lambda: vrope([Video(3, 4, 6, merge=2, interval=2.0)]), ValueError, "segments must hold videos of interval 1"),
     (lambda: vrope([], start=-1), ValueError, "start must be an integer from 0"),
-    (lambda: rope_tie([CLIP]), TypeError, "segments must be a list of Text and Image alone"),
+    (lambda: rope_tie([CLIP]), TypeError, "segments must hold Text and Image alone"),
     (lambda: rope_tie("ab"), TypeError, "segments must be a list of Text, Image and Video"),
     (lambda: rope_tie([], start=0.5), TypeError, "start must be an integer"),
 ]

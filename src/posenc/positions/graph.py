@@ -81,10 +81,13 @@ def laplacian(
     vectors = vectors[:, 1 : count + 1]
     if rng is not None:
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        return vectors * rng.choice([-1.0, 1.0], count)
-    sizes = np.abs(vectors)
-    largest = np.argmax(sizes >= sizes.max(0) - SAME, 0)
-    return vectors * np.sign(np.take_along_axis(vectors, largest[None], 0))
+        signs: np.ndarray = rng.choice([-1.0, 1.0], count)
+    else:
+        sizes = np.abs(vectors)
+        largest = np.argmax(sizes >= sizes.max(0) - SAME, 0)
+        signs = np.sign(np.take_along_axis(vectors, largest[None], 0))[0]
+    result: np.ndarray = vectors * signs
+    return result
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:
@@ -92,7 +95,8 @@ def _normalised(weights: np.ndarray) -> np.ndarray:
     edges = weights - np.diag(weights.diagonal())
     degree = edges.sum(1)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    return np.eye(len(edges)) - root[:, None] * edges * root
+    result: np.ndarray = np.eye(len(edges)) - root[:, None] * edges * root
+    return result
 
 
 def _too_few(weights: np.ndarray) -> int:

@@ -59,7 +59,10 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
     """
     position, parts = _first(start), [np.empty((0, 2), np.int64)]
     for segment in _checked(segments):
-        _check.instance("segments", segment, Text | Image, "a list of Text and Image alone")
+        if isinstance(segment, Video):
+            raise TypeError(
+                f"segments must hold Text and Image alone; got {_check.shown(segment)}. Give each frame as an Image."
+            )
         places = segment.places()
         if isinstance(segment, Image):
             rows, columns = segment.height // segment.merge, segment.width // segment.merge

@@ -85,7 +85,9 @@ class LieRE(Rotates):
         above = lib.xp.triu(lib.widest(learned["generators"]), 1)
         skew = above - above.swapaxes(-1, -2)
         parts = zip(along_axes(positions, self.axes), skew, strict=True)
-        angles = [lib.widest(part.array)[..., None, :, None, None, None] * own[:, None] for part, own in parts]
+        angles = [
+            lib.widest(part.array)[..., None, :, None, None, None] * generators[:, None] for part, generators in parts
+        ]
         matrix = lib.astype(exponential(sum(angles[1:], angles[0])), lib.wide_dtype(dtype))
         if self.shared:
             matrix = lib.xp.broadcast_to(matrix, (*matrix.shape[:-5], self.heads, *matrix.shape[-4:]))
