@@ -30,8 +30,14 @@ RECORDS: tuple[Any, ...] = (
 )
 NOT_NUMBERS: tuple[Any, ...] = (None, "123", 1.0, (), [], (NAN,), (1.0, "2"), (1.0, None), (True,), (0.0,), object())
 #: Where None says something: DeBERTa's first version, without buckets; coordinates in their order; a ladder of one's
-#: own.
-MEANT = {("DeBERTa", "max_distance"), ("GridSinusoidal", "order"), ("GridSinusoidal", "ladder")}
+#: own; draws in place of a matrix; one clip for both sides.
+MEANT = {
+    ("DeBERTa", "max_distance"),
+    ("GridSinusoidal", "order"),
+    ("GridSinusoidal", "ladder"),
+    ("RandomFourierFeatures", "matrix"),
+    ("Shaw", "ahead"),
+}
 NOT_RECORDS: tuple[Any, ...] = (None, "Sinusoidal(dim=4)", 1, [], {}, Sinusoidal, object())
 
 

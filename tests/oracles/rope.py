@@ -20,7 +20,7 @@ def theta(record, plane):
 def turned_by(record, plane, position):
     """e^(i·m·θ); where a turn is a whole number of positions, from what is left of the position after whole turns."""
     scaling = getattr(record, "scaling", None)
-    whole = scalings.wavelength(scaling, record.base, record.dim, plane) if hasattr(scaling, "scaling") else 0
+    whole = scalings.wavelength(scaling, record.base, record.dim, plane) if type(scaling).__name__ == "Resonance" else 0
     if not whole:
         return mpmath.expj(mpmath.mpf(position) * theta(record, plane))
     return mpmath.expjpi(2 * mpmath.fmod(mpmath.mpf(position), whole) / whole)

@@ -47,6 +47,7 @@ OF_OTHERS = {
     "DAPEv2",
     "GatedBias",
     "XDRoPE",
+    "GridALiBi",
 }
 
 

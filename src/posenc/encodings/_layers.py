@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,18 +20,3 @@ def drawn(
     """
     _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return {name: rng.uniform(-1.0, 1.0, shape) * inputs.get(name, otherwise) ** -0.5 for name, shape in shapes.items()}
-
-
-def redrawn(
-    rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]], zeros: Collection[str] = ()
-) -> dict[str, np.ndarray]:
-    """Each parameter from N(0, 0.02²), those named as zeros: what `_init_weights` of language models leaves of a layer.
-
-    >>> layers = redrawn(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, zeros=("bias",))
-    >>> bool(0 < abs(layers["weight"]).max() < 0.1), layers["bias"].tolist()
-    (True, [0.0, 0.0])
-    """
-    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-    return {
-        name: np.zeros(shape) if name in zeros else 0.02 * rng.standard_normal(shape) for name, shape in shapes.items()
-    }

@@ -14,7 +14,7 @@ from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Claim, Documents, Params, Scores
-from posenc.encodings._layers import redrawn
+from posenc.encodings._layers import drawn
 from posenc.positions.sums_between import ahead, each_once, over_keys, reached, sigmoid
 from posenc.row import Row
 
@@ -70,8 +70,11 @@ class PaTH(Scores):
         return {**low, "filter": (self.heads, self.dim, self.taps), **beta}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """All from N(0, 0.02²) but beta_bias, which is 0: the authors' model redraws its layers and filters so."""
-        return redrawn(rng, self.shapes, zeros=("beta_bias",))
+        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as a layer of the authors' code begins alone.
+
+        Their language model then draws all of them anew, from N(0, 0.02²), with 0 for beta_bias.
+        """
+        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def score(
         self,

@@ -14,7 +14,7 @@ from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
 from posenc.doors import Claim, Documents, Params, Scores
-from posenc.encodings._layers import redrawn
+from posenc.encodings._layers import drawn
 from posenc.encodings.scores._turned import added
 from posenc.frequencies import Geometric
 from posenc.positions.sums_between import each_once, over_keys, reached, sigmoid
@@ -84,8 +84,12 @@ class SelectiveRoPE(Scores):
         return {**low, "filter": (self.heads, pairs, self.taps), **gate}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """All from N(0, 0.02²) but gate_bias, which is 0: the authors' models redraw their layers and filters so."""
-        return redrawn(rng, self.shapes, zeros=("gate_bias",))
+        """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as a layer of the authors' code begins alone.
+
+        Their language models then draw all of them anew, from N(0, 0.02²), with 0 for gate_bias, so that tokens begin
+        by turning next to nothing.
+        """
+        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def score(
         self,
