@@ -33,7 +33,7 @@ def vrope(segments: Sequence[Text | Image | Video], *, start: int = 0) -> tuple[
             position += segment.length
             continue
         rows, columns = segment.height // segment.merge, segment.width // segment.merge
-        frame, row, column = segment.places().T
+        frame, row, column = segment.coordinates().T
         down, right = (row, rows - 1 - row), (column, columns - 1 - column)
         begins = position + frame * (rows + columns - 1)
         parts.append(np.stack([begins + r + c for r in down for c in right], -1))
@@ -63,7 +63,7 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
             raise TypeError(
                 f"segments must hold Text and Image alone; got {_check.shown(segment)}. Give each frame as an Image."
             )
-        places = segment.places()
+        places = segment.coordinates()
         if isinstance(segment, Image):
             rows, columns = segment.height // segment.merge, segment.width // segment.merge
             first = [(rows * columns - rows) // 2, (rows * columns - columns) // 2]
