@@ -7,7 +7,8 @@ from posenc.checked_positions import checked, checked_pair
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
 from posenc.positions.distance import steps
-from posenc.positions.sums_between import from_last, over_keys
+from posenc.positions.ordered_keys import ordered
+from posenc.positions.sums_between import over_keys
 
 
 def test_a_span_starts_where_it_is_told():
@@ -59,10 +60,10 @@ def test_a_size_that_could_not_be_meant_is_refused_where_memory_is_the_hosts():
     lib.check_size("positions", 2**40, torch.float32, torch.arange(3, device="meta"))  # its own library says so
 
 
-def test_a_list_of_keys_follows_the_library_of_what_is_filtered():
-    torch = pytest.importorskip("torch")
-    taps, x = torch.tensor([[[0.5, 1.0]]]), torch.tensor([[[1.0], [10.0]]])
-    assert over_keys(x, [7, 3], taps).tolist() == [[[1.0 + 0.5 * 10.0], [10.0]]]
+def test_a_filter_reads_keys_in_the_order_of_their_positions():
+    keys, taps, x = ordered([7, 3]), np.array([[[0.5, 1.0]]]), np.array([[[1.0], [10.0]]])
+    filtered = over_keys(keys.of(x), keys, taps)
+    assert keys.back(filtered[..., 0]).tolist() == [[1.0 + 0.5 * 10.0, 10.0]]
 
 
 REFUSED = [
@@ -136,8 +137,13 @@ def test_an_embedding_is_added_in_the_precision_of_what_it_is_added_to():
     assert not table.equal(table.to(torch.float32).to(torch.float64))
 
 
-def test_sums_between_keys_read_lists_as_the_gates_library():
+def test_keys_in_order_give_back_what_they_were_given():
     torch = pytest.importorskip("torch")
-    found = from_last(torch.tensor([[[1.0, 2.0, 4.0]]]), [5, 0, 1])
-    assert isinstance(found, torch.Tensor)
-    assert found.tolist() == [[[1.0, 7.0, 5.0]]]
+    numbers = torch.tensor([[7, 7, 2, 2], [0, 0, 0, 0]])
+    key = checked(torch.tensor([[1, 0, 5, 3], [0, 1, 2, 3]]))._replace(documents=numbers)
+    keys = ordered(key)
+    assert keys.key.array.tolist() == [[3, 5, 0, 1], [0, 1, 2, 3]]
+    assert keys.key.documents.tolist() == [[2, 2, 7, 7], [0, 0, 0, 0]]
+    x = torch.arange(8.0).reshape(2, 1, 4, 1)
+    assert keys.of(x).squeeze().tolist() == [[3.0, 2.0, 1.0, 0.0], [4.0, 5.0, 6.0, 7.0]]
+    assert keys.back(keys.of(x)[..., 0]).equal(x[..., 0])

@@ -23,7 +23,7 @@ from posenc import (
     RowGate,
     T5Bias,
 )
-from posenc.checked_positions import checked
+from posenc.positions.ordered_keys import ordered
 
 RNG = np.random.default_rng(0)
 QUERY, KEY = np.array([4, 0, 9]), np.array([0, 3, 4, 5, 8, 40, 2])
@@ -81,7 +81,7 @@ def test_path_is_the_state_that_a_cache_keeps() -> None:
     record, params = RECORDS["path"], PARAMS["path"]
     q = RNG.standard_normal((2, 12, 7, 5))
     found = record.score(q, K, PLACES, PLACES, params, hidden=SEEN)
-    w, beta = record._directions(SEEN, checked(PLACES), params), record._strengths(SEEN, params)
+    w, beta = record._directions(SEEN, ordered(PLACES), params), record._strengths(SEEN, params)
     keys = np.zeros((2, 12, 0, 5))
     for m in range(7):
         own = w[:, :, m : m + 1]
@@ -100,7 +100,7 @@ def test_path_filters_as_a_causal_convolution() -> None:
     wanted = torch.nn.functional.conv1d(torch.nn.functional.pad(low, (2, 0)), weight, groups=60)
     wanted = torch.nn.functional.silu(wanted).unflatten(1, (12, 5)).transpose(-1, -2)
     wanted = wanted * (wanted.square().sum(-1, keepdim=True) + 1e-6).rsqrt()
-    assert (record._directions(x, checked(torch.tensor(PLACES)), params) - wanted).abs().max() <= 2.0**-44
+    assert (record._directions(x, ordered(torch.tensor(PLACES)), params) - wanted).abs().max() <= 2.0**-44
 
 
 def released(record: DAPE | DAPEv2, logits: torch.Tensor, bias: torch.Tensor, params: dict) -> torch.Tensor:

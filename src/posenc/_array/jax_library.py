@@ -31,6 +31,9 @@ class Jax(Library):
     def detach(self, array: Array) -> Array:
         return self.jax.lax.stop_gradient(array)
 
+    def sigmoid(self, x: Array) -> Array:
+        return self.jax.nn.sigmoid(x)
+
     def product(self, left: Array, right: Array) -> Array:
         return self.xp.matmul(left, right, precision="highest")  # accelerators else round the factors
 

@@ -90,9 +90,10 @@ class Library:
         """Where PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
         return nullcontext()
 
-    def take_along(self, array: Array, index: Array) -> Array:
-        """array[..., index[..., j]] for every j: index has the leading axes of array and picks along the last one."""
-        return self.xp.take_along_axis(array, index, -1)
+    def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
+        """array[..., index[..., j]] for every j: index has the other axes of array and picks along the last one, or
+        another."""
+        return self.xp.take_along_axis(array, index, axis)
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
         """The inverse: sum the numbers of the last axis that share an index; (..., m), (..., m) to (..., count)."""
@@ -105,6 +106,14 @@ class Library:
         """The total with each number added to its cell."""
         np.add.at(total, cells, numbers)
         return total
+
+    def order(self, array: Array) -> Array:
+        """The indices that sort the last axis; equal numbers keep their order."""
+        return self.xp.argsort(array, -1, stable=True)
+
+    def sigmoid(self, x: Array) -> Array:
+        """1 / (1 + e^-x), which does not overflow."""
+        return (self.xp.tanh(x / 2) + 1) / 2
 
     def product(self, left: Array, right: Array) -> Array:
         """left @ right, in the full precision of their dtype, also under autocast."""

@@ -26,6 +26,9 @@ class NumPy(Library):
         with np.errstate(over="ignore"):  # infinity is the rounded value of what fewer bits do not hold
             return array.astype(dtype)
 
+    def order(self, array: Array) -> Array:
+        return np.argsort(array, -1, kind="stable")
+
     def scaled(self, integers: Array, factor: float) -> Array:
         return integers * factor  # in one pass
 

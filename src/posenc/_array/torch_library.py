@@ -58,12 +58,20 @@ class Torch(Library):
         torch, where = self.xp, self.device.type
         return torch.autocast(where, enabled=False) if torch.amp.is_autocast_available(where) else nullcontext()
 
-    def take_along(self, array: Array, index: Array) -> Array:
-        return self.xp.gather(array, -1, index)  # take_along_dim fixes lengths while exporting; gather leaves them free
+    def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
+        return self.xp.gather(
+            array, axis, index
+        )  # take_along_dim fixes lengths while exporting; gather leaves them free
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
         zeros = self.xp.zeros((*array.shape[:-1], count), dtype=array.dtype, device=array.device)
         return zeros.scatter_add(-1, index, array)
+
+    def order(self, array: Array) -> Array:
+        return self.xp.argsort(array, dim=-1, stable=True)
+
+    def sigmoid(self, x: Array) -> Array:
+        return self.xp.sigmoid(x)
 
     def times_power_of_two(self, array: Array, power: Array) -> Array:
         return array * self.xp.exp2(power)

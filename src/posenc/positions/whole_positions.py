@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import LARGEST_NARROW_POSITION, LARGEST_POSITION, Positions, checked
 from posenc.positions.distance import difference
@@ -43,10 +44,25 @@ def whole_difference(query: Positions, key: Positions) -> tuple[Array, Array]:
     return steps, there_guard + here_guard
 
 
-def whole_distances(query: Positions, key: Positions) -> tuple[Array, Array]:
-    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above.
+def whole_distances(query: Positions, key: Positions) -> tuple[Array, Array | None]:
+    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above,
+    or None for integers that can be read, which need none.
 
     >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
     [[[-2, 2, 4], [-3, 1, 3]]]
     """
-    return whole_difference(query.part((..., None, slice(None), None)), key.part((..., None, None, slice(None))))
+    distance, guard = whole_difference(
+        query.part((..., None, slice(None), None)), key.part((..., None, None, slice(None)))
+    )
+    certain = all(each.integers and each.readable for each in (query, key))
+    return distance, None if certain else guard
+
+
+def guarded(score: Array, guard: Array | None) -> Array:
+    """A score with the guard of its distances, NaN where it is not known.
+
+    >>> import numpy as np
+    >>> guarded(np.ones(1), None).tolist(), guarded(np.ones(1), np.full(1, np.nan)).tolist()
+    ([1.0], [nan])
+    """
+    return score if guard is None else score + _array.library(score).astype(guard, score.dtype)

@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 from posenc.torch.accelerated_model import Accelerated, accelerate
 from posenc.torch.angles import Angles, angles, turn
 from posenc.torch.apply_turn import Choice, chosen, rotate, rotate_
+from posenc.torch.attention_layer import Attention, AttentionCache
 from posenc.torch.attention_paths.attend import attention, chosen_attention
 from posenc.torch.attention_paths.choose import AttentionChoice
 from posenc.torch.decode_bias import decode_row, slopes
@@ -34,6 +35,8 @@ __all__ = [
     "Accelerated",
     "Add",
     "Angles",
+    "Attention",
+    "AttentionCache",
     "AttentionChoice",
     "Bias",
     "Choice",

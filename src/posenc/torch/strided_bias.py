@@ -94,14 +94,18 @@ def strided(
     if not _array.library(query).compiling() and 0 in (queries, keys):
         empty = record.matrix(query, key, params, dtype=dtype).flatten(-2)
         return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
-    batch = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1])
-    there, here = _ends(query.expand(*batch, -1), key.expand(*batch, -1))
-    head = torch.arange(record.heads, device=query.device)[:, None]
-    numbers = record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
+    batch, ahead = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1]), 0 if same else _ahead(query, key)
+    query, key = query.expand(*batch, -1), key.expand(*batch, -1)
+    if _array.library(query).compiling():
+        numbers = _distance_by_distance(record, query, key, params, dtype)
+    else:
+        # Every query before the last lies before the last key where that one does not lie behind it.
+        hidden = causal and ahead is not None and ahead <= 0
+        numbers = _by_grid(record, query, key, params, dtype, hidden=hidden)
     if causal:
+        there, here = _ends(query, key)
         numbers = numbers.masked_fill((here > there)[..., None, :], float("-inf"))
     numbers = numbers + (_guard(query) + _guard(key)).to(numbers.dtype)
-    ahead = 0 if same else _ahead(query, key)
     return StridedBias(numbers if numbers.ndim == 3 else numbers[None], queries, keys, causal, ahead)
 
 
@@ -179,6 +183,27 @@ def _ahead(query: Any, key: Any) -> int | None:
         return None
     most: float = (query[..., -1] - key[..., -1]).max().item()
     return math.floor(most)
+
+
+def _distance_by_distance(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any) -> Any:
+    """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
+    there, here = _ends(query, key)
+    head = torch.arange(record.heads, device=query.device)[:, None]
+    return record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
+
+
+def _by_grid(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any, *, hidden: bool) -> Any:
+    """The same. Distances of the last query come from a few queries and every so many keys, as a record that
+    multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
+    queries, keys = query.shape[-1], key.shape[-1]
+    side = min(queries, math.isqrt(keys - 1) + 1)
+    grid = record.matrix(query[..., -side:].flip(-1), key[..., ::side], params, dtype=dtype)
+    of_last = grid.transpose(-1, -2).flatten(-2)[..., :keys]
+    if hidden:
+        after = of_last.new_full((*of_last.shape[:-1], queries - 1), float("-inf"))
+    else:
+        after = record.matrix(query[..., :-1].flip(-1), key[..., -1:], params, dtype=dtype)[..., 0]
+    return torch.cat([of_last, after], -1)
 
 
 def _ends(query: Any, key: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What angles that tokens choose do to a logit: shared by the scores that turn queries and keys."""
+"""What angles that tokens choose do to a logit: shared by the scores that rotate queries and keys."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 from posenc._array import Array, Library
 
 
-def added(q: Array, k: Array, there: Array, here: Array, lib: Library) -> Array:
-    """(R(there)q · R(here)k - q·k) / √dim: what turning adds to the plain product, which attention adds itself.
+def added(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
+    """(R(there)q · R(here)k - q·k) / √dim: what rotation adds to the plain product, which attention adds itself.
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); there and here: angles of their pairs (i, i + dim/2).
+    q, rotated_q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
     """
-    rotated = _rotated(q, there, lib) @ _rotated(k, here, lib).swapaxes(-1, -2)
-    return (rotated - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
+    return (rotated_q @ rotated_k.swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
 
 
-def _rotated(x: Array, angle: Array, lib: Library) -> Array:
+def rotated(x: Array, angle: Array, lib: Library) -> Array:
+    """Pairs (i, i + dim/2) of x, (*batch, heads, places, dim), rotated by their angles."""
     xp, half = lib.xp, x.shape[-1] // 2
     cos, sin = (lib.astype(part, x.dtype) for part in (xp.cos(angle), xp.sin(angle)))
     first, second = x[..., :half], x[..., half:]

@@ -9,18 +9,20 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from posenc import _check
-from posenc._array import Array
-from posenc.checked_content import inputs
+from posenc._array import Array, Library
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
-from posenc.doors import Claim, Documents, Params, Scores
-from posenc.encodings.scores._turned import added
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._turned import added, rotated
 from posenc.frequencies import Geometric
-from posenc.positions.sums_between import ahead, each_once, sigmoid
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import sigmoid, sums_upto
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class ContextualGRAPE(Scores):
+class ContextualGRAPE(Gathers):
     """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ gate((W·x_l + c) / gate_scale) over the
     keys l before p.
 
@@ -61,7 +63,6 @@ class ContextualGRAPE(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim)
@@ -84,29 +85,22 @@ class ContextualGRAPE(Scores):
             "log_frequencies": np.broadcast_to(log_frequencies, shapes["log_frequencies"]).copy(),
         }
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        lib, xp = query.lib, query.lib.xp
-        logits = inputs(hidden, k, self.model_dim) @ learned["W"].swapaxes(0, 1) + learned["c"]
-        logits = logits / self.gate_scale
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        lib, xp = keys.key.lib, keys.key.lib.xp
+        logits = (x @ learned["W"].swapaxes(0, 1) + learned["c"]) / self.gate_scale
         steps = sigmoid(logits) if self.gate == "sigmoid" else xp.logaddexp(logits, xp.zeros_like(logits))
-        # 1.0 for each key before a position, (*batch, positions, keys); summed in the widest float, which TF32 leaves
-        # alone.
-        before = (lib.widest(ahead(key, at).swapaxes(-1, -2)) for at in (query, key))
-        steps, frequencies = lib.widest(steps), lib.widest(xp.exp(learned["log_frequencies"]))[:, None, :]
-        there, here = ((counted @ steps).swapaxes(-1, -2)[..., None] * frequencies for counted in before)
-        guard = each_once(query, key, q.dtype)
-        return guard[..., None, :, None] + added(q, k, -there, -here, lib)
+        # Summed in the widest float.
+        time = xp.cumsum(lib.widest(steps), -2).swapaxes(-1, -2)[..., None]
+        before = xp.concatenate([xp.zeros_like(time[..., :1, :]), time[..., :-1, :]], -2)
+        return k, rotated(k, -before * self._frequencies(learned, lib), lib), time
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, (k, rotated_k, time), keys = query.lib, prepared.arrays, prepared.keys
+        before = sums_upto(time, keys.rank(keys.before(query), query), lib)
+        return added(q, k, rotated(q, -before * self._frequencies(learned, lib), lib), rotated_k)
+
+    def _frequencies(self, learned: Params, lib: Library) -> Array:
+        return lib.widest(lib.xp.exp(learned["log_frequencies"]))[:, None, :]
 
 
 ROW = Row(

@@ -12,13 +12,14 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
-from posenc.doors import Claim, Documents, Params, Scores
-from posenc.positions.sums_between import each_once, from_last, reached, sigmoid
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class CoPE(Scores):
+class CoPE(Gathers):
     """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from
     n to m.
 
@@ -44,7 +45,6 @@ class CoPE(Scores):
     rows: Annotated[int, Whole(2, 1 << 20)] = 64
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("rows", self.rows * self.dim)
@@ -58,34 +58,25 @@ class CoPE(Scores):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"table": np.zeros((self.rows, self.dim))}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents, hidden=hidden)
-        lib, xp = query.lib, query.lib.xp
-        counted = self._counted(q, k, query, key)
-        values = lib.detach(counted)  # content of NaN selects row 0, and comes back in the step between two rows
-        floor = xp.floor(xp.where(values == values, values, xp.zeros_like(values)))
-        row = lib.astype(floor, lib.integer)
-        products, step = q @ learned["table"].swapaxes(0, 1), counted - floor
-        after = lib.take_along(products, xp.clip(row + 1, 0, self.rows - 1))
-        guard = each_once(query, key, q.dtype)[..., None, :, None]
-        return lib.take_along(products, row) * (1 - step) + after * step + guard
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        return (k,)
 
-    def _counted(self, q: Array, k: Array, query: Positions, key: Positions) -> Array:
-        """How much every query counts from every key to itself, 0 … rows - 1; shape (*batch, heads, n, m)."""
-        gates = sigmoid(q @ k.swapaxes(-1, -2) / math.sqrt(self.dim))
-        lib = query.lib
-        gates = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
-        return lib.xp.clip(from_last(gates, key), 0, self.rows - 1)
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, xp, table = query.lib, query.lib.xp, learned["table"]
+        # Keys from the last to the first, as a position counts them.
+        counted = xp.cumsum(self._gates(q, query, prepared), -1)
+        counted = xp.clip(counted, None, self.rows - 1)
+        floor = xp.floor(xp.fmax(lib.detach(counted), xp.zeros_like(counted[..., :1])))  # row 0 for content of NaN
+        row, products = lib.astype(floor, lib.integer), q @ table.swapaxes(0, 1)
+        steps = q @ xp.concatenate([table[1:] - table[:-1], xp.zeros_like(table[:1])], 0).swapaxes(0, 1)
+        score = lib.take_along(products, row) + (counted - floor) * lib.take_along(steps, row)
+        return xp.flip(score, (-1,))
+
+    def _gates(self, q: Array, query: Positions, prepared: Prepared) -> Array:
+        """Whether every query counts every key, 0 … 1, the last key first; shape (*batch, heads, n, m)."""
+        lib, (k,), keys = query.lib, prepared.arrays, prepared.keys
+        gates = lib.sigmoid((q / math.sqrt(self.dim)) @ lib.xp.flip(k, (-2,)).swapaxes(-1, -2))
+        return gates * lib.astype(lib.xp.flip(keys.reached(query), (-1,)), q.dtype)[..., None, :, :]
 
 
 ROW = Row(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Documents, Params, Scores
+from posenc.doors import Biases, Claim, Params
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.encodings.scores.dape import drawn, leaky, logits_and_bias, mixed, settle
-from posenc.positions.sums_between import each_once, ranks, reached
+from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class DAPEv2(Scores):
+class DAPEv2(Gathers):
     """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
 
     Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
@@ -51,8 +53,6 @@ class DAPEv2(Scores):
     width: int = 32
     kernel: Annotated[int, Whole(3, 63)] = 3
 
-    gathers: ClassVar[bool] = True
-
     def _check_together(self) -> None:
         settle(self)
         if self.kernel % 2 == 0:
@@ -77,30 +77,22 @@ class DAPEv2(Scores):
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
         return drawn(self, rng, self.kernel)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents, hidden=hidden)
-        bias, x = logits_and_bias(self, q, k, query, key, learned)
-        lib, xp, real = query.lib, query.lib.xp, x.dtype
-        visible = lib.astype(reached(query, key), real)[..., None, :, :]
-        rank = ranks(key)[..., None, None, :]
-        # As many places behind the last key as the second convolution can reach.
-        length = k.shape[-2] + self.kernel // 2
-        x = lib.sum_along(x * visible, xp.broadcast_to(rank, x.shape), length)
-        x = leaky(_convolved(x, learned["weight_in"], learned["bias_in"], lib), lib)
-        x = _convolved(x, learned["weight_out"], learned["bias_out"], lib)
-        correction = lib.take_along(x, xp.broadcast_to(rank, bias.shape))
-        guard = each_once(query, key, real)[..., None, :, None]
-        return (bias + correction) * visible + guard
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        return (k,)
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, xp, (k,), keys = query.lib, query.lib.xp, prepared.arrays, prepared.keys
+        bias, pairs = logits_and_bias(self, q, k, query, keys.key, learned)
+        reached = keys.reached(query)
+        visible = lib.astype(reached, q.dtype)[..., None, :, :]
+        # As many places behind the last key as the second convolution can reach, and none before the first.
+        edge = xp.zeros_like(pairs[..., : self.kernel // 2])
+        inner = _convolved(xp.concatenate([pairs * visible, edge], -1), learned["weight_in"], learned["bias_in"], lib)
+        first = keys.rank(reached & ~reached, query)
+        begun = lib.arange(inner.shape[-1]) >= first[..., None]
+        inner = leaky(inner, lib) * lib.astype(begun, q.dtype)[..., None, :, :]
+        correction = _convolved(inner, learned["weight_out"], learned["bias_out"], lib)[..., : k.shape[-2]]
+        return (bias + correction) * visible
 
 
 def _convolved(x: Array, weight: Array, bias: Array, lib: Library) -> Array:

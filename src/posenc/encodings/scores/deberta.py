@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.whole_positions import whole_distances
+from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 Terms = Literal["both", "c2p", "p2c"]
@@ -93,13 +93,13 @@ class DeBERTa(Scores):
         lib = query.lib
         distance, guard = whole_distances(query, key)
         row = lib.xp.broadcast_to(self._row(-distance, lib), (*q.shape[:-1], k.shape[-2]))
-        total = lib.astype(guard, q.dtype)
+        terms = []
         if "position_keys" in learned:
-            total = total + lib.take_along(q @ learned["position_keys"].swapaxes(-1, -2), row)
+            terms.append(lib.take_along((q * self.scale) @ learned["position_keys"].swapaxes(-1, -2), row))
         if "position_queries" in learned:
-            products = k @ learned["position_queries"].swapaxes(-1, -2)
-            total = total + lib.take_along(products, row.swapaxes(-1, -2)).swapaxes(-1, -2)
-        return total * self.scale
+            products = learned["position_queries"] @ (k * self.scale).swapaxes(-1, -2)
+            terms.append(lib.take_along(products, row, -2))
+        return guarded(sum(terms[1:], terms[0]), guard)
 
     def _row(self, steps: Array, lib: Library) -> Array:
         """The row of every m - n."""

@@ -14,7 +14,7 @@ from posenc.checked_positions import coordinates
 from posenc.declared_fields import Width
 from posenc.doors import Claim, Params, Scores
 from posenc.encodings import _window
-from posenc.positions.whole_positions import whole_distances
+from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 
@@ -73,7 +73,7 @@ class Decomposed(Scores):
             row = xp.clip(-distance, 1 - size, size - 1) + size - 1
             products = q @ learned[f"axis_{axis}"].swapaxes(0, 1)
             scores = lib.take_along(products, xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2])))
-            total = total + scores + lib.astype(guard, q.dtype)
+            total = total + guarded(scores, guard)
         return total
 
 

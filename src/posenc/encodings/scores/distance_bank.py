@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.declared_fields import Heads, Whole, Width
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.whole_positions import whole_distances
+from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 
@@ -70,7 +70,7 @@ class DistanceBank(Scores):
         steps = -distance
         row = xp.broadcast_to(xp.clip(steps, 0, self.extent - 1), (*q.shape[:-1], k.shape[-2]))
         inside = lib.astype((steps >= 0) & (steps < self.extent), q.dtype)
-        return lib.take_along(profiles, row) * inside + lib.astype(guard, q.dtype)
+        return guarded(lib.take_along(profiles, row) * inside, guard)
 
 
 ROW = Row(

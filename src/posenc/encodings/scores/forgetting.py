@@ -9,15 +9,17 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_content import inputs
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Documents, Params, Scores
-from posenc.positions.sums_between import each_once, log_sigmoid, reached
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import log_sigmoid, sums_upto
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class ForgettingGate(Scores):
+class ForgettingGate(Gathers):
     """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l behind n, up to m: n < l ≤ m; 0 where n is not before m.
 
     Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
@@ -43,7 +45,6 @@ class ForgettingGate(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "key"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.model_dim)
@@ -60,27 +61,17 @@ class ForgettingGate(Scores):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.zeros(self.heads)}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        lib, x = query.lib, inputs(hidden, k, self.model_dim)
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         gates = log_sigmoid(x @ learned["W"].swapaxes(0, 1) + learned["c"]).swapaxes(-1, -2)
-        # Two sums that nearly cancel, in the widest float, which TF32 leaves alone.
-        gates, visible = lib.widest(gates), lib.widest(reached(query, key))
-        upto_query = gates @ visible.swapaxes(-1, -2)
-        upto_key = gates @ lib.widest(reached(key, key)).swapaxes(-1, -2)
-        guard = each_once(query, key, k.dtype)[..., None, :, None]
-        between = (upto_query[..., :, None] - upto_key[..., None, :]) * visible[..., None, :, :]
-        return lib.astype(between, k.dtype) + guard
+        # Sums that nearly cancel, in the widest float.
+        return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, (sums,), keys = query.lib, prepared.arrays, prepared.keys
+        reached = keys.reached(query)
+        between = sums_upto(sums, keys.rank(reached, query), lib) - sums.swapaxes(-1, -2)
+        between = lib.astype(between, q.dtype)
+        return lib.xp.where(reached[..., None, :, :], between, lib.xp.zeros_like(between[..., :1]))
 
 
 ROW = Row(

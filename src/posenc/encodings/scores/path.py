@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from posenc import _check
-from posenc._array import Array
-from posenc.checked_content import inputs
+from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
-from posenc.doors import Claim, Documents, Params, Scores
+from posenc.doors import Claim, Params
 from posenc.encodings._layers import drawn
-from posenc.positions.sums_between import ahead, each_once, over_keys, reached, sigmoid
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import over_keys, sigmoid
 from posenc.row import Row
+
+#: How many keys' reflections are composed at once: their matrices take as many numbers a key and head.
+BLOCK = 128
 
 
 @dataclass(frozen=True)
-class PaTH(Scores):
+class PaTH(Gathers):
     """score(m, n) = (q_m·H_m … H_{n+1} k_n - q_m·k_n) / √dim, H_s = I - β_s w_s w_sᵀ for every key s with n < s ≤ m.
 
     Yang et al. 2025, arXiv:2505.16381, as in the authors' flash-linear-attention. Both are read from x, the input of
@@ -57,7 +61,6 @@ class PaTH(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
@@ -76,44 +79,64 @@ class PaTH(Scores):
         """
         return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        x = inputs(hidden, k, self.model_dim)
-        lib = query.lib
-        w, beta = self._directions(x, key, learned), self._strengths(x, learned)
-        # What the reflections take from a key is u = A⁻¹ β w·k, A = I + β (w·w) below the diagonal of the keys' order:
-        # the reflection at s acts on what those before it have left. Before its own key nothing is taken, so one A
-        # serves all.
-        columns, index = w.swapaxes(-1, -2), lib.arange(k.shape[-2])
-        unit = lib.astype(index[:, None] == index, k.dtype)
-        later = lib.astype(ahead(key, key), k.dtype)[..., None, :, :].swapaxes(-1, -2)
-        chain = unit + beta * (w @ columns) * later
-        taken = lib.xp.linalg.solve(chain, beta * (w @ k.swapaxes(-1, -2)) * later)
-        visible = (q @ columns) * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
-        guard = each_once(query, key, q.dtype)[..., None, :, None]
-        return guard - (visible @ taken) / math.sqrt(self.dim)
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        # What the reflections of a block take from a vector is u = A⁻¹ β w·vector, A = I + β (w·w) below the diagonal:
+        # the reflection at s acts on what those before it have left. Of a key, nothing is taken up to its own place.
+        lib, xp = keys.key.lib, keys.key.lib.xp
+        w, beta = self._directions(x, keys, learned), self._strengths(x, learned)
+        taken, left = [], []
+        for block in _blocks(k.shape[-2], lib):
+            own, columns, strength = w[..., block, :], w[..., block, :].swapaxes(-1, -2), beta[..., block, :]
+            later = lib.astype(keys.later(block), k.dtype)[..., None, :, :]
+            index = lib.arange(block.stop - block.start)
+            unit = lib.astype(index[:, None] == index, k.dtype)
+            chain = unit + strength * (own @ columns) * later
+            of_keys = (own @ k[..., block, :].swapaxes(-1, -2)) * later
+            solved = xp.linalg.solve(chain, strength * xp.concatenate([of_keys, own], -1))
+            taken.append(solved[..., : -self.dim])
+            left.append(solved[..., -self.dim :])
+        return k, w, _stacked(taken, xp), xp.concatenate(left, -2)
 
-    def _directions(self, x: Array, key: Positions, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, xp, (k, w, taken, left) = query.lib, query.lib.xp, prepared.arrays
+        reached = lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
+        seen, parts = q, []
+        for block in _blocks(k.shape[-2], lib)[::-1]:  # from the query back to the first key
+            visible = (seen @ w[..., block, :].swapaxes(-1, -2)) * reached[..., block]
+            lost = visible @ taken[..., block, : block.stop - block.start]
+            parts.append((seen - q) @ k[..., block, :].swapaxes(-1, -2) - lost)
+            seen = seen - visible @ left[..., block, :]
+        return xp.concatenate(parts[::-1], -1) * reached / math.sqrt(self.dim)
+
+    def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
         low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
-        filtered = over_keys(low, key, learned["filter"])
+        filtered = over_keys(low, keys, learned["filter"])
         filtered = filtered * sigmoid(filtered)
-        return filtered / key.lib.xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
+        return filtered / keys.key.lib.xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
 
     def _strengths(self, x: Array, learned: Params) -> Array:
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
+
+
+def _blocks(keys: int, lib: Library) -> list[slice]:
+    """Consecutive keys; all in one block in a program whose number of keys may be a symbol."""
+    if lib.compiling():
+        return [slice(0, keys)]
+    return [slice(start, min(start + BLOCK, keys)) for start in range(0, max(keys, 1), BLOCK)]
+
+
+def _stacked(blocks: list[Array], xp: Any) -> Array:
+    """Blocks of square matrices one upon the other, the last of which may be smaller."""
+    missing = blocks[0].shape[-1] - blocks[-1].shape[-1] if len(blocks) > 1 else 0
+    if missing:
+        blocks = [
+            *blocks[:-1],
+            xp.concatenate([blocks[-1], xp.zeros_like(blocks[0][..., : blocks[-1].shape[-2], :missing])], -1),
+        ]
+    return xp.concatenate(blocks, -2)
 
 
 ROW = Row(

@@ -11,19 +11,20 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.checked_content import inputs_of_both
 from posenc.checked_positions import Positions
 from posenc.declared_fields import EvenWidth, Heads, Real, Width
-from posenc.doors import Claim, Documents, Params, Scores
+from posenc.doors import Claim, Params
 from posenc.encodings.biases.alibi import slopes_of
+from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.positions.sums_between import ahead, each_once, log_sigmoid, reached
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class PathGRAPE(Scores):
+class PathGRAPE(Gathers):
     """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l
     / rms.
 
@@ -54,7 +55,6 @@ class PathGRAPE(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.width * self.model_dim)
@@ -73,26 +73,20 @@ class PathGRAPE(Scores):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(self.shapes["W"])}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        lib, weight = query.lib, learned["W"].swapaxes(-1, -2)
-        of_queries, of_keys = (x[..., None, :, :] @ weight for x in inputs_of_both(hidden, q, k, self.model_dim))
-        of_keys = of_keys / lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
-        gates = log_sigmoid(of_queries @ self._rotated(of_keys, key).swapaxes(-1, -2) / self.width)
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        of_keys = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
+        of_keys = of_keys / keys.key.lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
+        return (self._rotated(of_keys, keys.key),)
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, xp, (of_keys,) = query.lib, query.lib.xp, prepared.arrays
+        of_queries = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
+        gates = log_sigmoid(of_queries @ of_keys.swapaxes(-1, -2) / self.width)
         gates = gates * lib.constant(_slopes(self), q.dtype)[:, None, None]
-        passed = gates * lib.astype(reached(query, key), q.dtype)[..., None, :, :]
-        after = lib.astype(ahead(key, key), q.dtype)[..., None, :, :].swapaxes(-1, -2)  # [l, n]: key l after key n
-        return passed @ after + each_once(query, key, q.dtype)[..., None, :, None]
+        reached = prepared.keys.reached(query)[..., None, :, :]
+        passed = xp.where(reached, gates, xp.zeros_like(gates[..., :1]))
+        after = xp.concatenate([passed[..., 1:], xp.zeros_like(passed[..., :1])], -1)  # a key's own gate does not count
+        return xp.flip(xp.cumsum(xp.flip(after, (-1,)), -1), (-1,))
 
     def _rotated(self, x: Array, key: Positions) -> Array:
         """x: (*batch, heads, m, width), each key by its position in radians, backwards."""

@@ -10,15 +10,17 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_content import inputs_of_both
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Documents, Params, Scores
-from posenc.positions.sums_between import ahead, each_once, from_last, log_sigmoid
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class RowGate(Scores):
+class RowGate(Gathers):
     """score(h, m, n) = Σ ln σ(W_h x_m · U_h x_l / √width) over the keys l from n up to, but not at, m: n ≤ l < m.
 
     `PerRowDataDependentAlibi` of x-transformers, after the forgetting gate of Lin et al. 2025, arXiv:2503.02130; no
@@ -46,7 +48,6 @@ class RowGate(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.width * self.model_dim)
@@ -61,25 +62,16 @@ class RowGate(Scores):
         end = self.model_dim**-0.5
         return {name: rng.uniform(-end, end, shape) for name, shape in self.shapes.items()}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        lib, (of_queries, of_keys) = query.lib, inputs_of_both(hidden, q, k, self.model_dim)
-        w, u = (learned[name].swapaxes(-1, -2) for name in ("W", "U"))
-        logits = (of_queries[..., None, :, :] @ w) @ (of_keys[..., None, :, :] @ u).swapaxes(-1, -2)
-        gates = log_sigmoid(logits / math.sqrt(self.width))
-        before = ahead(key, query).swapaxes(-1, -2)  # the keys before each query, not at its own position
-        guard = each_once(query, key, q.dtype)[..., None, :, None]
-        return from_last(gates * lib.astype(before, q.dtype)[..., None, :, :], key) + guard
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        return (x[..., None, :, :] @ learned["U"].swapaxes(-1, -2),)
+
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        xp, (of_keys,) = query.lib.xp, prepared.arrays
+        of_queries = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
+        gates = log_sigmoid(of_queries @ of_keys.swapaxes(-1, -2) / math.sqrt(self.width))
+        before = prepared.keys.before(query)[..., None, :, :]
+        gates = xp.where(before, gates, xp.zeros_like(gates[..., :1]))
+        return xp.flip(xp.cumsum(xp.flip(gates, (-1,)), -1), (-1,))
 
 
 ROW = Row(

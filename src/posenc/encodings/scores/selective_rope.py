@@ -10,19 +10,20 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
-from posenc.doors import Claim, Documents, Params, Scores
+from posenc.doors import Claim, Params
 from posenc.encodings._layers import drawn
-from posenc.encodings.scores._turned import added
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._turned import added, rotated
 from posenc.frequencies import Geometric
-from posenc.positions.sums_between import each_once, over_keys, reached, sigmoid
+from posenc.positions.ordered_keys import OrderedKeys
+from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class SelectiveRoPE(Scores):
+class SelectiveRoPE(Gathers):
     """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or
     before.
 
@@ -61,7 +62,6 @@ class SelectiveRoPE(Scores):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
-    gathers: ClassVar[bool] = True
 
     def _check_together(self) -> None:
         if self.model_dim % self.heads:
@@ -91,37 +91,28 @@ class SelectiveRoPE(Scores):
         """
         return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query: Array,
-        key: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-        documents: Documents = None,
-    ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, documents)
-        x = inputs(hidden, k, self.model_dim)
-        lib, angles = query.lib, self._angles(x, key, learned)
-        # Summed in the widest float, which TF32 and autocast leave alone.
-        there, here = (lib.widest(reached(at, key))[..., None, :, :] @ lib.widest(angles) for at in (query, key))
-        guard = each_once(query, key, q.dtype)[..., None, :, None]
-        return guard + added(q, k, there, here, lib)
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        # Summed in the widest float.
+        angles = keys.key.lib.xp.cumsum(keys.key.lib.widest(self._angles(x, keys, learned)), -2)
+        return k, rotated(k, angles, keys.key.lib), angles
 
-    def _angles(self, x: Array, key: Positions, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        lib, (k, rotated_k, angles), keys = query.lib, prepared.arrays, prepared.keys
+        there = sums_upto(angles, keys.rank(keys.reached(query), query), lib)
+        return added(q, k, rotated(q, there, lib), rotated_k)
+
+    def _angles(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
-        xp = key.lib.xp
+        lib, xp = keys.key.lib, keys.key.lib.xp
         parts = x.reshape((*x.shape[:-1], self.heads, self.model_dim // self.heads))
         parts = parts / xp.sqrt((parts * parts).sum(-1)[..., None] + self.epsilon)
         x = parts.reshape(x.shape)
         low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
-        angles = over_keys(low, key, learned["filter"])
+        angles = over_keys(low, keys, learned["filter"])
         if self.gated:
             gates = x @ learned["gate_weight"].swapaxes(0, 1) + learned["gate_bias"]
             angles = angles * sigmoid(gates.swapaxes(-1, -2))[..., None]
-        return angles * key.lib.constant(_frequencies(self), x.dtype)
+        return angles * lib.constant(_frequencies(self), x.dtype)
 
 
 @_array.host

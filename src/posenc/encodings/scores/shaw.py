@@ -14,7 +14,7 @@ from posenc.checked_content import content, placed
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
 from posenc.doors import Claim, Params, Scores
-from posenc.positions.whole_positions import whole_distances
+from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 
@@ -75,9 +75,9 @@ class Shaw(Scores):
     ) -> Array:
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib, (row, guard) = query.lib, self._rows(query, key)
-        products = q @ learned["relative_keys"].swapaxes(0, 1)
+        products = (q / math.sqrt(self.dim)) @ learned["relative_keys"].swapaxes(0, 1)
         row = lib.xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
-        return lib.take_along(products, row) / math.sqrt(self.dim) + lib.astype(guard, q.dtype)
+        return guarded(lib.take_along(products, row), guard)
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
         table = self.checked(params)["relative_values"]
@@ -85,12 +85,12 @@ class Shaw(Scores):
         weights = content("weights", weights, weights.shape[-1] if weights.ndim else None, None, lib)
         row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
         # Weights of equal distance are summed first: no vector is made for each pair of positions.
-        weights = weights + lib.astype(guard, weights.dtype)
+        weights = guarded(weights, guard)
         shares = lib.sum_along(weights, lib.xp.broadcast_to(row, weights.shape), self.rows)
         return shares @ lib.astype(table, weights.dtype)
 
-    def _rows(self, query: Positions, key: Positions) -> tuple[Array, Array]:
-        """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape."""
+    def _rows(self, query: Positions, key: Positions) -> tuple[Array, Array | None]:
+        """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape or None."""
         distance, guard = whole_distances(query, key)
         return query.lib.xp.clip(distance, -self.clip, self.clip_ahead) + self.clip, guard
 

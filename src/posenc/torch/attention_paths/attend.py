@@ -61,8 +61,8 @@ def attention(
     positions that rise by one; "tiles" a few queries at a time, in memory linear in n and computed again for a
     gradient; "dense" all queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up
     to a minute); "reference" the readable one. ValueError where the one that is named cannot. "auto" is the first of
-    sdpa, dense (where a score reads all keys between), strided and tiles that fits: `chosen_attention` says which and
-    why.
+    sdpa, strided and tiles that fits, and dense where a score of your own reads all keys between:
+    `chosen_attention` says which and why.
 
     Raises TypeError or ValueError naming the argument.
 

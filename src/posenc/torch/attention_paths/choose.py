@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from posenc import _array, _check
+from posenc.encodings.scores._gathers import Gathers
 from posenc.torch.attention_paths import strided_path
 from posenc.torch.attention_paths.arguments import Arguments
 
@@ -39,20 +40,18 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
         return AttentionChoice(
             "sdpa", "no encoding adds to the logits, and no pair is hidden that SDPA does not hide itself"
         )
-    gathering = [type(score.record).__name__ for score in asked.scores if score.record.gathers]
-    if gathering:
-        return AttentionChoice("dense", f"{gathering[0]} reads all keys between a query and a key, so it is made once")
+    whole = _needs_all_at_once(asked)
+    if whole:
+        return AttentionChoice("dense", whole)
     if _array.library(asked.q).compiling():
         return AttentionChoice("dense", "the number of tiles would become part of a traced program")
-    if asked.biases and not any(bias.params and asked.recorded for bias in asked.biases):
+    if asked.biases:
         reason = strided_path.unsupported_reason(asked)
         if reason is None:
             return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
         return AttentionChoice("tiles", reason)
     if asked.scores:
         return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
-    if asked.biases:
-        return AttentionChoice("tiles", "a bias learns, and each tile is computed again for its gradient")
     return AttentionChoice(
         "tiles", "a window, a mask or documents hide pairs, and tiles leave out what no query of theirs sees"
     )
@@ -69,9 +68,14 @@ def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
         return flex_path.unsupported_reason(asked)
     if impl == "reference" and asked.dropout:
         return "the reference has no dropout"
-    gathers = any(score.record.gathers for score in asked.scores)
-    if impl == "tiles" and gathers and asked.queries > 1:
-        return "a score reads all keys between a query and a key, and each tile would compute the same again"
+    return _needs_all_at_once(asked) if impl == "tiles" else None
+
+
+def _needs_all_at_once(asked: Arguments) -> str | None:
+    """Why tiles would compute the same again; None where they do not."""
+    for score in asked.scores:
+        if score.record.gathers and not isinstance(score.record, Gathers) and asked.queries > 1:
+            return f"{type(score.record).__name__} reads all keys between a query and a key, and prepares nothing"
     return None
 
 

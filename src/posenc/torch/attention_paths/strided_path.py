@@ -8,9 +8,13 @@ from typing import Any
 import torch
 
 from posenc import _array
+from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.strided_bias import strided, strided_attention
+
+#: exp() of less than minus this is zero in float32.
+SMALLEST_POWER = 104.0
 
 
 def unsupported_reason(asked: Arguments) -> str | None:
@@ -30,7 +34,16 @@ def unsupported_reason(asked: Arguments) -> str | None:
         return "dropout needs the weights of whole tiles"
     if not asked.queries or not asked.keys:
         return "there are no pairs"
+    if trains(asked) and not _array.library(asked.q).concrete(asked.q):
+        return "the gradient of what a bias learns is its own on a processor alone"
+    if trains(asked) and asked.queries > asked.keys:
+        return "a query that sees no key has no gradient here"
     return _unsupported_positions(asked)
+
+
+def trains(asked: Arguments) -> bool:
+    """Whether autograd records what a bias learns."""
+    return asked.recorded and any(bias.params for bias in asked.biases)
 
 
 def _unsupported_positions(asked: Arguments) -> str | None:
@@ -59,8 +72,25 @@ def attend(asked: Arguments) -> Any:
     numbers = views[0].numbers
     for view in views[1:]:
         numbers = numbers + view.numbers
-    bias = replace(views[0], numbers=_within(asked, numbers))
-    return rotated_back(asked, strided_attention(q, k, v, bias, scale=asked.scale), asked.query)
+    bias = replace(views[0], numbers=_without_zero_weights(asked, q, k, _within(asked, numbers)))
+    attended = strided_gradient.attend if trains(asked) else strided_attention
+    return rotated_back(asked, attended(q, k, v, bias, scale=asked.scale), asked.query)
+
+
+def _without_zero_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -> Any:
+    """-inf at the distances whose weight is zero in float32, whatever stands there.
+
+    A processor takes several times as long for weights that are almost zero: subnormal numbers. |scale·q·k| is at most
+    the product of the greatest lengths, so a bias that far below that of a query's own key leaves exp() nothing.
+    """
+    own = numbers[..., asked.keys - 1 : asked.keys]
+    if asked.queries > asked.keys or q.dtype == torch.float64 or not _array.library(q).concrete(q):
+        return numbers
+    if not (numbers[..., : asked.keys] < own - SMALLEST_POWER).any():
+        return numbers
+    longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
+    reach = 2.001 * asked.scale * longest[0] * longest[1]
+    return numbers.masked_fill(numbers < own - SMALLEST_POWER - reach, float("-inf"))
 
 
 def _within(asked: Arguments, numbers: Any) -> Any:

@@ -11,7 +11,9 @@ from torch.utils.checkpoint import checkpoint
 
 from posenc import _array
 from posenc.checked_attention import repeated
+from posenc.checked_positions import checked
 from posenc.doors import Scores
+from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.visible import key_range, visible
 from posenc.torch.modules import Score
@@ -37,14 +39,16 @@ def attend(asked: Arguments, queries: int) -> Any:
     if not asked.queries or not asked.keys:
         return (asked.q[..., :1] * 0).expand(*asked.q.shape[:3], asked.v.shape[-1]) + asked.v.sum() * 0
     q, k, v = rotated(asked)
+    prepared = prepared_scores(asked)
     again = asked.recorded and queries < asked.queries
     parts = []
     for start in range(0, asked.queries, queries):
         stop = min(start + queries, asked.queries)
         if again:
-            parts.append(checkpoint(_tile, asked, q[:, :, start:stop], k, v, start, stop, use_reentrant=False))
+            tile = (asked, q[:, :, start:stop], k, v, prepared, start, stop)
+            parts.append(checkpoint(_tile, *tile, use_reentrant=False))
         else:
-            parts.append(_tile(asked, q[:, :, start:stop], k, v, start, stop))
+            parts.append(_tile(asked, q[:, :, start:stop], k, v, prepared, start, stop))
     return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
 
@@ -72,19 +76,34 @@ def adds_to_output(score: Score) -> bool:
     return type(score.record).values is not Scores.values
 
 
-def _tile(asked: Arguments, q: Any, k: Any, v: Any, start: int, stop: int) -> Any:
+def prepared_scores(asked: Arguments) -> dict[Score, Prepared]:
+    """What scores read of the keys alone, once for all tiles."""
+    k, documents = repeated(asked.k, asked.q.shape[1]), asked.documents
+    with _array.library(k).full_precision():
+        return {
+            score: score.record.prepare(
+                k,
+                asked.key,
+                score.params,
+                hidden=_hidden_at_keys(asked, score, 0, asked.keys),
+                documents=None if documents is None else documents[1],
+            )
+            for score in asked.scores
+            if isinstance(score.record, Gathers)
+        }
+
+
+def _tile(asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, Prepared], start: int, stop: int) -> Any:
     first, last = key_range(asked, start, stop)
-    if any(score.record.gathers for score in asked.scores):
-        first, last = 0, asked.keys  # such a score reads the keys between, so it needs them all
     visible_keys = visible(asked, start, stop, first, last)
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
     k, v = k[:, :, first:last], v[:, :, first:last]
-    added = _added(asked, start, stop, first, last)
+    added = _added(asked, prepared, start, stop, first, last)
     if added is None:
         added = visible_keys
     elif visible_keys is not None:
-        added = added.masked_fill(~visible_keys, float("-inf"))
+        added = torch.where(visible_keys, added, float("-inf"))
     if any(map(adds_to_output, asked.scores)):
         return _weighed(asked, q, k, v, added, start, stop, first, last)
     grouped = q.shape[1] != k.shape[1]
@@ -94,7 +113,7 @@ def _tile(asked: Arguments, q: Any, k: Any, v: Any, start: int, stop: int) -> An
     return rotated_back(asked, output, _part(asked, asked.query, start, stop))
 
 
-def _added(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
+def _added(asked: Arguments, prepared: dict[Score, Prepared], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
     dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
@@ -102,24 +121,53 @@ def _added(asked: Arguments, start: int, stop: int, first: int, last: int) -> An
         more = bias(query, key, dtype=dtype)
         more = more if more.ndim == 4 else more[None]
         added = more if added is None else added + more
-    if asked.scores:
-        q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
-        documents = None
-        if asked.documents is not None:
-            documents = asked.documents[0][:, start:stop], asked.documents[1][:, first:last]
-        for score in asked.scores:
-            hidden = _hidden(asked, score, start, stop, first, last)
-            more = score(q, k, query, key, hidden=hidden, documents=documents)
-            added = more if added is None else added + more
+    for score in asked.scores:
+        if score in prepared:
+            more = _between(asked, score, prepared[score], start, stop, first, last)
+        elif score.record.gathers:  # it reads the keys between, so it needs them all
+            more = _scored(asked, score, start, stop, 0, asked.keys)[..., first:last]
+        else:
+            more = _scored(asked, score, start, stop, first, last)
+        added = more if added is None else added + more
     return added
+
+
+def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, last: int) -> Any:
+    """The score of a tile."""
+    q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
+    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    hidden, documents = _hidden_at_queries(asked, score, start, stop), None
+    if score.record.reads in ("key", "both"):
+        at_keys = _hidden_at_keys(asked, score, first, last)
+        hidden = at_keys if hidden is None else torch.cat([hidden, at_keys], 1)
+    if asked.documents is not None:
+        documents = asked.documents[0][:, start:stop], asked.documents[1][:, first:last]
+    return score(q, k, query, key, hidden=hidden, documents=documents)
+
+
+def _between(asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int) -> Any:
+    """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
+    query, lib = asked.query[..., start:stop], _array.library(asked.q)
+    documents = None if asked.documents is None else asked.documents[0][:, start:stop]
+    if prepared.keys.order is None:
+        reached = prepared.keys.reached(checked(query)._replace(documents=documents))
+        reached = reached.flatten(0, -2).any(0).nonzero()
+        prepared = prepared.first(max(last, int(reached[-1]) + 1 if len(reached) else 0))
+    hidden = _hidden_at_queries(asked, score, start, stop)
+    with lib.full_precision():
+        record: Any = score.record
+        more = record.score_prepared(
+            prepared, asked.q[:, :, start:stop], query, score.params, hidden=hidden, documents=documents
+        )
+    return more[..., first:last]
 
 
 def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, stop: int, first: int, last: int) -> Any:
     """A tile with its weights written out, for scores that add to the output."""
     heads, dtype = q.shape[1], added.dtype
-    logits = (q.to(dtype) * asked.scale) @ repeated(k, heads).to(dtype).transpose(-1, -2) + added
-    blind = torch.isneginf(logits).all(-1, keepdim=True)
-    weights = logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+    logits = (q.to(dtype) * asked.scale) @ repeated(k, heads).to(dtype).transpose(-1, -2)
+    logits += added
+    weights = _softmax(logits, asked)
     weights = dropped(weights, asked.dropout) if asked.dropout else weights
     query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
     output = rotated_back(asked, weights @ repeated(v, heads).to(dtype), query)
@@ -128,20 +176,30 @@ def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, s
     return output.to(q.dtype)
 
 
+def _softmax(logits: Any, asked: Arguments) -> Any:
+    """The weights of logits that nobody else needs; zeros for a query that sees nothing."""
+    if asked.recorded or asked.mask is not None or asked.documents is not None or asked.queries > asked.keys:
+        blind = torch.isneginf(logits).all(-1, keepdim=True)
+        return logits.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+    # Each query sees its own key at least. In place, in half the time of softmax, whose result is memory of its own.
+    powers = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
+    return powers.div_(powers.sum(-1, keepdim=True))
+
+
 def _part(asked: Arguments, positions: Any, start: int, stop: int) -> Any:
     """Positions of some of the tokens, an axis before the coordinates where there are several."""
     several = bool(asked.modules) and asked.modules[0].record.axes > 1
     return positions[..., start:stop, :] if several else positions[..., start:stop]
 
 
-def _hidden(asked: Arguments, score: Score, start: int, stop: int, first: int, last: int) -> Any:
-    """The inputs of the layer that a score reads in a tile."""
-    reads = score.record.reads
-    if reads is None:
+def _hidden_at_queries(asked: Arguments, score: Score, start: int, stop: int) -> Any:
+    """The inputs of the layer that a score reads at some queries."""
+    return asked.hidden[:, start:stop] if score.record.reads in ("query", "both") else None
+
+
+def _hidden_at_keys(asked: Arguments, score: Score, first: int, last: int) -> Any:
+    """The inputs of the layer that a score reads at some keys, which stand behind those of the queries."""
+    if score.record.reads not in ("key", "both"):
         return None
-    keys_at = asked.queries if reads == "both" else 0
-    at_queries = asked.hidden[:, start:stop]
-    if reads == "query":
-        return at_queries
-    at_keys = asked.hidden[:, keys_at + first : keys_at + last]
-    return at_keys if reads == "key" else torch.cat([at_queries, at_keys], 1)
+    queries = asked.queries if score.record.reads == "both" else 0
+    return asked.hidden[:, queries + first : queries + last]

@@ -1,0 +1,121 @@
+"""Scores that read the keys between a query and a key: what they read of the keys alone is made once."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+from posenc import _array
+from posenc._array import Array
+from posenc.checked_content import content, inputs, inputs_of_both, of_documents, placed
+from posenc.checked_positions import Positions
+from posenc.doors import Documents, Params, Scores
+from posenc.positions.ordered_keys import OrderedKeys, ordered
+
+
+class Prepared(NamedTuple):
+    """What a score reads of the keys, in their order. arrays: each has the keys on its last axis but one."""
+
+    keys: OrderedKeys
+    arrays: tuple[Array, ...]
+
+    def first(self, count: int) -> Prepared:
+        """What is read of the first keys alone, for queries that reach no other; of keys that were given in order."""
+        return Prepared(self.keys.first(count), tuple(array[..., :count, :] for array in self.arrays))
+
+
+@dataclass(frozen=True)
+class Gathers(Scores):
+    """A score that reads the keys between a query and a key.
+
+    Keys are put in the order of their positions first, so that sums over what lies between are cumulative sums. `score`
+    is `prepare` for the keys and then `score_prepared` for the queries, all of them or a tile at a time.
+    """
+
+    gathers: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
+        """What the score reads of keys in order, k: (*batch, h, m, d), and of the layer's input there, x: (*batch, m,
+        model_dim), or None where `reads` leaves it out."""
+
+    @abc.abstractmethod
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+        """The score of queries against keys in order; (*batch, h, n, m)."""
+
+    @final
+    def prepare(
+        self,
+        k: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Array | None = None,
+    ) -> Prepared:
+        """What the score reads of the keys, for `score_prepared`; hidden and documents: at the keys alone."""
+        learned, dim = self.checked(params), getattr(self, "dim", None)
+        lib = _array.library(_array.floats("k", k), *learned.values())
+        k = content("k", k, dim, getattr(self, "heads", None) if dim else None, lib)
+        key = placed("key", key, k, -2)
+        _, key = of_documents(None if documents is None else (documents, documents), key, key)
+        keys = ordered(key)
+        x = keys.of(inputs(hidden, k, _model_dim(self))) if self.reads in ("key", "both") else None
+        return Prepared(keys, self.of_keys(keys.of(k), x, keys, _as_wide(learned, k)))
+
+    @final
+    def score_prepared(
+        self,
+        prepared: Prepared,
+        q: Array,
+        query: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Array | None = None,
+    ) -> Array:
+        """The score of some queries, (*batch, h, n, m); hidden and documents: at the queries alone."""
+        learned = self.checked(params)
+        lib = _array.library(_array.floats("q", q), *learned.values())
+        q = content("q", q, getattr(self, "dim", None), getattr(self, "heads", None), lib)
+        query = placed("query", query, q, -2)
+        query, _ = of_documents(None if documents is None else (documents, documents), query, query)
+        x = inputs(hidden, q, _model_dim(self)) if self.reads in ("query", "both") else None
+        keys = prepared.keys
+        score = keys.back(self.of_queries(q, x, query, prepared, _as_wide(learned, q)))
+        guard = keys.guard
+        if not query.readable:
+            guard = query.guard() if guard is None else query.guard() + guard
+        return score if guard is None else score + lib.astype(guard, score.dtype)[..., None, :, None]
+
+    @final
+    def score(
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
+    ) -> Array:
+        read = {} if self.reads else {"hidden": hidden}
+        q, k, query, key, _ = self.checked_call(q, k, query, key, params, documents, **read)
+        at_queries = at_keys = hidden
+        if self.reads == "both":
+            at_queries, at_keys = inputs_of_both(hidden, q, k, _model_dim(self))
+        prepared = self.prepare(k, key, params, hidden=at_keys)
+        return self.score_prepared(prepared, q, query, params, hidden=at_queries)
+
+
+def _model_dim(record: Any) -> int:
+    """Channels of the layer's input, a field of every record that reads it."""
+    return int(record.model_dim)
+
+
+def _as_wide(learned: Params, x: Array) -> Params:
+    """Parameters in the dtype of what they meet; those of a record within it, whose names have a dot, as they are."""
+    lib = _array.library(x)
+    return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

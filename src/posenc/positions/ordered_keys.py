@@ -1,0 +1,159 @@
+"""Keys in the order of their positions, put in order once for all that sums over them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from posenc._array import Array
+from posenc.checked_positions import Positions, checked
+from posenc.positions.distance import difference
+
+
+class OrderedKeys(NamedTuple):
+    """Keys in the order of their documents and, within a document, of their positions.
+
+    key: their positions in this order.   order: which of the given keys stands at each place, (*batch, m); None where
+    they were given in order, which can be seen only where positions can be read.
+    guard: NaN for a row in which a position is out of range or occurs twice, else 0.0, (*batch, 1); None where
+    positions can be read, so that such a row is an error.
+    """
+
+    key: Positions
+    order: Array | None
+    guard: Array | None
+
+    def of(self, x: Array) -> Array:
+        """What belongs to the keys as they were given, (*batch, …, m, width), in their order."""
+        if self.order is None:
+            return x
+        lib, columns = self.key.lib, x.swapaxes(-1, -2)
+        return lib.take_along(columns, lib.xp.broadcast_to(self._aligned(self.order, x), columns.shape)).swapaxes(
+            -1, -2
+        )
+
+    def back(self, x: Array) -> Array:
+        """Numbers for each key in order, (*batch, …, m), for the keys as they were given."""
+        if self.order is None:
+            return x
+        lib = self.key.lib
+        places = self._aligned(lib.xp.argsort(self.order, -1), x)
+        return lib.take_along(x, lib.xp.broadcast_to(places, x.shape))
+
+    def first(self, count: int) -> OrderedKeys:
+        """The first keys alone, of keys that were given in order."""
+        return self._replace(key=self.key.part((..., slice(None, count))))
+
+    def reached(self, query: Positions) -> Array:
+        """Which keys are of the document of the query and not behind it; (*batch, n, m)."""
+        return _in_one_document(query, self.key, _pairs(query, self.key) <= 0)
+
+    def before(self, query: Positions) -> Array:
+        """Which keys are of the document of the query and before it; (*batch, n, m)."""
+        return _in_one_document(query, self.key, _pairs(query, self.key) < 0)
+
+    def rank(self, pairs: Array, query: Positions) -> Array:
+        """How many keys come first in the order: those of earlier documents, and those of `pairs`; (*batch, n).
+
+        >>> keys = ordered([20, 10, 30])
+        >>> keys.rank(keys.reached(checked([25])), checked([25])).tolist()
+        [2]
+        """
+        documents = self.key.documents
+        if documents is not None and query.documents is not None:
+            pairs = pairs | (documents[..., None, :] < query.documents[..., :, None])
+        return self.key.lib.astype(pairs.sum(-1), self.key.lib.integer)
+
+    def later(self, block: slice) -> Array:
+        """[l, n]: whether key l comes after key n in their document, of consecutive keys; (*batch or none, l, n)."""
+        index = self.key.lib.arange(self.key.array.shape[-1])[block]
+        later, documents = index[:, None] > index, self.key.documents
+        if documents is None:
+            return later
+        documents = documents[..., block]
+        return later & (documents[..., :, None] == documents[..., None, :])
+
+    def same_document(self, places: int) -> Array:
+        """Whether the key so many places before each key is there, and of its document; (*batch or none, m)."""
+        lib = self.key.lib
+        there = lib.arange(self.key.array.shape[-1]) >= places
+        documents = self.key.documents
+        return there if documents is None else there & (lib.xp.roll(documents, places, -1) == documents)
+
+    def _aligned(self, index: Array, x: Array) -> Array:
+        """An index (*batch, m) with an axis for each that x has between."""
+        between = (1,) * (x.ndim - index.ndim)
+        return index.reshape((*index.shape[:-1], *between, index.shape[-1]))
+
+
+def ordered(key: Array | Positions) -> OrderedKeys:
+    """Keys in order; ValueError for a position that can be read and that a document holds twice.
+
+    key: positions, (m,) or (*batch, m), with their documents.
+
+    >>> ordered([5, 0, 1]).key.array.tolist(), ordered([5, 0, 1]).order.tolist(), ordered([0, 1, 5]).order
+    ([0, 1, 5], [1, 2, 0], None)
+    """
+    key = checked(key, "key")
+    lib = key.lib
+    rises = _follows(key, lambda later, earlier: later > earlier).all()
+    order = None if lib.concrete(rises) and rises.item() else _order(key)
+    if order is not None:
+        documents = None if key.documents is None else _picked(key.documents, order, key)
+        key = key._replace(array=_picked(key.array, order, key), documents=documents)
+    return OrderedKeys(key, order, _guard(key))
+
+
+def _picked(numbers: Array, order: Array, key: Positions) -> Array:
+    return key.lib.take_along(key.lib.xp.broadcast_to(numbers, order.shape), order)
+
+
+def _order(key: Positions) -> Array:
+    lib = key.lib
+    positions = lib.signed(key.array)
+    if key.documents is None:
+        return lib.order(positions)
+    documents = key.documents + lib.xp.zeros_like(positions)
+    positions = positions + lib.xp.zeros_like(documents)
+    by_position = lib.order(positions)
+    return lib.take_along(by_position, lib.order(lib.take_along(documents, by_position)))
+
+
+def _follows(key: Positions, compared: Any) -> Array:
+    """Whether a comparison holds for each key's position and that of the key before, where both are of one document;
+    where not, whether the documents rise."""
+    positions, documents = key.lib.signed(key.array), key.documents
+    holds = compared(positions[..., 1:], positions[..., :-1])
+    if documents is None:
+        return holds
+    later, earlier = documents[..., 1:], documents[..., :-1]
+    return ((later == earlier) & holds) | compared(later, earlier)
+
+
+def _guard(key: Positions) -> Array | None:
+    """The guard of keys in order."""
+    lib, xp = key.lib, key.lib.xp
+    repeated = key.lib.signed(key.array)[..., 1:] == key.lib.signed(key.array)[..., :-1]
+    if key.documents is not None:
+        repeated = repeated & (key.documents[..., 1:] == key.documents[..., :-1])
+    if not lib.concrete(repeated):  # in JAX what is made of numbers that can be read may still be traced
+        guard = key.guard().sum(-1)[..., None]
+        return xp.where(repeated.any(-1)[..., None], xp.full_like(guard, float("nan")), guard)
+    if repeated.any().item():
+        position = xp.broadcast_to(key.array[..., 1:], repeated.shape)[repeated].reshape(-1)[0].item()
+        raise ValueError(
+            f"key must hold each position once, since this score reads the keys in between; got {position} twice. "
+            "Number padding behind the tokens, as posenc.positions.from_mask does, and say which documents are "
+            "packed: documents=(of queries, of keys)."
+        )
+    return None
+
+
+def _pairs(query: Positions, key: Positions) -> Array:
+    """key - query for every pair, (*batch, n, m)."""
+    return difference(query.part((..., slice(None), None)), key.part((..., None, slice(None))))
+
+
+def _in_one_document(query: Positions, key: Positions, pairs: Array) -> Array:
+    if query.documents is None or key.documents is None:
+        return pairs
+    return pairs & (query.documents[..., :, None] == key.documents[..., None, :])
