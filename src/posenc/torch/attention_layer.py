@@ -10,8 +10,8 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_attention import check_inside
-from posenc.doors import Documents, Encoding
+from posenc.checked_attention import check_inside, number_of_axes
+from posenc.doors import Documents, Encoding, Scores
 from posenc.torch.attention_paths.arguments import Window
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
@@ -32,13 +32,19 @@ class AttentionCache:
     key: Array
     hidden: Array | None
 
-    def extended(self, k: Array, v: Array, key: Array, hidden: Array | None) -> AttentionCache:
-        """With the new tokens behind the old ones."""
-        old = self.key if self.key.ndim == key.ndim else self.key.expand(k.shape[0], *self.key.shape)
-        new = key if key.ndim == old.ndim else key.expand(k.shape[0], *key.shape)
-        read = None if hidden is None or self.hidden is None else torch.cat([self.hidden, hidden], 1)
-        keys = torch.cat([old, new], 1 if old.ndim > 1 else 0)
-        return AttentionCache(torch.cat([self.k, k], 1), torch.cat([self.v, v], 1), keys, read)
+    def extended(self, new: AttentionCache, axes: int) -> AttentionCache:
+        """With new tokens behind the old ones, whose positions have so many coordinates."""
+        hidden = None if self.hidden is None else torch.cat([self.hidden, new.hidden], 1)
+        key = _joined(self.key, new.key, self.k.shape[0], axes)
+        return AttentionCache(torch.cat([self.k, new.k], 1), torch.cat([self.v, new.v], 1), key, hidden)
+
+
+def _joined(old: Any, new: Any, batch: int, axes: int) -> Any:
+    """Positions of old tokens and of new ones, in a row for each sequence where one of them has such rows."""
+    row = 1 if axes == 1 else 2
+    if old.ndim != new.ndim:
+        old, new = (each.expand(batch, *each.shape) if each.ndim == row else each for each in (old, new))
+    return torch.cat([old, new], old.ndim - row)
 
 
 @final
@@ -99,6 +105,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.value = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.out = torch.nn.Linear(widths[0], self.model_dim, bias=with_bias)
         self.encodings = torch.nn.ModuleList(_modules(encodings))
+        records = [each.record for each in self.encodings]
+        self.axes = number_of_axes(records)
+        self.reads = next((record.reads for record in records if isinstance(record, Scores) and record.reads), None)
 
     def forward(
         self, x: Array, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
@@ -121,7 +130,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
-        cache = new if cache is None else cache.extended(new.k, new.v, new.key, new.hidden)
+        cache = new if cache is None else cache.extended(new, self.axes)
         return self._attended(x, positions, cache, mask, None), cache
 
     def extra_repr(self) -> str:
@@ -131,12 +140,12 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """Keys and values of some tokens."""
         shape = (*x.shape[:2], self.key_heads, self.head_dim)
         return AttentionCache(
-            self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self._reads() else None
+            self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
         )
 
     def _attended(self, x: Array, positions: Array, keys: AttentionCache, mask: Any, documents: Documents) -> Array:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
-        hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self._reads()]
+        hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
         output = attention(
             q,
             keys.k,
@@ -156,19 +165,13 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         )
         return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
 
-    def _reads(self) -> str | None:
-        """At whose places an encoding reads the input of the layer."""
-        reads = [getattr(held.record, "reads", None) for held in self.encodings]
-        return next((each for each in reads if each is not None), None)
-
     def _positions(self, x: Array, positions: Array | None, cache: AttentionCache | None) -> Array:
         if positions is not None:
             return on_same_device("positions", positions, x)
-        axes = {held.record.axes for held in self.encodings}
-        if axes - {1}:
+        if self.axes > 1:
             raise ValueError(
-                f"positions must be given for encodings of {max(axes)} coordinates; got None. Give those of your grid: "
-                "torch.from_numpy(posenc.positions.grid(height, width)), say."
+                f"positions must be given for encodings of {self.axes} coordinates; got None. Give those of your "
+                "grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
             )
         counted = torch.arange(x.shape[1], device=x.device)
         return counted if cache is None or not cache.key.shape[-1] else cache.key[..., -1:] + 1 + counted

@@ -1,0 +1,138 @@
+"""posenc.torch.Attention: a layer with projections, any encodings and a cache."""
+
+import copy
+
+import pytest
+import torch
+
+import posenc
+from every import every
+from posenc import attention as reference
+from posenc.doors import Adds
+from posenc.torch import Attention, module
+
+RECORDS = [
+    record
+    for row in posenc.CATALOG
+    for record in row.samples[:1]
+    if not isinstance(record, Adds) and record.axes == 1 and "value" not in getattr(record, "roles", ())
+]
+
+
+def layer_for(record, **more):
+    """A layer of the heads and the width that the record asks for, in float64."""
+    torch.manual_seed(5)
+    heads = getattr(record, "heads", None) or 4
+    width = getattr(record, "head_dim", None) or getattr(record, "dim", None) or 8
+    more = {"key_heads": 2 if heads == 4 else None, "head_dim": width, "causal": True} | more
+    return Attention(getattr(record, "model_dim", 24), heads, encodings=[record], **more).double()
+
+
+def inputs(layer, tokens, dtype=torch.float64):
+    return torch.randn(2, tokens, layer.model_dim, generator=torch.Generator().manual_seed(tokens), dtype=dtype)
+
+
+def close(got, want, tolerance=1e-11):
+    assert (got.shape, got.dtype) == (want.shape, want.dtype)
+    assert ((got - want).abs() <= tolerance * max(1.0, want.abs().max().item())).all()
+
+
+def test_a_layer_is_its_projections_around_the_reference():
+    layer = layer_for(posenc.RoPE(dim=6), window=(3, 0), bias=True, scale=0.3)
+    x = inputs(layer, 7)
+    q, k, v = (part(x).reshape(2, 7, -1, 6) for part in (layer.query, layer.key, layer.value))
+    place = torch.arange(7)
+    near = (place <= place[:, None]) & (place >= place[:, None] - 3)
+    attended = reference.attention(
+        q, k, v, query=place, key=place, layout="bthd", encodings=[posenc.RoPE(dim=6)], mask=near, scale=0.3
+    )
+    close(layer(x), layer.out(attended.output.flatten(2)))
+
+
+def test_decoding_with_a_cache_gives_what_the_whole_sequence_does():
+    def check(record):
+        layer = layer_for(record)
+        x, parts, cache = inputs(layer, 9), [], None
+        with torch.no_grad():
+            whole = layer(x)
+            for start, stop in ((0, 4), (4, 5), (5, 8), (8, 9)):
+                output, cache = layer.step(x[:, start:stop], cache)
+                parts.append(output)
+        close(torch.cat(parts, 1), whole)
+
+    every(RECORDS, check)
+
+
+def test_positions_of_each_row_follow_those_of_its_cache():
+    layer, x = layer_for(posenc.ALiBi(heads=4)), torch.zeros(2, 3, 24, dtype=torch.float64)
+    _, cache = layer.step(x, positions=torch.tensor([[0, 1, 2], [5, 6, 7]]))
+    _, cache = layer.step(x, cache)
+    assert cache.key.tolist() == [[0, 1, 2, 3, 4, 5], [5, 6, 7, 8, 9, 10]]
+    _, cache = layer.step(x[:, :1], cache, torch.tensor([9]))
+    assert cache.key[:, -1].tolist() == [9, 9]
+
+
+def test_what_is_learned_trains_and_is_saved():
+    shared = module(posenc.T5Bias(heads=4))
+    first = Attention(32, 4, encodings=[posenc.RoPE(dim=8), shared], key_heads=2, causal=True)
+    second = Attention(32, 4, encodings=[shared, posenc.CoPE(dim=8)])
+    assert first.encodings[1] is second.encodings[0]
+    names = {"query.weight", "key.weight", "value.weight", "out.weight", "encodings.1.table"}
+    assert set(first.state_dict()) == names
+    model = torch.nn.ModuleList([first, second])
+    x = torch.randn(2, 7, 32)
+    second(first(x)).square().mean().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    copied = copy.deepcopy(model)
+    copied.load_state_dict(model.state_dict())
+    assert copied[0](x).equal(first(x))
+
+
+def test_bfloat16_and_a_compiled_program():
+    layer = Attention(32, 4, encodings=[posenc.RoPE(dim=8), posenc.ALiBi(heads=4)], key_heads=2, causal=True)
+    x = torch.randn(2, 7, 32)
+    with torch.no_grad():
+        want = layer(x)
+        close(torch.compile(layer, backend="eager", fullgraph=True)(x), want, 1e-5)
+        got = copy.deepcopy(layer).bfloat16()(x.bfloat16())
+    # Weights, inputs, projections, attention and output are rounded to eight bits once each.
+    close(got.float(), want, 2.0**-4)
+
+
+def test_padding_and_documents_reach_attention():
+    layer = layer_for(posenc.RoPE(dim=6))
+    x = inputs(layer, 6)
+    number = torch.tensor([0, 0, 0, 1, 1, 1])
+    packed = layer(x, torch.tensor([0, 1, 2, 0, 1, 2]), documents=(number, number))
+    close(packed[:, 3:], layer(x[:, 3:]))
+    real = torch.ones(2, 1, 1, 6, dtype=torch.bool)
+    real[..., :2] = False
+    close(layer(x, mask=real)[:, 2:], layer(x[:, 2:]))  # RoPE is relative
+
+
+NONSENSE = [
+    ({"heads": 5}, ValueError, "head_dim must be given where 5 heads do not divide model_dim=32"),
+    ({"key_heads": 3}, ValueError, "key_heads must divide heads, 4; got 3"),
+    ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
+    ({"encodings": [posenc.Sinusoidal(dim=32)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
+    ({"dropout": 2.0}, ValueError, "dropout must be a finite number"),
+    ({"causal": 1}, TypeError, "causal must be"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), NONSENSE, ids=[next(iter(c)) for c, _, _ in NONSENSE])
+def test_nonsense_is_refused(change, error, message):
+    with pytest.raises(error) as caught:
+        Attention(**({"model_dim": 32, "heads": 4} | change))
+    assert str(caught.value).startswith(message)
+
+
+def test_inputs_and_positions_are_checked():
+    layer = Attention(32, 4, encodings=[posenc.RoPE(dim=8)])
+    with pytest.raises(ValueError, match=r"^x must have shape \(batch, n, 32\)"):
+        layer(torch.zeros(2, 32))
+    with pytest.raises(ValueError, match=r"^query must hold a position for each of 3 tokens"):
+        layer(torch.zeros(2, 3, 32), torch.arange(4))
+    grid = Attention(8, 1, encodings=[posenc.axial("sam2", dim=8)])
+    with pytest.raises(ValueError, match=r"^positions must be given for encodings of 2 coordinates"):
+        grid(torch.zeros(1, 4, 8))
