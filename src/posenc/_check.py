@@ -83,8 +83,8 @@ def one_axis(name: str, record: Any) -> None:
     """Refuse a record whose positions have several coordinates, where one number a place is drawn or measured."""
     if record.axes != 1:
         raise ValueError(
-            f"{name} must take one number a place; got {shown(record)}, whose places have {record.axes} coordinates. "
-            "Give a record with one axis."
+            f"{name} must be a record with one axis; got {shown(record)}, with {record.axes} axes. Give a record with "
+            "one axis."
         )
 
 
@@ -92,8 +92,8 @@ def size(name: str, count: int, itemsize: int = 8) -> None:
     """Refuse, before it exists, an array that could not be meant."""
     if count * itemsize > LARGEST_BYTES:
         raise ValueError(
-            f"{name} must ask for at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. "
-            "Ask for fewer positions at a time."
+            f"{name} must need at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. Ask "
+            "for fewer positions at a time."
         )
 
 

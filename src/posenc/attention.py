@@ -202,8 +202,8 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     shape, whole = tuple(mask.shape), tuple(logits.shape)
     if len(shape) > 4 or any(length not in (1, size) for length, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(
-            f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Give it an axis of 1 "
-            "where it is the same, mask[:, None, None, :] for one of keys alone."
+            f"mask must broadcast to (batch, heads, queries, keys), {whole}; got shape {shape}. Use size 1 on axes "
+            "where it is the same: mask[:, None, None, :] for a mask of keys."
         )
     return mask if visible is None else mask & visible
 

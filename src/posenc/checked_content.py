@@ -19,7 +19,7 @@ def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Librar
     """
     if x.ndim < 3 or x.shape[-1] != (dim or x.shape[-1]):
         raise ValueError(
-            f"{name} must have shape (*batch, heads, places, {dim or 'dim'}); got {tuple(x.shape)}. Give whole heads."
+            f"{name} must have shape (*batch, heads, n, {dim or 'dim'}); got {tuple(x.shape)}. Give whole heads."
         )
     if x.shape[-3] != (heads or x.shape[-3]):
         raise ValueError(f"{name} must have {heads} heads; got shape {tuple(x.shape)}. Repeat grouped heads first.")
@@ -40,7 +40,7 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
     fits = shape != () and shape[-1] == x.shape[axis] and len(shape) - 1 in (0, len(batch))
     if not fits or any(mine not in (1, theirs) for mine, theirs in zip(shape[:-1], batch, strict=False)):
         raise ValueError(
-            f"{name} must hold a position for each of {x.shape[axis]} places, shape {(x.shape[axis],)} or "
+            f"{name} must hold a position for each of {x.shape[axis]} tokens, shape {(x.shape[axis],)} or "
             f"{(*batch, x.shape[axis])}; got {shape}. Give the positions of these tokens."
         )
     return positions
@@ -58,8 +58,8 @@ def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Posi
         return query, key
     if not isinstance(documents, tuple | list) or len(documents) != 2:
         raise TypeError(
-            f"documents must be a pair, of the queries and of the keys; got {_check.shown(documents)}. "
-            "Give (numbers, numbers)."
+            f"documents must be a pair, (of the queries, of the keys); got {_check.shown(documents)}. Give two arrays "
+            "of document numbers."
         )
     sides = []
     for side, positions, side_documents in zip(("queries", "keys"), (query, key), documents, strict=True):
@@ -110,7 +110,7 @@ def _read(hidden: Array | None, x: Array, count: int, width: int) -> Array:
     lib = library(x, _array.floats("hidden", hidden))
     if tuple(hidden.shape) != tuple(wanted):
         raise ValueError(
-            f"hidden must have shape {tuple(wanted)}, a vector for each place; got {tuple(hidden.shape)}. "
-            "Give the vectors that q and k are made of."
+            f"hidden must have shape {tuple(wanted)}, a vector for each token; got {tuple(hidden.shape)}. Give the "
+            "vectors that q and k are made of."
         )
     return lib.astype(hidden, x.dtype)

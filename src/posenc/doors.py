@@ -119,8 +119,8 @@ class Adds(Encoding):
         table = self.embed(positions, params, dtype=lib.wide_dtype(x.dtype))
         if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
             raise ValueError(
-                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. "
-                "One place for each position."
+                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. Give one vector for "
+                "each position."
             )
         return lib.astype(lib.wide(x) + table, x.dtype)
 

@@ -32,11 +32,12 @@ class Pairing(Declared):
         if self.start + self.width > self.dim:
             raise ValueError(
                 f"width must fit in the head: start + width at most dim={self.dim}; got start={self.start}, "
-                f"width={self.width}. Turn fewer channels."
+                f"width={self.width}. Rotate fewer channels."
             )
         if self.width % (2 * self.blocks):
             raise ValueError(
-                f"blocks must cut width={self.width} into even parts; got {self.blocks}. Use another number of blocks."
+                f"blocks must divide width={self.width} into even parts; got {self.blocks}. Use another number of "
+                "blocks."
             )
 
     def split(self, x: Array) -> tuple[Array, Array]:
@@ -144,8 +145,8 @@ def of_pairs(name: str, operator: Operator) -> Turn:
     """The operator, if it turns pairs of channels; the record that made it is refused by the argument's name if not."""
     if not isinstance(operator, Turn):
         raise TypeError(
-            f"{name} must turn pairs of channels; got one that gives {type(operator).__name__}, another map. "
-            "Apply it instead."
+            f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "
+            "that map instead."
         )
     return operator
 
@@ -204,11 +205,11 @@ def _check_table(part: Array, x: Array, layout: Layout | None, length: int, head
     fits = plain == 1 or plain == (x.ndim - 1 if layout is None else 2)
     if not fits or length != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, x.shape[0])):
         raise ValueError(
-            f"x must have as many places as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
+            f"x must have as many tokens as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
             f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
         )
     if heads is not None and x.shape[1 if layout == "bhtd" else 2] != heads:
         raise ValueError(
-            f"x must have the {heads} heads that turn, each in its own way; got shape {tuple(x.shape)} ({layout}). "
+            f"x must have {heads} heads, one for each rotation of the turn; got shape {tuple(x.shape)} ({layout}). "
             "Repeat grouped heads first."
         )

@@ -173,7 +173,7 @@ def test_a_record_like_no_other_is_consistent_and_compared_with_nothing():
 
 def test_options_make_a_record_of_a_class():
     assert own("from posenc import Sinusoidal as mine", dim=8, base=50.0).convention == "Sinusoidal(dim=8, base=50.0)"
-    with pytest.raises(ValueError, match=r"^base must be left out for a record that is made already"):
+    with pytest.raises(ValueError, match=r"^base must be left out for an existing record"):
         own("from posenc import NoPE\nmine = NoPE(4)", base=50.0)
     with pytest.raises(ValueError, match=r"^base must be a field of NoPE"):
         own("from posenc import NoPE as mine", base=50.0)

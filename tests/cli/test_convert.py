@@ -53,7 +53,7 @@ def test_there_and_back(posenc, old, tmp_path):
     twice = posenc("convert", str(new), *WORDS, "--dry-run")
     assert twice.code == 2
     assert twice.err.startswith(
-        "posenc convert: source must be 'halves', which is what new.safetensors.receipt.json says"
+        "posenc convert: source must be 'halves', to which this checkpoint was converted according to new.safetensors."
     )
 
 
@@ -73,15 +73,15 @@ def test_heads_are_read_from_the_config_of_the_folder(posenc, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--output", "{old}"), "output must be a name that is not taken; old.safetensors exists"),
-        ((), "output must be given without --dry-run, and only then"),
+        (("--output", "{old}"), "output must not exist yet; old.safetensors does"),
+        ((), "output must be given, or --dry-run, and not both"),
         (("--dry-run", "--heads", "5"), "kv_heads must divide heads; got heads=5, kv_heads=4"),
         (("--dry-run", "--source", "halves"), "target must differ from source"),
         (
             ("--dry-run", "--config", "config.json"),
             "heads must come with --kv-heads and --head-dim, and without --config",
         ),
-        (("--dry-run", "--kv-heads", "12"), "k_norm.weight must have a form that is known"),
+        (("--dry-run", "--kv-heads", "12"), "k_norm.weight must have a known form"),
     ],
 )
 def test_what_is_refused_in_one_line(posenc, old, words, says):

@@ -15,7 +15,7 @@ from diagnosis import students
         ("x = 1\ndef mine(:\n", "mine.py, line 2: SyntaxError: "),
         (
             "import math\nmath.sin('x')\n",
-            "mine.py, line 2: TypeError: must be real number, not str. Mend the file first",
+            "mine.py, line 2: TypeError: must be real number, not str. Fix the file first",
         ),
         ("import no_such_module\n", "mine.py, line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
@@ -23,7 +23,7 @@ from diagnosis import students
         ("def min(length, dim): ...\n", "Did you mean min?"),
         ("mine = 3\n", "target must be a function, a class or an object that can be called; got int"),
         ("def mine(length, dim):\n    return 1 / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
-        ("def mine(length, dim):\n    return 'table'\n", "it returned <U5 values. Return real numbers"),
+        ("def mine(length, dim):\n    return 'table'\n", "it returned <U5 values. Return numbers"),
         (
             "def mine(length, dim):\n    return [[0.0] * 3] * length\n",
             "it returned shape (3000, 3) for 3000 positions and width 16",

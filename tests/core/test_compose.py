@@ -104,7 +104,7 @@ REFUSED = [
     (
         lambda: Concatenated(SINE).attach(np.zeros((1, 4, 3)), [0]),
         ValueError,
-        r"^x must have one place for each of 1 positions",
+        r"^x must have one token for each of 1 positions",
     ),
     (
         lambda: SINE.attach(np.zeros((1, 4, 6)), [0]),
@@ -113,7 +113,7 @@ REFUSED = [
     ),
     (lambda: Partial(SINE, dim=8), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=4), ValueError, r"^dim must be an integer from 8"),
-    (lambda: Partial(posenc.RoPE(dim=8), dim=9, start=2), ValueError, r"^start must leave room for the 8 channels"),
+    (lambda: Partial(posenc.RoPE(dim=8), dim=9, start=2), ValueError, r"^start must leave room for 8 rotated channels"),
     (lambda: Backward(SINE), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
     (lambda: PerLayer(()), TypeError, r"^layers must be a tuple of records, at least one; got \(\)"),
     (lambda: PerLayer((1,)), TypeError, r"^layers must be a tuple of records or None; got 1"),

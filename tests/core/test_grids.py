@@ -87,7 +87,7 @@ REFUSED = [
     (lambda: positions.grid(-1, 2), ValueError, r"^height must be an integer from 0"),
     (lambda: positions.grid(2, 2.0), TypeError, r"^width must be an integer from 0"),
     (lambda: positions.grid(2, 2, frames=True), TypeError, r"^frames must be an integer from 0"),
-    (lambda: positions.grid(1 << 20, 1 << 20), ValueError, r"^height and width must ask for at most"),
+    (lambda: positions.grid(1 << 20, 1 << 20), ValueError, r"^height and width must need at most"),
     (lambda: positions.grid(2, 2, order="thw"), ValueError, r"^order must be a permutation of 'hw'; got 'thw'"),
     (lambda: positions.grid(2, 2, order=1), TypeError, r"^order must be a permutation of 'hw'; got 1 \(int\)"),
     (lambda: positions.grid(2, 2, start=(1, 2, 3)), ValueError, r"^start must be one number or 2; got \(1, 2, 3\)"),

@@ -55,7 +55,7 @@ def test_no_positions_in_a_list_are_whole_numbers_of_the_library_beside():
 def test_a_size_that_could_not_be_meant_is_refused_where_memory_is_the_hosts():
     torch = pytest.importorskip("torch")
     lib = checked(torch.arange(3)).lib
-    with pytest.raises(ValueError, match=r"^positions must ask for at most \d+ bytes at once; got 1099511627776"):
+    with pytest.raises(ValueError, match=r"^positions must need at most \d+ bytes at once; got 1099511627776"):
         lib.check_size("positions", 2**40, torch.float32, torch.arange(3))
     lib.check_size("positions", 2**40, torch.float32, torch.arange(3, device="meta"))  # its own library says so
 
@@ -76,11 +76,11 @@ REFUSED = [
     (lambda: from_mask("0110"), TypeError, r"^mask must be an array of truth values; got '0110'"),
     (lambda: packed(3), TypeError, r"^lengths must be a list of whole numbers; got 3"),
     (lambda: packed([2, -1]), ValueError, r"^lengths must be an integer from 0"),
-    (lambda: packed([2**30] * 64), ValueError, r"^lengths must ask for at most \d+ bytes"),
+    (lambda: packed([2**30] * 64), ValueError, r"^lengths must need at most \d+ bytes"),
     (lambda: decoding(-1), ValueError, r"^cached must not be negative; got -1"),
     (lambda: decoding(1.5), TypeError, r"^cached must hold whole numbers; got float64"),
     (lambda: decoding(1, steps=-1), ValueError, r"^steps must be an integer from 0"),
-    (lambda: decoding([1] * 100, steps=2**30), ValueError, r"^steps must ask for at most \d+ bytes"),
+    (lambda: decoding([1] * 100, steps=2**30), ValueError, r"^steps must need at most \d+ bytes"),
     (lambda: difference([0], ["a"]), TypeError, r"^key must hold numbers"),
     (lambda: difference([2**53 + 1], [0]), ValueError, r"^query must be finite and of magnitude at most 2\^53"),
 ]

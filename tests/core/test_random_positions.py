@@ -202,7 +202,7 @@ REFUSED = [
     (lambda: randomised(1.0, 9, rng()), TypeError, r"^length must be an integer"),
     (lambda: randomised(2, 9, 0), TypeError, ONE_GENERATOR),
     (lambda: randomised(2, 9, rng(), rows=-1), ValueError, r"^rows must be an integer from 0"),
-    (lambda: randomised(2**26, 2**26, rng(), rows=2**20), ValueError, r"^rows must ask for at most \d+ bytes"),
+    (lambda: randomised(2**26, 2**26, rng(), rows=2**20), ValueError, r"^rows must need at most \d+ bytes"),
     (lambda: shifted([0], -1, rng()), ValueError, r"^most must be an integer from 0 to \d+; got -1"),
     (lambda: shifted([0], 2, 0), TypeError, ONE_GENERATOR),
     (lambda: shifted(3, 2, rng()), ValueError, r"^positions must have a sequence axis; got shape \(\)"),

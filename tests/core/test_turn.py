@@ -59,7 +59,7 @@ REFUSED = [
     (
         lambda: TURN(np.zeros((2, 4))),
         ValueError,
-        r"^x must have as many places as the turn has positions, \(3,\); got shape \(2, 4\)\. Make the turn from",
+        r"^x must have as many tokens as the turn has positions, \(3,\); got shape \(2, 4\)\. Make the turn from",
     ),
     (lambda: TURN(np.zeros((1, 1, 3, 4))), ValueError, r"^layout must be 'bhtd' or 'bthd' for x with heads; got None"),
     (
@@ -67,7 +67,7 @@ REFUSED = [
         ValueError,
         r"^x must have four axes, 'bhtd'; got shape \(1, 3, 4\)",
     ),
-    (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="bhtd"), ValueError, r"^x must have as many places"),
+    (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="bhtd"), ValueError, r"^x must have as many tokens"),
     (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="tbhd"), ValueError, r"^layout must be one of"),
     (lambda: TURN(np.zeros((3, 4), int)), TypeError, r"^x must hold floats; got int64"),
     (
@@ -76,7 +76,7 @@ REFUSED = [
         r"^x must not be more precise than the turn; got float64 for a float32 turn",
     ),
     (lambda: Pairing("halves", 8, 10), ValueError, r"^width must fit in the head"),
-    (lambda: Pairing("halves", 8, 8, blocks=3), ValueError, r"^blocks must cut width=8 into even parts; got 3"),
+    (lambda: Pairing("halves", 8, 8, blocks=3), ValueError, r"^blocks must divide width=8 into even parts; got 3"),
     (lambda: Pairing("half", 8, 8), ValueError, r"^layout must be one of 'adjacent', 'halves'; got 'half'"),
     (lambda: Pairing("halves", 8, 7), ValueError, r"^width must be an even integer"),
 ]

@@ -81,7 +81,7 @@ def test_what_shows_nothing_is_refused() -> None:
     with pytest.raises(TypeError, match="model must be a torch module"):
         capture(3, TOKENS)
     plain = torch.nn.Embedding(64, 8)
-    with pytest.raises(ValueError, match="nothing of it was seen in Embedding"):
+    with pytest.raises(ValueError, match="none was seen in Embedding"):
         capture(plain, TOKENS)
     with pytest.raises(TypeError, match="expected must be the config of a model"):
         diagnose(RoPE(dim=16), capture(built("llama")[1], TOKENS))

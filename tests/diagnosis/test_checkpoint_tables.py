@@ -64,5 +64,5 @@ def test_a_rotary_model_has_no_use_for_tables(tmp_path: Path):
         "num_attention_heads": 4,
         "num_hidden_layers": 1,
     }
-    with pytest.raises(ValueError, match="actual must hold something of positions"):
+    with pytest.raises(ValueError, match="actual must hold arrays of a positional encoding"):
         diagnose(llama, saved(tmp_path, **{"wpe.weight": (64, 8)}))

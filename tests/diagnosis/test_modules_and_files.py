@@ -178,7 +178,7 @@ TABLE = {"cos": np.ones((3, 32)), "sin": np.ones((3, 32))}
         (RoPE(64), {"cos": np.ones((3, 2)), "tan": np.ones(3)}, "actual must hold arrays named"),
         (RoPE(64), {"cos": np.ones((3, 2))}, "actual must hold cos and sin together"),
         (RoPE(64), {"cos": np.ones((3, 2)), "sin": np.ones((3, 3))}, "cos and sin must have one shape"),
-        (RoPE(64), {"positions": np.arange(3)}, "actual must show what a rotation does"),
+        (RoPE(64), {"positions": np.arange(3)}, "actual must hold arrays that show a rotation"),
         (RoPE(64), {"q": np.ones((3, 64)), "q_rotated": np.ones((4, 64))}, "q and q_rotated must have one shape"),
         (RoPE(64), {"q": np.ones((1, 2, 3, 64)), "q_rotated": np.ones((1, 2, 3, 64))}, "layout must be"),
         (RoPE(64), {"q": np.ones((3, 64)), "k": np.ones((3, 64)), "logits": np.ones((2, 3))}, "logits must have shape"),
@@ -208,7 +208,7 @@ def test_layers_that_differ_must_be_chosen() -> None:
         "max_position_embeddings": 8192,
     }
     local = {"inv_freq": 1e4 ** (-np.arange(0, 64, 2) / 64)}
-    with pytest.raises(ValueError, match=r"^layer must say which layer"):
+    with pytest.raises(ValueError, match=r"^layer must name the layer"):
         diagnose(config, local)
     assert diagnose(config, local, layer=0).agree
     assert names(diagnose(config, local, layer=5)) == ["local and global exchanged"]

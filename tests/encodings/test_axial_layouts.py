@@ -67,15 +67,21 @@ def test_ladders() -> None:
         (lambda: axial("sam2", (1,)), "sections must be two or more numbers"),
         (lambda: axial("sam2", 4), "sections must be two or more numbers"),
         (lambda: axial("sam2", (1, 0)), "sections must be an integer from 1"),
-        (lambda: axial("pixtral", (1, 2)), "sections must be dealt out as 'pixtral' does"),
-        (lambda: axial("videorope", (1, 2, 4)), r"sections must be dealt out as 'videorope' does, \(1, 3, 3\)"),
-        (lambda: axial("lumos", (3, 3, 2)), "sections must be dealt out"),
-        (lambda: axial("gemma4-vision", (1, 2)), "sections must be dealt out"),
+        (lambda: axial("pixtral", (1, 2)), "sections must be those of 'pixtral'"),
+        (
+            lambda: axial("videorope", (1, 2, 4)),
+            r"sections must be those of 'videorope' for as many pairs, \(1, 3, 3\)",
+        ),
+        (lambda: axial("lumos", (3, 3, 2)), "sections must be those of"),
+        (lambda: axial("gemma4-vision", (1, 2)), "sections must be those of"),
         (lambda: axial("sam2", (1, 1), base=(1.0, 2.0, 3.0)), "base must be one number, or 2 for 'sam2'"),
         (lambda: axial("qwen2-vl", (1, 1), base=(1.0, 2.0)), "base must be one number, or 1 for 'qwen2-vl'"),
-        (lambda: axial("hope", (1, 1, 1), scaling=Linear(2.0)), "scaling must be left out of 'hope'"),
-        (lambda: axial("dinov3", (1, 1), scaling=Linear(2.0)), "scaling must be left out of 'dinov3'"),
-        (lambda: AxialRoPE((0, 1), (0, 0), Geometric(2), base=5.0), "ladder must be a width beside base or scaling"),
+        (lambda: axial("hope", (1, 1, 1), scaling=Linear(2.0)), "scaling must be left out for 'hope'"),
+        (lambda: axial("dinov3", (1, 1), scaling=Linear(2.0)), "scaling must be left out for 'dinov3'"),
+        (
+            lambda: AxialRoPE((0, 1), (0, 0), Geometric(2), base=5.0),
+            "ladder must be a width where base or scaling is given",
+        ),
     ],
 )
 def test_refused(call, begins: str) -> None:
@@ -103,11 +109,14 @@ def test_dim_alone_is_enough_for_an_image(layout: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layout": "sam2"}, "^dim must be given in place of sections; got neither"),
-        ({"layout": "sam2", "sections": (2, 2), "dim": 8}, "^dim must be given in place of sections; got sections="),
+        ({"layout": "sam2"}, "^dim must be given, or sections, and not both; got neither"),
+        (
+            {"layout": "sam2", "sections": (2, 2), "dim": 8},
+            "^dim must be given, or sections, and not both; got sections=",
+        ),
         ({"layout": "sam2", "dim": 6}, "^dim must be a multiple of 4, .*; got 6"),
         ({"layout": "sam2", "dim": 2}, "^dim must be an integer from 4"),
-        ({"layout": "qwen2-vl", "dim": 64}, "^dim must be left out of 'qwen2-vl', .* Give sections"),
+        ({"layout": "qwen2-vl", "dim": 64}, "^dim must be left out for 'qwen2-vl', .* Give sections"),
     ],
 )
 def test_a_dim_that_does_not_say_enough(arguments: dict[str, object], message: str) -> None:

@@ -67,7 +67,7 @@ REFUSED = [
     (lambda: AxialLearned(shape=(8, 2), dims=(1, 1.0)), TypeError, r"^dims must be an integer from 1"),
     (lambda: AxialLearned(shape=(8, 2), dims=(1, 1, 1)), ValueError, r"^dims must have a width for each of the 2 axes"),
     (lambda: AxialLearned(shape=(2**30, 2**30), dims=(1, 1)), ValueError, r"^shape must hold at most 2\^53 positions"),
-    (lambda: AxialLearned(shape=(2**30, 2), dims=(64, 1)), ValueError, r"^shape must ask for at most \d+ bytes"),
+    (lambda: AxialLearned(shape=(2**30, 2), dims=(64, 1)), ValueError, r"^shape must need at most \d+ bytes"),
     (lambda: AxialLearned(shape=(2, 2), dims=(1, 1), std=-0.5), ValueError, r"^std must be a finite number from 0"),
     (lambda: RECORD.init(3), TypeError, r"^rng must be a numpy.random.Generator"),
     (lambda: RECORD.embed([0]), ValueError, r"^params must hold what AxialLearned learns"),

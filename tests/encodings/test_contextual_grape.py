@@ -25,7 +25,7 @@ GOOD = {"dim": 4, "heads": 12, "model_dim": 24}
         ({"initial": 0.0}, ValueError, "initial must be"),
         ({"gate": "relu"}, ValueError, "gate must be"),
         ({"gate_scale": 0.0}, ValueError, "gate_scale must be"),
-        ({"dim": 1 << 20, "heads": 1 << 16}, ValueError, "dim must ask for at most"),
+        ({"dim": 1 << 20, "heads": 1 << 16}, ValueError, "dim must need at most"),
     ],
 )
 def test_refused_fields(fields: dict, error: type, begins: str) -> None:

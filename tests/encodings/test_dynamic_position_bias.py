@@ -75,7 +75,7 @@ def test_one_hidden_layer_learns_no_others() -> None:
         (
             lambda: DynamicPositionBias(heads=1, dim=1 << 14, depth=64),
             ValueError,
-            r"^dim must ask for at most 8589934592",
+            r"^dim must need at most 8589934592",
         ),
         (
             lambda: DynamicPositionBias(heads=1, log_distance=0),

@@ -69,7 +69,7 @@ REFUSED = [
     (lambda: GridLearned(dim=3, sizes=(5,)), TypeError, r"^sizes must be a tuple of 2 to 3 sizes"),
     (lambda: GridLearned(dim=3, sizes=(5, 0)), ValueError, r"^sizes must be an integer from 1"),
     (lambda: GridLearned(dim=3, sizes=(5, 5), prefix=-1), ValueError, r"^prefix must be an integer from 0"),
-    (lambda: GridLearned(dim=1 << 20, sizes=(1 << 14, 1 << 14)), ValueError, r"^sizes must ask for at most"),
+    (lambda: GridLearned(dim=1 << 20, sizes=(1 << 14, 1 << 14)), ValueError, r"^sizes must need at most"),
     (lambda: FactorisedLearned(sizes=(4, 5), dims=(3,)), TypeError, r"^dims must be a tuple of 2 to 3 sizes"),
     (lambda: FactorisedLearned(sizes=(4, 5), dims=(3, 2)), ValueError, r"^dims must be the same number for each"),
     (

@@ -163,7 +163,7 @@ def test_a_resized_table_is_the_interpolating_record() -> None:
         (lambda: Learned(dim=0, length=3), ValueError, r"^dim must be an integer from 1 to 1048576; got 0"),
         (lambda: Learned(dim=4, length=0), ValueError, r"^length must be an integer from 1"),
         (lambda: Learned(dim=4, length=2.0), TypeError, r"^length must be an integer from 1"),
-        (lambda: Learned(dim=1 << 20, length=1 << 30), ValueError, r"^length must ask for at most 8589934592 bytes"),
+        (lambda: Learned(dim=1 << 20, length=1 << 30), ValueError, r"^length must need at most 8589934592 bytes"),
         (lambda: Learned(dim=4, length=3, outside="extend"), ValueError, r"^outside must be one of 'error', 'clamp'"),
         (
             lambda: Learned(dim=4, length=3, std=-1.0),
@@ -222,7 +222,7 @@ def test_a_resized_table_is_the_interpolating_record() -> None:
         (lambda: resized(np.ones((2, 2), np.int64), 4), ValueError, r"^table must hold floats .* got int64"),
         (lambda: resized(TABLE[:0], 4), ValueError, r"^table must hold floats .* at least one row"),
         (lambda: resized(TABLE, 0), ValueError, r"^length must be an integer from 1"),
-        (lambda: resized(np.ones((1, 1 << 10)), 1 << 24), ValueError, r"^length must ask for at most"),
+        (lambda: resized(np.ones((1, 1 << 10)), 1 << 24), ValueError, r"^length must need at most"),
     ],
 )
 def test_refusals(make: object, error: type[Exception], message: str) -> None:

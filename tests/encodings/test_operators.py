@@ -47,7 +47,10 @@ def drawn(record: Rotates) -> dict[str, np.ndarray]:
         (lambda: LieRE(dim=4, heads=1, block=1), "block must be"),
         (lambda: LieRE(dim=4, heads=1, block=2, axes=0), "axes must be"),
         (lambda: ComRoPE(dim=4, heads=1, block=3), "block must divide dim=4; got 3"),
-        (lambda: ComRoPE(dim=4, heads=1, block=2, axes=3, commuting="partition"), "axes must divide the 2 blocks"),
+        (
+            lambda: ComRoPE(dim=4, heads=1, block=2, axes=3, commuting="partition"),
+            "axes must divide the number of blocks, 2",
+        ),
         (lambda: ComRoPE(dim=4, heads=1, block=2, commuting="never"), "commuting must be"),
         (lambda: ComRoPE(dim=4, heads=1, block=2, std=0.0), "std must be"),
         (
@@ -62,7 +65,7 @@ def drawn(record: Rotates) -> dict[str, np.ndarray]:
         (lambda: FoPE(dim=4, heads=1, length=9, base=0.5), "base must be"),
         (lambda: FoPE(dim=4, heads=1, length=9, padding="two"), "padding must be"),
         (lambda: FoPE(dim=4, heads=1, length=9, gain=-1.0), "gain must be"),
-        (lambda: RoPEPlusPlus(dim=4, heads=3), "heads must be even, a real and an imaginary head together; got 3"),
+        (lambda: RoPEPlusPlus(dim=4, heads=3), "heads must be even, since each real head has an imaginary one; got 3"),
         (lambda: RoPEPlusPlus(dim=4, heads=2).turn([0]), "role must be 'query' or 'key' for RoPEPlusPlus"),
     ],
 )
@@ -125,9 +128,9 @@ def test_what_does_not_belong_together_is_refused(record: Rotates) -> None:
     assert (operator.dim, operator.width) == (4, 4)
     for x, layout, begins in (
         (np.ones((3, 5)), None, "x must have 4 channels"),
-        (np.ones((2, 4)), None, "x must have as many places"),
+        (np.ones((2, 4)), None, "x must have as many tokens"),
         (np.ones((1, 2, 3, 4)), None, "layout must be"),
-        (np.ones((1, 2, 4, 4)), "bhtd", "x must have as many places"),
+        (np.ones((1, 2, 4, 4)), "bhtd", "x must have as many tokens"),
     ):
         with pytest.raises(ValueError, match=f"^{begins}"):
             operator(x, layout=layout)
@@ -137,9 +140,9 @@ def test_what_does_not_belong_together_is_refused(record: Rotates) -> None:
 
 def test_what_needs_pairs_refuses_another_map() -> None:
     record = MultiplicativeGRAPE(dim=4)
-    with pytest.raises(TypeError, match=r"^encoding must turn pairs of channels; got one that gives Rebased"):
+    with pytest.raises(TypeError, match=r"^encoding must rotate pairs of channels; got one that returns Rebased"):
         Partial(record, dim=6).turn([0], drawn(record))
-    with pytest.raises(ValueError, match=r"^record must learn nothing"):
+    with pytest.raises(ValueError, match=r"^record must have no parameters"):
         HuggingFaceRotary(record)
 
 
@@ -194,7 +197,7 @@ def test_grouped_keys_of_pope_are_repeated_first(role: str) -> None:
     if role == "query":
         assert operator(x, layout="bhtd").shape == (1, 2, 2, 6)
         return
-    with pytest.raises(ValueError, match=r"^x must have the 4 heads that turn.*Repeat grouped heads first"):
+    with pytest.raises(ValueError, match=r"^x must have 4 heads, one for each.*Repeat grouped heads first"):
         operator(x, layout="bhtd")
     assert operator(np.repeat(x, 2, 1), layout="bhtd").shape == (1, 4, 2, 6)
 

@@ -16,7 +16,7 @@ from posenc import ALiBi, PathGRAPE
         ({"model_dim": 0}, ValueError, "model_dim must be"),
         ({"width": 3}, ValueError, "width must be"),
         ({"epsilon": -1.0}, ValueError, "epsilon must be"),
-        ({"heads": 1 << 16, "model_dim": 1 << 20}, ValueError, "model_dim must ask for at most"),
+        ({"heads": 1 << 16, "model_dim": 1 << 20}, ValueError, "model_dim must need at most"),
     ],
 )
 def test_refused_fields(fields: dict, error: type, begins: str) -> None:

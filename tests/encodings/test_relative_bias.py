@@ -46,7 +46,7 @@ TABLE = {"table": np.ones((13, 1))}
     [
         (lambda: RelativeBias(heads=0), ValueError, r"^heads must be an integer from 1 to 65536; got 0"),
         (lambda: RelativeBias(heads=1, clip=0), ValueError, r"^clip must be an integer from 1 to 1048576; got 0"),
-        (lambda: RelativeBias(heads=1 << 16, clip=1 << 20), ValueError, r"^clip must ask for at most 8589934592 bytes"),
+        (lambda: RelativeBias(heads=1 << 16, clip=1 << 20), ValueError, r"^clip must need at most 8589934592 bytes"),
         (lambda: RelativeBias(heads=1).init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: RelativeBias(heads=1).matrix([0], [1]), ValueError, r"^params must hold what RelativeBias learns"),
         (lambda: RelativeBias(heads=1).matrix([0.5], [0], TABLE), ValueError, r"^query must hold whole numbers"),

@@ -109,7 +109,7 @@ REFUSED = [
     (
         {"table": np.zeros((4, 1 << 18)), "old": (2, 2), "new": (1 << 14, 1 << 14)} | CUBIC,
         ValueError,
-        r"^new must ask for at most",
+        r"^new must need at most",
     ),
 ]
 

@@ -241,7 +241,7 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (
         YaRN,
         {"factor": 2.0, "original": 64, "attention": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0},
-        "attention must be given alone; got 1.0 beside mscale=1.0",
+        "attention must be given without mscale; got 1.0 and mscale=1.0",
     ),
     (Llama3, {"low": 0.0}, "low must be a finite number above 0 "),
     (Llama3, {"high": -4.0}, "high must be a finite number above 0 "),
@@ -284,9 +284,9 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
         {"dim": 8, "scaling": LongRoPE(**(LISTS | {"short": (1.0,) * 4}), length=9)},
         "long must have a divisor for each of 4 pairs; got 32",
     ),
-    (RoPE, {"dim": 8, "scaling": Proportional(0.2)}, "fraction must leave at least one of 4 pairs that turns; got 0.2"),
+    (RoPE, {"dim": 8, "scaling": Proportional(0.2)}, "fraction must rotate at least one of 4 pairs; got 0.2"),
     (RoPE, {"dim": 8, "base": 1e-6, "scaling": Resonance()}, "base must leave wavelengths of half a position or more"),
-    (RoPE, {"dim": 8, "scaling": Resonance(Proportional(0.2))}, "fraction must leave at least one"),
+    (RoPE, {"dim": 8, "scaling": Resonance(Proportional(0.2))}, "fraction must rotate at least one"),
 ]  # fmt: skip
 
 

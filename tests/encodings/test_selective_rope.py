@@ -23,7 +23,7 @@ GOOD = {"dim": 4, "heads": 12, "model_dim": 24, "rank": 3}
         ({"base": 0.0}, ValueError, "base must be"),
         ({"gated": "yes"}, TypeError, "gated must be"),
         ({"epsilon": -1.0}, ValueError, "epsilon must be"),
-        ({"dim": 1 << 20, "heads": 1 << 10, "model_dim": 1 << 10}, ValueError, "dim must ask for at most"),
+        ({"dim": 1 << 20, "heads": 1 << 10, "model_dim": 1 << 10}, ValueError, "dim must need at most"),
     ],
 )
 def test_refused_fields(fields: dict, error: type, begins: str) -> None:

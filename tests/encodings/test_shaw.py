@@ -125,13 +125,13 @@ def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
     [
         (lambda: Shaw(dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: Shaw(dim=4, clip=-1), ValueError, r"^clip must be an integer from 0 to 1048576; got -1"),
-        (lambda: Shaw(dim=1 << 20, clip=1 << 20), ValueError, r"^clip must ask for at most 8589934592 bytes"),
+        (lambda: Shaw(dim=1 << 20, clip=1 << 20), ValueError, r"^clip must need at most 8589934592 bytes"),
         (lambda: RECORD.init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: RECORD.score(Q, K, QUERY, KEY), ValueError, r"^params must hold what Shaw learns"),
         (
             lambda: RECORD.score(Q[..., :4], K, QUERY, KEY, PARAMS),
             ValueError,
-            r"^q must have shape \(\*batch, heads, places, 5\); got \(2, 12, 3, 4\)",
+            r"^q must have shape \(\*batch, heads, n, 5\); got \(2, 12, 3, 4\)",
         ),
         (lambda: RECORD.score(Q, K[..., :4], QUERY, KEY, PARAMS), ValueError, r"^k must have shape"),
         (lambda: RECORD.score(Q[0, 0], K, QUERY, KEY, PARAMS), ValueError, r"^q must have shape .* got \(3, 5\)"),
@@ -139,7 +139,7 @@ def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
         (
             lambda: RECORD.score(Q, K, QUERY[:2], KEY, PARAMS),
             ValueError,
-            r"^query must hold a position for each of 3 places, shape \(3,\) or \(2, 3\); got \(2,\)",
+            r"^query must hold a position for each of 3 tokens, shape \(3,\) or \(2, 3\); got \(2,\)",
         ),
         (
             lambda: RECORD.score(Q, K, QUERY, KEY[:, None], PARAMS),
@@ -164,12 +164,12 @@ def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
         (
             lambda: RECORD.values(np.ones((2, 12, 3, 6)), QUERY, KEY, PARAMS),
             ValueError,
-            r"^key must hold a position for each of 6 places",
+            r"^key must hold a position for each of 6 tokens",
         ),
         (
             lambda: RECORD.values(np.ones((3, 7)), QUERY, KEY, PARAMS),
             ValueError,
-            r"^weights must have shape \(\*batch, heads, places, 7\)",
+            r"^weights must have shape \(\*batch, heads, n, 7\)",
         ),
         (
             lambda: RECORD.score(torch.tensor(Q), K, QUERY, KEY, PARAMS),

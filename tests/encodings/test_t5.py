@@ -116,7 +116,7 @@ def test_the_lookup_is_nobodys_to_change() -> None:
         (
             lambda: T5Bias(heads=1, buckets=32, max_distance=8),
             ValueError,
-            r"^max_distance must be above 8, the distances that have a bucket each with buckets=32; got 8",
+            r"^max_distance must be above 8, the number of distances with a bucket of their own for buckets=32; got 8",
         ),
         (lambda: T5Bias(heads=1, bidirectional=1), TypeError, r"^bidirectional must be True or False; got 1"),
         (lambda: T5Bias(heads=1, scale=0.0), ValueError, r"^scale must be a finite number above 0"),

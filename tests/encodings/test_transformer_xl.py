@@ -143,7 +143,7 @@ def test_init_has_the_deviation_of_the_source() -> None:
         (
             lambda: TransformerXL(dim=1 << 20, heads=1 << 10, model_dim=1 << 20),
             ValueError,
-            r"^model_dim must ask for at most 8589934592 bytes",
+            r"^model_dim must need at most 8589934592 bytes",
         ),
         (lambda: RECORD.init("seed"), TypeError, r"^rng must be a numpy.random.Generator; got 'seed'"),
         (lambda: RECORD.score(Q, K, QUERY, KEY), ValueError, r"^params must hold what TransformerXL learns"),

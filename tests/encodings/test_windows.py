@@ -138,8 +138,8 @@ def test_gradients_of_decomposed() -> None:
         (lambda: WindowBias(heads=1, window=(7,)), TypeError, r"^window must be a tuple of two to four sizes"),
         (lambda: WindowBias(heads=1, window=(0, 7)), ValueError, r"^window must be an integer from 1 to 4096; got 0"),
         (lambda: WindowBias(heads=1, class_token=1), TypeError, r"^class_token must be True or False; got 1"),
-        (lambda: WindowBias(heads=1, window=(1, 1)), ValueError, r"^window must have more than one place"),
-        (lambda: WindowBias(heads=1 << 16, window=(4096, 4096)), ValueError, r"^window must ask for at most"),
+        (lambda: WindowBias(heads=1, window=(1, 1)), ValueError, r"^window must hold more than one position"),
+        (lambda: WindowBias(heads=1 << 16, window=(4096, 4096)), ValueError, r"^window must need at most"),
         (
             lambda: BIASES["window"][0].matrix(QUERY + 0.5, KEY, drawn(BIASES["window"][0])),
             ValueError,
@@ -154,11 +154,11 @@ def test_gradients_of_decomposed() -> None:
         (lambda: LogCPB(heads=1, window=(1, 7)), ValueError, r"^window must be an integer from 2"),
         (lambda: LogCPB(heads=1, width=0), ValueError, r"^width must be an integer from 1"),
         (lambda: LogCPB(heads=1, window="77"), TypeError, r"^window must be a tuple of two to four sizes"),
-        (lambda: LogCPB(heads=1 << 16, width=1 << 14), ValueError, r"^width must ask for at most"),
+        (lambda: LogCPB(heads=1 << 16, width=1 << 14), ValueError, r"^width must need at most"),
         (lambda: BIASES["log"][0].init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: GraphDistance(heads=1, nodes=1), ValueError, r"^nodes must be an integer from 2"),
         (lambda: GraphDistance(heads=1, nodes=3, rows=1), ValueError, r"^rows must be an integer from 2"),
-        (lambda: GraphDistance(heads=1 << 16, nodes=3, rows=1 << 20), ValueError, r"^rows must ask for at most"),
+        (lambda: GraphDistance(heads=1 << 16, nodes=3, rows=1 << 20), ValueError, r"^rows must need at most"),
         (
             lambda: BIASES["graph"][0].matrix(GRAPH[:, :6], GRAPH, drawn(BIASES["graph"][0])),
             ValueError,
@@ -168,7 +168,7 @@ def test_gradients_of_decomposed() -> None:
         (lambda: Decomposed(dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: Decomposed(dim=4, size=(1, 4)), ValueError, r"^size must be an integer from 2"),
         (lambda: Decomposed(dim=4, size=4), TypeError, r"^size must be a tuple of two to four sizes"),
-        (lambda: Decomposed(dim=1 << 20, size=(4096, 4096)), ValueError, r"^dim must ask for at most"),
+        (lambda: Decomposed(dim=1 << 20, size=(4096, 4096)), ValueError, r"^dim must need at most"),
         (
             lambda: DECOMPOSED.score(Q, K, QUERY[:3], KEY, TABLES),
             ValueError,

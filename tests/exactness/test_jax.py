@@ -127,5 +127,5 @@ def test_every_integer_dtype(dtype: str) -> None:
 
 def test_there_are_no_64_bit_numbers_here() -> None:
     assert cosine_sine(jnp.asarray([1]), Geometric(8))[0].dtype == jnp.float32
-    with pytest.raises(TypeError, match=r"^dtype must be one that the device has; got float64"):
+    with pytest.raises(TypeError, match=r"^dtype must be one that the device supports; got float64"):
         cosine_sine(jnp.asarray([1]), Geometric(8), dtype="float64")

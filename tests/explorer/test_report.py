@@ -243,7 +243,7 @@ def test_places_that_are_no_file_are_refused(tmp_path):
     (tmp_path / "link.html").symlink_to(tmp_path / "target.html")
     for path, message in (
         (tmp_path, r"^path must name a file; got the folder"),
-        (tmp_path / "none" / "r.html", r"^path must lie in a folder that exists; got"),
+        (tmp_path / "none" / "r.html", r"^path must be in an existing folder; got"),
         (tmp_path / "link.html", r"^path must not be a symbolic link; got"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -257,7 +257,7 @@ def test_a_table_of_a_terabyte_is_refused_before_it_exists(row: catalog.Row) -> 
     if record.axes == 1:
         many = many[..., 0]
     call = partial(record.turn, role=record.roles[0]) if isinstance(record, Rotates) else record.embed
-    assert str(_without_reading(lambda: call(many, params))).startswith("positions must ask for at most")
+    assert str(_without_reading(lambda: call(many, params))).startswith("positions must need at most")
 
 
 def _without_reading(call: Callable[[], Any]) -> Exception:

@@ -109,7 +109,7 @@ def test_of_names_a_convention_that_was_searched():
         ({0: 0.5}, {"dim": 7}, ValueError, "dim must be an even integer from 4"),
         ({0: 0.5}, {"dim": 8, "base": -1.0}, ValueError, "base must be a finite number above 0"),
         ({0: 0.5}, {"dim": 8, "largest": -1}, ValueError, "largest must be an integer from 0"),
-        ({6: 0.5}, {"dim": 8, "base": 1e-9}, ValueError, "largest must ask for at most"),
+        ({6: 0.5}, {"dim": 8, "base": 1e-9}, ValueError, "largest must need at most"),
         ({0: 0.5}, {"conventions": []}, ValueError, "conventions must hold at least one record"),
         ({0: 0.5}, {"conventions": ["sine"]}, TypeError, "conventions must be a Sinusoidal record or a list of them"),
         (

@@ -106,9 +106,9 @@ def test_a_shift_is_refused_where_it_is_not_linear():
             shift_matrix(record, 1)
     with pytest.raises(TypeError, match="record must be made of sines and cosines; got Count"):
         shift_error(Count(), [0], [1])
-    with pytest.raises(ValueError, match="offset must ask for at most"):
+    with pytest.raises(ValueError, match="offset must need at most"):
         shift_matrix(Sinusoidal(dim=1024), np.arange(1025))
-    with pytest.raises(ValueError, match="positions and offsets must ask for at most"):
+    with pytest.raises(ValueError, match="positions and offsets must need at most"):
         shift_error(Sinusoidal(dim=64), np.arange(2**13), np.arange(2**13))
     assert np.array_equal(shift_matrix(NoPE(dim=3), [1, 2]), np.stack([np.eye(3)] * 2))
 
@@ -123,7 +123,7 @@ def test_rotations_are_refused_where_nothing_rotates():
     for measure in (rotation_matrices, rotation_error):
         with pytest.raises(TypeError, match="record must be a record that rotates"):
             measure(Sinusoidal(dim=4), [0])
-    with pytest.raises(ValueError, match="positions must ask for at most"):
+    with pytest.raises(ValueError, match="positions must need at most"):
         rotation_matrices(RoPE(dim=1024), np.arange(1025))
     with pytest.raises(TypeError, match="shift must be an integer"):
         rotation_error(RoPE(dim=4), [0], shift=0.5)
@@ -254,7 +254,7 @@ def test_similarity_is_the_product_of_every_two_rows():
         similarity(RoPE(dim=4), places)
     with pytest.raises(ValueError, match="positions must be a list of numbers"):
         similarity(record, [[0]])
-    with pytest.raises(ValueError, match="positions must ask for at most"):
+    with pytest.raises(ValueError, match="positions must need at most"):
         similarity(record, np.arange(40_000))
 
 

@@ -258,9 +258,9 @@ def test_no_size_is_refused_while_nothing_is_allocated() -> None:
     shape = jax.eval_shape(lambda at: bind(ALiBi(heads=32)).bias(at, at), jax.ShapeDtypeStruct((20_000,), jnp.int32))
     assert shape.shape == (32, 20_000, 20_000)
     positions = jnp.arange(8_193)
-    with pytest.raises(ValueError, match=r"^query and key must ask for at most .* got 2148007968 numbers of 4 bytes"):
+    with pytest.raises(ValueError, match=r"^query and key must need at most .* got 2148007968 numbers of 4 bytes"):
         bind(ALiBi(heads=32)).bias(positions, positions)
-    with pytest.raises(ValueError, match=r"^q and k must ask for at most .*"):
+    with pytest.raises(ValueError, match=r"^q and k must need at most .*"):
         bind(Shaw(dim=4, clip=2)).score(*[jnp.ones((32, 8_193, 4))] * 2, positions, positions)
 
 
@@ -350,7 +350,7 @@ def test_errors() -> None:
         parameters("RoPE")
     with pytest.raises(ValueError, match="seed must be an integer from 0"):
         parameters(RoPE(dim=8), -1)
-    with pytest.raises(ValueError, match="x must have as many places as the turn has positions"):
+    with pytest.raises(ValueError, match="x must have as many tokens as the turn has positions"):
         bind(RoPE(dim=8)).rotate(
             jnp.zeros((1, 2, 3, 8)), jnp.zeros((1, 2, 3, 8)), jnp.arange(4), jnp.arange(3), layout="bhtd"
         )

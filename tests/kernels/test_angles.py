@@ -298,7 +298,7 @@ def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
     assert fixed_frequencies_of(RoPE(dim=8)) is not None
     for record in (Reversed(dim=8), Partial(Reversed(dim=8), dim=10), RoPE(dim=8, numerics="float32"), XPos(dim=8)):
         assert fixed_frequencies_of(record) is None
-        with pytest.raises(ValueError, match=r"^record must turn each pair by a coordinate times an exact frequency"):
+        with pytest.raises(ValueError, match=r"^record must rotate each pair by a coordinate times an exact frequency"):
             angles(record, torch.arange(3))
 
 

@@ -153,5 +153,5 @@ def test_under_a_tracer_none_is_recorded_in_place() -> None:
     def loss(q: Any) -> Any:
         return rotate_(q * 1.0, k.detach().clone(), TURN, layout="bhtd")[0].sum()
 
-    with pytest.raises(ValueError, match=r"^q must need no gradient"):
+    with pytest.raises(ValueError, match=r"^q must not require a gradient"):
         torch.func.grad(loss)(q.detach())

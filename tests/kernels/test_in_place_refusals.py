@@ -48,11 +48,11 @@ def test_nothing_is_written(impl: Any, kind: str, name: str, length: int) -> Non
     before, positions = [x.clone() for x in (q, k)], torch.arange(length)
     for by in (RECORD.turn(positions), angles(RECORD, positions)):
         if impl == "native" and kind == "zeros":
-            message = r"^impl must be one that can turn these tensors; got 'native', but a tensor is a negated view"
+            message = r"^impl must be one that can rotate these tensors; got 'native', but a tensor is a negated view"
         elif kind == "negated" and impl == "native":
             message = r"^impl must be"
         else:
-            message = rf"^{name} must be no "
+            message = rf"^{name} must not be an? "
         with pytest.raises(ValueError, match=message):
             rotate_(q, k, by, layout="bhtd", impl=impl)
         assert all(torch.equal(x.clone(), was) for x, was in zip((q, k), before, strict=True))
@@ -79,7 +79,7 @@ def test_caches_and_tables_that_cannot_be_written(impl: Any, name: str) -> None:
     written = {"q": pair(1)["q"], "k_cache": torch.zeros(1, 2, 4, 8), "v_cache": torch.zeros(1, 2, 4, 8)}
     written[name] = inference(written[name])
     before, rest = {of: x.clone() for of, x in written.items()}, pair(1)
-    with pytest.raises(ValueError, match=rf"^{name} must be no inference tensor"):
+    with pytest.raises(ValueError, match=rf"^{name} must not be an inference tensor"):
         rotate_into_cache_(
             written["q"],
             rest["k"],
@@ -97,8 +97,8 @@ def test_caches_and_tables_that_cannot_be_written(impl: Any, name: str) -> None:
 @pytest.mark.parametrize("impl", [impl for impl in IMPLS if impl != "torch"])
 def test_tables_that_cannot_be_written(impl: Any) -> None:
     held = inference(torch.zeros(3, 4)), torch.zeros(3, 4)
-    with pytest.raises(ValueError, match=r"^out\[0\] must be no inference tensor"):
+    with pytest.raises(ValueError, match=r"^out\[0\] must not be an inference tensor"):
         turn(RECORD, torch.arange(3), out=held, impl=impl)
-    with pytest.raises(ValueError, match=r"^out must be no inference tensor"):
+    with pytest.raises(ValueError, match=r"^out must not be an inference tensor"):
         table(Sinusoidal(dim=4), torch.arange(3), out=held[0], impl=impl)
     assert not any(x.any() for x in held)

@@ -219,13 +219,13 @@ def test_bad_arguments(name: str, value: Any, error: type) -> None:
 
 
 def test_slots_of_pages_are_of_all_rows() -> None:
-    with pytest.raises(ValueError, match=r"^slots must be places of one token"):
+    with pytest.raises(ValueError, match=r"^slots must not repeat"):
         rotate_into_cache_(**good(), paged=True)
 
 
 def test_memory_that_is_shared() -> None:
     arguments = good()
-    with pytest.raises(ValueError, match=r"^q must have memory of its own"):
+    with pytest.raises(ValueError, match=r"^q must not share memory"):
         rotate_into_cache_(**{**arguments, "q": arguments["k"]})
     for name, heads in (("q", 4), ("k", 2)):
         pool = torch.zeros(2, heads, 12, 8)

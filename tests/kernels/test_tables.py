@@ -230,7 +230,7 @@ def test_no_gradient_is_written_down() -> None:
         ((torch.empty(3, 4), None), TypeError, r"out\[1\] must be"),
         ((torch.empty(3, 5), torch.empty(3, 4)), ValueError, r"out\[0\] must have shape \(3, 4\)"),
         ((torch.empty(3, 4), torch.empty(3, 4).half()), TypeError, r"out\[1\] must be torch.float32"),
-        ((LEARNING[:, :4], torch.empty(3, 4)), ValueError, r"out\[0\] must need no gradient"),
+        ((LEARNING[:, :4], torch.empty(3, 4)), ValueError, r"out\[0\] must not require a gradient"),
         ((LEARNING.data[:, :4], LEARNING.data[:, 2:6]), ValueError, r"out\[1\] must have memory of its own"),
         ((SHARED.view(torch.float32)[:12].view(3, 4), torch.empty(3, 4)), ValueError, r"out\[0\] must have memory"),
     ],

@@ -182,7 +182,7 @@ def refusals() -> None:
     try:
         rotate(q, k, turn, layout="bhtd", impl="triton")
     except ValueError as error:
-        if not str(error).startswith("impl must be one that can turn these tensors; got 'triton', but"):
+        if not str(error).startswith("impl must be one that can rotate these tensors; got 'triton', but"):
             raise
     else:
         raise SystemExit("float64 was turned")

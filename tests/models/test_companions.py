@@ -148,7 +148,7 @@ def test_a_vision_tower_stays_when_the_layers_are_named(tmp_path):
     tensors = base() | {name.replace("model.", "vision.", 1): value for name, value in base().items()}
     path = checkpoints.saved(tmp_path / "both.safetensors", tensors)
     with pytest.raises(
-        ValueError, match=r"there are queries and keys in model.layers.#.self_attn, vision.layers.#.self_attn"
+        ValueError, match=r"queries and keys are in model.layers.#.self_attn, vision.layers.#.self_attn"
     ):
         plan_conversion(path, heads=SMALL, **HOW)
     plan, found = converted(tmp_path, tensors, under="model.")
@@ -163,21 +163,24 @@ def test_a_vision_tower_stays_when_the_layers_are_named(tmp_path):
     [
         (
             {"q_proj__frobnication": np.zeros(32)},
-            "q_proj.frobnication must be known before the queries and keys beside it",
+            "q_proj.frobnication must be understood before the queries and keys of its layer",
         ),
         ({"indexer__wq_b__weight": np.zeros((32, 6))}, "under must say which layers rotate"),
-        ({"q_proj__weight.absmax": np.zeros(8)}, "4 bits of bitsandbytes are packed across rows"),
-        ({"g_proj__weight": np.zeros((32, 6))}, "g_proj.weight must be known before the queries and keys beside it"),
+        ({"q_proj__weight.absmax": np.zeros(8)}, "4-bit weights of bitsandbytes are packed across rows"),
+        (
+            {"g_proj__weight": np.zeros((32, 6))},
+            "g_proj.weight must be understood before the queries and keys of its layer",
+        ),
         (
             {"q_proj__weight_scale": np.zeros((5, 1), np.float32)},
-            "weight_scale must have a number a row or a block of 2^k rows; got 5",
+            "weight_scale must have one number for each row, or for each block of 2^k rows; got 5",
         ),
-        ({"q_proj__weight_zero_point": np.zeros((4, 1), np.int32)}, "weight_zero_point must have a form that is known"),
-        ({"q_proj__qzeros": np.zeros((4, 4), np.int32)}, "qzeros must have a form that is known"),
-        ({"q_proj__qweight": np.zeros((6, 4), np.int32)}, "qweight must have a form that is known"),
+        ({"q_proj__weight_zero_point": np.zeros((4, 1), np.int32)}, "weight_zero_point must have a known form"),
+        ({"q_proj__qzeros": np.zeros((4, 4), np.int32)}, "qzeros must have a known form"),
+        ({"q_proj__qweight": np.zeros((6, 4), np.int32)}, "qweight must have a known form"),
         (
             {"q_norm__weight": np.zeros(12)},
-            "q_norm.weight must have a form that is known, 4 heads of 8 channels: 32 rows",
+            "q_norm.weight must have a known form, 4 heads of 8 channels: 32 rows",
         ),
     ],
 )
@@ -194,7 +197,9 @@ def test_what_is_waived_by_name_stays(tmp_path):
     assert [step.reason for step in plan.stays] == ["left as it is, as asked"]
     loose = base() | {"model.layers.0.q_gain.k": np.zeros(3)}
     path = checkpoints.saved(tmp_path / "loose.safetensors", loose)
-    with pytest.raises(ValueError, match=r"model.layers.0.q_gain.k must be known .*: its name speaks of them"):
+    with pytest.raises(
+        ValueError, match=r"model.layers.0.q_gain.k must be understood .*, since its name mentions them"
+    ):
         plan_conversion(path, heads=SMALL, **HOW)
 
 
@@ -205,12 +210,10 @@ def test_queries_without_keys_and_wrong_counts_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"self_attn must have both queries and keys; only .*q_proj.weight is there"):
         plan_conversion(path, heads=SMALL, **HOW)
     path = checkpoints.saved(tmp_path / "whole.safetensors", base())
-    with pytest.raises(
-        ValueError, match=r"k_proj.weight must have a form that is known, 4 heads of 8 channels: 32 rows"
-    ):
+    with pytest.raises(ValueError, match=r"k_proj.weight must have a known form, 4 heads of 8 channels: 32 rows"):
         plan_conversion(path, heads=HeadShape(heads=4, kv_heads=4, head_dim=8), **HOW)  # keys have fewer heads
     with pytest.raises(ValueError, match="heads must have an entry for every layer"):
         plan_conversion(path, heads=[], **HOW)
     none = checkpoints.saved(tmp_path / "none.safetensors", {"wte.weight": np.zeros(3)})
-    with pytest.raises(ValueError, match="checkpoint must have queries and keys; none is known"):
+    with pytest.raises(ValueError, match="checkpoint must have queries and keys; none has a known name"):
         plan_conversion(none, heads=SMALL, **HOW)

@@ -186,7 +186,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
     def appear(done, total):
         (tmp_path / "new.safetensors").write_bytes(b"someone else's")
 
-    with pytest.raises(ValueError, match=r"output must be a name that is not taken; new\.safetensors exists"):
+    with pytest.raises(ValueError, match=r"output must not exist yet; new\.safetensors exists"):
         convert_checkpoint(
             plan_conversion(old, heads=checkpoints.SHAPE, **HOW), tmp_path / "new.safetensors", progress=appear
         )
@@ -196,9 +196,9 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
 def test_nothing_is_overwritten_and_a_changed_file_is_seen(tmp_path):
     old = checkpoints.saved(tmp_path / "old.safetensors", checkpoints.model())
     plan = plan_conversion(old, heads=checkpoints.SHAPE, **HOW)
-    with pytest.raises(ValueError, match=r"output must be a name that is not taken; old.safetensors exists"):
+    with pytest.raises(ValueError, match=r"output must not exist yet; old.safetensors exists"):
         convert_checkpoint(plan, old)
-    with pytest.raises(ValueError, match="output must lie in a folder that exists"):
+    with pytest.raises(ValueError, match="output must be in an existing folder"):
         convert_checkpoint(plan, tmp_path / "none" / "new.safetensors")
     checkpoints.saved(old, checkpoints.model(layers=1))
     with pytest.raises(ValueError, match=r"plan must be of this checkpoint; old.safetensors has changed since"):

@@ -81,7 +81,7 @@ def test_refusals(tmp_path):
     last = Partial(RoPE(dim=4), dim=10, start=6)
     with pytest.raises(ValueError, match="start must be 0 for ONNX"):
         to_onnx(positions_of(last), length=8, heads=1)
-    with pytest.raises(ValueError, match="length must ask for at most"):
+    with pytest.raises(ValueError, match="length must need at most"):
         to_onnx(positions_of(RoPE(dim=4096)), length=1 << 24, heads=1)
     model = to_onnx(positions_of(RoPE(dim=8)), length=8, heads=1)
     del model.graph.initializer[0]

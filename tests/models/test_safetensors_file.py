@@ -137,7 +137,7 @@ def test_pipes_folders_and_other_formats(tmp_path):
         (lambda index: index["weight_map"].update({"lm_head.weight": 3}), "must name a file of this folder"),
         (lambda index: index.pop("weight_map"), "must name a file of this folder"),
         (lambda index: index["weight_map"].pop("model.embed_tokens.weight"),
-            "must lie in the one file that the index names"),
+            "must be in the one file that the index names"),
         (lambda index: index["weight_map"].update({"more": "model-00001-of-00003.safetensors"}),
             "it does not. A file is cut off"),
     ],

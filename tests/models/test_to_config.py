@@ -69,10 +69,10 @@ def test_what_the_class_cannot_say():
     meta = from_meta({"head_dim": 8, "n_layers": 4, "rope_theta": 5e5, "use_scaled_rope": False})  # adjacent
     with pytest.raises(
         ValueError,
-        match=r"^positions must be what a config of this model type can say; read back, it says .*halves.*adjacent",
+        match=r"^positions must be those that a config of this model type can state; read .*halves.*adjacent",
     ):
         to_config(meta, {"model_type": "llama", **BASE})
-    with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
+    with pytest.raises(ValueError, match="positions must be those that a config of this model type can state"):
         to_config(of(RoPE(dim=16, pairing="halves")), {"model_type": "llama", **BASE})  # another width
 
 
@@ -105,9 +105,9 @@ def test_what_multiplies_queries_and_logits_is_written_or_refused():
     start = from_config({"model_type": "ministral3", **heads, **scaled})
     made = to_config(start, {"model_type": "ministral3", **heads})
     assert from_config(made).groups[0].query_temperature == start.groups[0].query_temperature
-    with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
+    with pytest.raises(ValueError, match="positions must be those that a config of this model type can state"):
         to_config(start, {"model_type": "llama", **heads, "rope_theta": 1e4})
     sharper = from_config({**MLA, "rope_scaling": YARN}).groups[0]
     softer = LayerGroup("text", "full_attention", sharper.layers, sharper.encodings, logit_factor=1.25)
-    with pytest.raises(ValueError, match="positions must be what a config of this model type can say"):
+    with pytest.raises(ValueError, match="positions must be those that a config of this model type can state"):
         to_config(ModelPositions("mine", (softer,)), MLA)

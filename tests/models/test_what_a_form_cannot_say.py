@@ -69,7 +69,7 @@ def model(*records: Encoding | None, **more: Any) -> ModelPositions:
         (lambda: to_meta(model(None)), "positions must have one rotation to be written as params.json; got 0 in 1"),
         (lambda: to_meta(model(None, PLAIN, PLAIN)), "positions must have one rotation to be written as params.json"),
         (lambda: to_megatron(model(Learned(8, 16), query_temperature=None, offset=2)),
-            "positions must be read from a table's first row on for Megatron; got Learned("),
+            "positions must start at a table's first row for Megatron; got Learned("),
         (lambda: to_megatron(model(PLAIN, OTHER_BASE)), "positions must be one rotation of the first channels"),
         (lambda: to_config(model(RoPE(dim=8, pairing="halves", scaling=NTKAware(2.0))), LLAMA),
             "scaling must be one that a config can state; got NTKAware(factor=2.0)"),
@@ -90,7 +90,7 @@ def test_layers_that_do_not_rotate_come_every_so_many_in_params_json():
         return ModelPositions("mine", groups)
 
     assert to_meta(stopping(2, 5))["nope_layer_interval"] == 3
-    with pytest.raises(ValueError, match=r"^layers without rotation must come every so many layers .* got \[2, 4\]"):
+    with pytest.raises(ValueError, match=r"^layers without rotation must be every n-th layer .* got \[2, 4\]"):
         to_meta(stopping(2, 4))
 
 
@@ -101,7 +101,9 @@ def test_megatron_without_positions_says_none():
 
 
 def test_a_config_that_reads_back_otherwise_is_refused():
-    with pytest.raises(ValueError, match=r"^positions must be what a config of this model type can say; read back"):
+    with pytest.raises(
+        ValueError, match=r"^positions must be those that a config of this model type can state; read back"
+    ):
         to_config(model(RoPE(dim=8, pairing="adjacent"), RoPE(dim=8, pairing="adjacent")), LLAMA)
 
 
@@ -192,7 +194,7 @@ def test_a_checkpoint_that_shrinks_while_it_is_read_is_refused(tmp_path):
         with path.open("r+b") as file:
             file.truncate(size // 2)
 
-    with pytest.raises(ValueError, match=r"must stay as it is while it is read|has changed since"):
+    with pytest.raises(ValueError, match=r"must not change while it is read|has changed since"):
         convert_checkpoint(plan, tmp_path / "new.safetensors", progress=shrink)
 
 
@@ -218,5 +220,7 @@ def test_a_scale_of_a_number_of_blocks_that_fits_no_size_is_refused(tmp_path):
         tensors[f"model.layers.0.self_attn.{name}.weight"] = np.zeros((32, 32), np.int8)
         tensors[f"model.layers.0.self_attn.{name}.weight_scale_inv"] = np.ones((7, 4), np.float32)
     path = checkpoints.saved(tmp_path / "model.safetensors", tensors)
-    with pytest.raises(ValueError, match=r"must have a number a row or a block of 2\^k rows; got 7 for 32 rows"):
+    with pytest.raises(
+        ValueError, match=r"must have one number for each row, or for each block of 2\^k rows; got 7 for 32 rows"
+    ):
         plan_conversion(path, heads=shape, **HOW)

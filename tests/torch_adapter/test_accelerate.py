@@ -79,7 +79,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^model must have attention that calls"):
         accelerate(torch.nn.Linear(2, 2))
     backwards = Backwards()
-    with pytest.raises(ValueError, match=r"^model must turn pairs of channels as .*another rotation"):
+    with pytest.raises(ValueError, match=r"^model must rotate pairs of channels as .*another rotation"):
         accelerate(backwards)
     assert "forward" not in backwards.__dict__
     one = model("Llama")

@@ -62,7 +62,7 @@ class LearnedRotation(Partial):
 
 
 def test_what_learns_is_refused() -> None:
-    with pytest.raises(ValueError, match="record must learn nothing here; got LearnedRotation"):
+    with pytest.raises(ValueError, match="record must have no parameters here; got LearnedRotation"):
         HuggingFaceRotary(LearnedRotation(RoPE(dim=4, pairing="halves"), dim=4))
 
 

@@ -174,7 +174,7 @@ def test_ids_are_integers(ids: object) -> None:
     ("error", "message", "options"),
     [
         (ValueError, "vocabulary must be an integer from 1", {"vocabulary": 0}),
-        (ValueError, "vocabulary must ask for at most", {"vocabulary": 1 << 31}),
+        (ValueError, "vocabulary must need at most", {"vocabulary": 1 << 31}),
         (TypeError, "encoding must be a record that adds; got RoPE", {"encoding": RoPE(dim=16)}),
         (TypeError, "batch_first must be True or False; got 1", {"batch_first": 1}),
         (ValueError, "dropout must be a finite number from 0 to 1; got 1.5", {"dropout": 1.5}),

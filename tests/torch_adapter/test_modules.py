@@ -263,7 +263,7 @@ def test_positions_left_out_are_those_of_a_whole_sequence() -> None:
         (
             lambda q, k: module(RoPE(dim=8))(q[:, :, :3], k, layout="bhtd"),
             ValueError,
-            "^query_positions must be given where queries and keys are not as many; got None for 3 queries and 5 keys",
+            "^query_positions must be given where queries and keys differ in number; got None for 3 queries and 5 keys",
         ),
         (
             lambda q, k: module(RoPE(dim=8))(q[:, :, :1], k[:, :, :1], layout="bhtd"),

@@ -295,23 +295,27 @@ PLACE = torch.arange(3)
     ("call", "error", "message"),
     [
         (lambda: strided(RoPE(dim=8), PLACE, PLACE), TypeError, "^record must be a record that biases; got RoPE"),
-        (lambda: strided(FIRE(heads=2), PLACE, PLACE), ValueError, "^record must claim 'relative', as its numbers"),
+        (lambda: strided(FIRE(heads=2), PLACE, PLACE), ValueError, "^record must claim 'relative', since its numbers"),
         (lambda: strided(ALiBi(heads=2), [0, 1], PLACE), TypeError, "^query must be a tensor of positions"),
-        (lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)), ValueError, r"^key must have one or two axes.*\(\)"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)),
+            ValueError,
+            r"^key must have shape \(n,\) or \(batch, n\).*\(\)",
+        ),
         (
             lambda: strided(ALiBi(heads=2), PLACE, torch.tensor([0, 1, 3])),
             ValueError,
-            "^key must rise by one from place to place; got 1 and then 3",
+            "^key must increase by one from token to token; got 1 and then 3",
         ),
         (
             lambda: strided(ALiBi(heads=2), torch.tensor([[0, 1], [5, 4]]), PLACE),
             ValueError,
-            "^query must rise by one from place to place; got 5 and then 4",
+            "^query must increase by one from token to token; got 5 and then 4",
         ),
         (
             lambda: strided(ALiBi(heads=2), torch.tensor([255, 0], dtype=torch.uint8), PLACE),
             ValueError,
-            "^query must rise by one from place to place; got 255 and then 0",
+            "^query must increase by one from token to token; got 255 and then 0",
         ),
         (
             lambda: strided(ALiBi(heads=2), PLACE, PLACE.double().requires_grad_()),
@@ -343,7 +347,11 @@ PLACE = torch.arange(3)
             ValueError,
             r"^query must have shape \(\) or \(batch,\)",
         ),
-        (lambda: decode_row(ALiBi(heads=2), PLACE[0], PLACE[0]), ValueError, "^key must have one or two axes"),
+        (
+            lambda: decode_row(ALiBi(heads=2), PLACE[0], PLACE[0]),
+            ValueError,
+            r"^key must have shape \(n,\) or \(batch, n\)",
+        ),
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[:2], PLACE.expand(3, 3)),
             ValueError,
@@ -384,5 +392,5 @@ def test_places_of_several_coordinates() -> None:
     assert torch.equal(decode_row(record, key[2], key), row[:1])
     with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \(batch, 2\); got \(3,\)"):
         decode_row(record, torch.arange(3), key)
-    with pytest.raises(ValueError, match="record must take one number a place; got OnAGrid"):
+    with pytest.raises(ValueError, match="record must be a record with one axis; got OnAGrid"):
         strided(record, key, key)

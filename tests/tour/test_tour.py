@@ -210,7 +210,7 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
         (["--steps", "many"], "posenc tour: "),
         (["--seed", "-1"], "seed must be an integer from 0"),
         (["--output", "/"], "output must name a file; got the folder '/'."),
-        (["--output", "/no/such/folder/x.html"], "output must lie in a folder that exists; got "
+        (["--output", "/no/such/folder/x.html"], "output must be in an existing folder; got "
         "'/no/such/folder/x.html'."),
         (["--sentences", "Dog bites man"], "sentences must come in pairs, the same words in two orders; got 1."),
         (["--sentences", "Dog bites man", "Cat bites dog"], "sentences must come in pairs of the same words in two "

@@ -150,7 +150,7 @@ class Library:
             raise TypeError(f"dtype must be a floating dtype; got {_check.shown(dtype)}. Give float32 or float64, say.")
         if name == "float64" and not self.float64:
             raise TypeError(
-                "dtype must be one that the device has; got float64. Enable 64-bit floats, or ask for float32."
+                "dtype must be one that the device supports; got float64. Enable 64-bit floats, or ask for float32."
             )
         return self.dtype(name)
 

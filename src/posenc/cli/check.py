@@ -36,8 +36,8 @@ class CheckVerb(Verb):
       a class                  made with its width or heads, then called: a torch module, or a class with __call__
       a posenc record          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
 
-    It exits with 0 when its numbers are right, 1 when a mistake is found, 2 when it could not be checked, 3 when
-    nothing is wrong and its numbers were compared with nothing.
+    Exit code: 0 when the numbers are right, 1 when a mistake is found, 2 when the code could not be checked, 3 when
+    nothing is wrong but there was nothing to compare the numbers with.
 
     examples:
       posenc check mine.py:MyEncoding
@@ -57,13 +57,13 @@ class CheckVerb(Verb):
     """The width to ask for; 16 if left out. Not with --against, which states it."""
 
     base: float | None = None
-    """The base that is meant; 10000 if left out. Not with --against, which states it."""
+    """The base your code should use; 10000 if left out. Not with --against, which states it."""
 
     against: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
     """The one record to compare with, in place of every published convention."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
-    """batch-first or sequence-first, where x has a batch and only one of the two is right for you."""
+    """The order of axes that x must have: batch-first or sequence-first."""
 
     seconds: float | None = None
     """How long your code may take in all; 60, or 300 for a record, if left out."""
@@ -78,7 +78,7 @@ class CheckVerb(Verb):
     """The question that --answer answers; without --answer, show it."""
 
     answer: Annotated[str | None, tyro.conf.arg(metavar="VALUE")] = None
-    """A number, several numbers, or FILE.py:NAME where a function is asked for."""
+    """A number, several numbers, or FILE.py:NAME if the question asks for a function."""
 
     def run(self) -> Answer:
         if self.questions or self.question is not None:

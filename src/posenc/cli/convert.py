@@ -28,12 +28,12 @@ Word = Literal["adjacent", "halves"]
 
 @dataclass(frozen=True)
 class ConvertVerb(Verb):
-    """Convert a safetensors checkpoint, a file or a folder of shards, for code that pairs channels otherwise.
+    """Convert a safetensors checkpoint, a file or a folder of shards, for code that pairs channels differently.
 
     Rows of queries and keys move, with every bias, norm, scale and adapter that must move with them; numbers never
-    change. An unknown tensor that may have to move is an error. The result is proved by converting it back, gets its
-    name when all has succeeded, and comes with a receipt. Nothing is overwritten, and stopping leaves nothing behind;
-    killed outright (SIGKILL), it leaves a folder .NAME.NUMBER.partial and nothing under the new name.
+    change. An unknown tensor that may have to move is an error. The result is verified by converting it back, then
+    written atomically, with a receipt. Nothing is overwritten. Ctrl-C leaves nothing behind; SIGKILL leaves a folder
+    .NAME.NUMBER.partial and nothing under the new name.
 
     "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2):
     transformers' Llama, GPT-NeoX, GGUF's NEOX.
@@ -54,19 +54,19 @@ class ConvertVerb(Verb):
     """The pairing to convert them to."""
 
     config: Path | None = None
-    """The config.json that says how heads are cut; the one in the folder if left out. Not with --heads."""
+    """The config.json that states the heads; the one in the folder if left out. Not with --heads."""
 
     heads: int | None = None
     """Heads of queries, in place of a config."""
 
     kv_heads: int | None = None
-    """Heads of keys and values; as many as of queries where they are not grouped."""
+    """Heads of keys and values; the same as --heads unless they are grouped."""
 
     head_dim: int | None = None
     """Channels of a head."""
 
     output: Path | None = None
-    """The file or folder to make; its name must not be taken."""
+    """The file or folder to write; it must not exist yet."""
 
     width: int | None = None
     """Channels of a head that rotate; all if left out."""
@@ -81,23 +81,23 @@ class ConvertVerb(Verb):
     """The layout of one projection for queries, keys and values: one group of heads after another, or queries first."""
 
     under: str | None = None
-    """The beginning of the names to convert, where several stacks of layers have queries and keys."""
+    """The common prefix of the names to convert, where several stacks of layers have queries and keys."""
 
     leave: tuple[str, ...] = ()
-    """Names, with * for any text, of tensors that stay although they are not known."""
+    """Names of unknown tensors to leave as they are; * stands for any text."""
 
     waive: tuple[str, ...] = ()
-    """pairing: convert from --source although the checkpoint's own config says that pairs lie otherwise."""
+    """pairing: convert from --source although the checkpoint's config states another pairing."""
 
     dry_run: bool = False
-    """Say what would be done, and do nothing."""
+    """Print what would be converted, and write nothing."""
 
     def run(self) -> Answer:
         from posenc.models.checkpoints.conversion import convert_checkpoint, receipt_of
         from posenc.models.checkpoints.conversion_plan import plan_conversion
 
         if (self.output is None) != self.dry_run:
-            raise ValueError("output must be given without --dry-run, and only then. Add one of the two.")
+            raise ValueError("output must be given, or --dry-run, and not both. Give one of the two.")
         heads = self._heads()
         plan = plan_conversion(
             self.checkpoint,
@@ -122,7 +122,7 @@ class ConvertVerb(Verb):
     def _leaves_something(self, plan: ConversionPlan) -> None:
         for pattern in self.leave:
             if not any(fnmatch.fnmatchcase(step.name, pattern) for step in plan.steps):
-                raise ValueError(f"leave must name tensors of the checkpoint; got {pattern!r:.100}. Leave it out.")
+                raise ValueError(f"leave must match tensors of the checkpoint; got {pattern!r:.100}. Leave it out.")
 
     def _heads(self) -> Heads:
         from posenc.models.checkpoints.head_shape import HeadShape

@@ -15,7 +15,8 @@ from posenc.cli.inputs import implementation
 class DiffVerb(Verb):
     """Show what differs between two records, or two models layer by layer, and what that does at 1k, 8k and 128k.
 
-    Exit code 0 when both compute the same, however they are written; 1 when not; 2 when they cannot be compared.
+    Exit code: 0 when both compute the same, however they are written, 1 when they differ, 2 when they cannot be
+    compared.
 
     examples:
       posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)"
@@ -25,10 +26,10 @@ class DiffVerb(Verb):
     """
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
-    """What is meant: a record, a config.json, its folder, or a .gguf file."""
+    """What is expected: a record, a config.json, its folder, or a .gguf file."""
 
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
-    """What it is compared with."""
+    """What to compare with it: one of the same kinds."""
 
     def run(self) -> Answer:
         from posenc.models import diff, fingerprint

@@ -20,15 +20,15 @@ from posenc.doors import Encoding
 
 @dataclass(frozen=True)
 class DoctorVerb(Verb):
-    """Compare two configs, or a config with what runs, and name the known mistake that makes them differ.
+    """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
     The second may be another config or record; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch module
-    of your own, whose file then runs. Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q, k and
+    of your own (posenc runs the file). Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q, k and
     logits; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and
-    the table. Mistakes are tried alone and in pairs. What no logit can see is not flagged: other spellings of the same,
-    one shift of all positions under a rotation, float32 rounding.
+    the table. Mistakes are tried alone and in pairs. Differences that no logit can show are
+    not flagged: other spellings, one shift of all positions under a rotation, float32 rounding.
 
-    Exit code 0 when they agree, 1 when they differ, 2 when they cannot be compared.
+    Exit code: 0 when they agree, 1 when they differ, 2 when they cannot be compared.
 
     examples:
       posenc doctor config.json served.json
@@ -37,22 +37,22 @@ class DoctorVerb(Verb):
     """
 
     expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
-    """What is meant: a record, a config.json, its folder, or a .gguf file."""
+    """What is expected: a record, a config.json, its folder, or a .gguf file."""
 
     actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
-    """What is there."""
+    """The implementation to check."""
 
     layer: int | None = None
     """The layer that the arrays belong to, where layers differ."""
 
     part: Annotated[str | None, tyro.conf.arg(metavar="PART")] = None
-    """The part that they belong to, encoder or decoder, for example, where parts differ."""
+    """The part of the model that the arrays belong to, encoder or decoder, for example, where parts differ."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """The axes of q and k with heads: bhtd or bthd."""
 
     length: int | None = None
-    """The length that is served, for scalings that depend on it; that of the evidence if left out."""
+    """The length to serve, for scalings that depend on it; that of the arrays if left out."""
 
     waive: tuple[str, ...] = ()
     """Keys of configs that concern positions and may go unread."""

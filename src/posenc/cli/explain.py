@@ -18,13 +18,15 @@ from posenc.doors import Biases, Encoding, Scores
 
 @dataclass(frozen=True)
 class ExplainVerb(Verb):
-    """Show the worked numbers of an encoding at a position, with its frequencies, claims and paper; or, for two
-    sentences with the same words, what self-attention can tell of their order without an encoding and with six, or
-    with every one; or what a model does with positions, layer group by layer group.
+    """Show the worked numbers of an encoding, what a model does with positions, or whether attention sees word order.
 
-    A name with an opening bracket right behind it begins a record, RoPE(dim=8); a config.json, its folder or a .gguf
-    file is a model; anything else is a sentence, and needs --versus. A record is read, never run: numbers, words in
-    quotes, True, False, None, tuples and records may stand in it.
+    WHAT is one of these:
+      a record      RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
+      a config      a config.json, its folder or a .gguf file: what the model does with positions, layer group by group
+      a sentence    with --versus, the same words in another order: what self-attention can tell of their order,
+                    without an encoding and with six, or with every one
+
+    A record is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and records.
 
     examples:
       posenc explain "RoPE(dim=8)" --position 3

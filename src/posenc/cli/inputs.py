@@ -73,8 +73,8 @@ def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) ->
         others = tuple(key for key in waive if key != own)
         if all(_reads_the_same(path, None, others, from_config(path, waive=waive)) for path in configs):
             raise ValueError(
-                f"waive must be keys that a config holds and that would go unread; got {own!r:.100}, which changes "
-                "nothing. Leave it out."
+                f"waive must name keys of the config that posenc would otherwise reject; got {own!r:.100}, which "
+                "changes nothing. Leave it out."
             )
 
 

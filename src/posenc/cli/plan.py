@@ -39,7 +39,7 @@ class PlanVerb(Verb):
     """
 
     config: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CONFIG|FOLDER")]
-    """A config.json, or the folder it lies in."""
+    """A config.json, or its folder."""
 
     length: int
     """The length to reach, in tokens."""

@@ -54,7 +54,7 @@ USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity",
 
 @dataclass(frozen=True)
 class PlotVerb(Verb):
-    """Draw a picture of an encoding into a PNG, SVG or PDF file, as the ending of --output says; replaces that file.
+    """Draw a picture of an encoding into a PNG, SVG or PDF file; the ending of --output decides which.
 
     Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials (encodings that add);
     rotation, rotated, pairing, waves, wavelengths, dials (that rotate); bias, bias_by_distance (that bias);
@@ -70,13 +70,13 @@ class PlotVerb(Verb):
     """
 
     record: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")]
-    """A record such as RoPE(dim=8). It is read, never run."""
+    """A record such as RoPE(dim=8). It is parsed, never executed."""
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
     """The name of a picture, or all."""
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
-    """The file to write; its ending decides the format."""
+    """The file to write, or to replace; its ending decides the format."""
 
     positions: int | None = None
     """How many positions, numbers or distances to draw; 100, or 16 of binary, if left out."""
@@ -106,7 +106,7 @@ class PlotVerb(Verb):
             )
         if not self.output.absolute().parent.is_dir():
             raise ValueError(
-                f"output must lie in a folder that exists; got {str(self.output)!r}. Make the folder first."
+                f"output must be in an existing folder; got {str(self.output)!r}. Create the folder first."
             )
         written = self._all(record, ending) if self.picture == "all" else [self._one(record, self.picture, ending)]
         return Answer(lambda: {"record": record, "written": written}, lambda: [f"wrote {path}" for path in written])

@@ -49,7 +49,7 @@ class RecoverVerb(Verb):
     """What is added to every position; 0 and 1 if left out."""
 
     largest: int = 10_000_000
-    """The largest position to look at."""
+    """The largest position to search."""
 
     def run(self) -> Answer:
         if not self.at:
@@ -86,5 +86,7 @@ def _sine_or_cosine(text: str) -> str:
     except ValueError:
         return text
     if size > 1.0:
-        raise ValueError(f"at must give a value from -1 to 1, as sines and cosines are; got {text}. Look at it again.")
+        raise ValueError(
+            f"at must give a value from -1 to 1, the range of sine and cosine; got {text}. Correct the value."
+        )
     return text

@@ -46,8 +46,8 @@ class Concatenated(OfOne, Adds):
         rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
         if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
             raise ValueError(
-                f"x must have one place for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give a "
-                "position for each."
+                f"x must have one token for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give as "
+                "many positions as tokens."
             )
         return lib.xp.concatenate([x, lib.xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
 

@@ -46,8 +46,8 @@ class Partial(OfOne, Rotates):
         _check.settle(self, dim=_check.integer("dim", self.dim, encoding.head_dim))
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(
-                f"start must leave room for the {encoding.head_dim} channels that turn in dim={self.dim}; got "
-                f"{self.start}. Start earlier."
+                f"start must leave room for {encoding.head_dim} rotated channels within dim={self.dim}; got "
+                f"{self.start}. Use a smaller start."
             )
 
     @property

@@ -64,8 +64,8 @@ def _parts(
         return
     if replace(record, dims=(2, 2), order=None, base=10_000.0) != GridSinusoidal(dims=(2, 2)):
         raise ValueError(
-            f"expected must be a plain grid of sinusoids, dims, order and base alone, to be compared with a table; "
-            f"got {record!r}. Compare record.embed(positions) with it."
+            "expected must be a GridSinusoidal of dims, order and base only, to be compared with a table; got "
+            f"{record!r}. Compare record.embed(positions) with it."
         )
     for end, width in zip(np.cumsum(record.dims), record.dims, strict=True):
         part = observed.values[:, end - width : end]

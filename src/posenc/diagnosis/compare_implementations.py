@@ -91,7 +91,7 @@ def _require_model(wanted: Encoding | ModelPositions) -> ModelPositions:
     if isinstance(wanted, ModelPositions):
         return wanted
     raise TypeError(
-        "expected must be the config of a model to be compared with its capture; got a record. Give config."
+        "expected must be the config of a model to be compared with its capture; got a record. Give the model's config."
     )
 
 

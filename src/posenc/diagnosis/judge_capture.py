@@ -23,8 +23,8 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
     verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
     if not verdicts:
         raise ValueError(
-            "expected must say something of what the model was seen to do, rotations, biases or tables of positions; "
-            f"got {model.model_type}. Give the config of this model."
+            "expected must describe what was captured, rotations, biases or tables of positions; got "
+            f"{model.model_type}. Give the config of this model."
         )
     return Diagnosis(
         all(verdict.agree for verdict in verdicts),

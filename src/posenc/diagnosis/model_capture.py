@@ -171,8 +171,8 @@ class _Recorder:
     def result(self) -> Capture:
         if not (self.rotations or self.biases or self.rows):
             raise ValueError(
-                "model must rotate, add a bias or read a table of positions by functions of its own code; nothing of "
-                f"it was seen in {type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
+                "model must compute a rotation, a bias or a table of positions in its own code; none was seen in "
+                f"{type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
             )
         return Capture(tuple(self.rotations), tuple(self.biases), self.rows)
 

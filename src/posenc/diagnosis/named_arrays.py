@@ -180,8 +180,8 @@ def _from_safetensors(path: Path) -> dict[str, NamedArray]:
         wanted = {"inv_freq": frequencies[0]}
     if not wanted:
         raise ValueError(
-            f"actual must hold something of positions; {path.name} has {len(header.entries)} tensors and none named "
-            f"{', '.join(ARRAY_NAMES)}. Dump cos and sin, or q, k and the rotated ones."
+            f"actual must hold arrays of a positional encoding; {path.name} has {len(header.entries)} tensors and "
+            f"none named {', '.join(ARRAY_NAMES)}. Dump cos and sin, or q, k and the rotated ones."
         )
     return {name: _safetensors_entry(path, header.start, entry) for name, entry in wanted.items()}
 

@@ -65,5 +65,5 @@ def _of_receipt(path: Path | None) -> PairLayout | None:
     try:
         target = json.loads(receipt.read_bytes())["target"]
     except (ValueError, TypeError, LookupError, RecursionError):
-        raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or mend it.") from None
+        raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
     return target if target in ("adjacent", "halves") else None

@@ -142,5 +142,5 @@ def _target(path: str | os.PathLike[str]) -> Path:
     if target.is_symlink():
         raise ValueError(f"path must not be a symbolic link; got {str(target)!r}. Name the file itself.")
     if not target.parent.is_dir():
-        raise ValueError(f"path must lie in a folder that exists; got {str(target)!r}. Make the folder first.")
+        raise ValueError(f"path must be in an existing folder; got {str(target)!r}. Create the folder first.")
     return target

@@ -163,6 +163,6 @@ class Journey:
         if path.is_symlink():
             raise ValueError(f"output must not be a symbolic link; got {name}. Name the file itself.")
         if not path.parent.is_dir():
-            raise ValueError(f"output must lie in a folder that exists; got {name}. Make the folder first.")
+            raise ValueError(f"output must be in an existing folder; got {name}. Create the folder first.")
         if not os.access(path.parent, os.W_OK) or (path.exists() and not (path.is_file() and os.access(path, os.W_OK))):
             raise ValueError(f"output must be writable; got {name}. Choose another place.")

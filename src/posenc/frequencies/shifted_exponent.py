@@ -32,8 +32,8 @@ class Shifted(Frequencies):
         _check.settle(self, base=_check.real("max_period", self.base, 0.0, 1e30, above=True))
         if self.shift >= self.count:
             raise ValueError(
-                f"shift must be below the number of pairs, {self.count}, which it is taken from; got {self.shift!r}. "
-                "Make it smaller, or widen dim."
+                f"shift must be below the number of pairs, {self.count}, from which it is subtracted; got "
+                f"{self.shift!r}. Make it smaller, or widen dim."
             )
 
     @property

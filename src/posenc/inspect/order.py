@@ -251,7 +251,7 @@ def _width(encoding: Encoding | None, dim: int | None) -> int:
         return int(getattr(encoding, "model_dim", DIM)) if reads else DIM
     dim = _check.integer("dim", dim, 1)
     if added and isinstance(encoding, Adds) and encoding.width != dim:
-        raise ValueError(f"dim must be the width of what is added, {encoding.width}; got {dim}. Leave it out.")
+        raise ValueError(f"dim must be the width of the encoding, {encoding.width}; got {dim}. Leave it out.")
     return dim
 
 

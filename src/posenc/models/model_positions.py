@@ -116,7 +116,7 @@ class LayerGroup:
             if value.name == name:
                 return value
         known = ", ".join(value.name for value in self.values)
-        raise ValueError(f"name must be one that was read here; got {name!r}. Known here: {known or 'none'}.")
+        raise ValueError(f"name must be a value that was read; got {name!r}. Known here: {known or 'none'}.")
 
     def explain(self) -> str:
         """One row: layers, what they use, and every value with its source."""

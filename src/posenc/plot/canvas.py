@@ -82,7 +82,7 @@ def positions_to_draw(name: str, value: Any) -> np.ndarray:
             f"{name} must be a count or a row of 1 to {MOST} numbers; got shape {array.shape}. Draw one row."
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers; got {_check.shown(value)}. Leave out what is none.")
+        raise ValueError(f"{name} must be finite numbers; got {_check.shown(value)}. Remove the others.")
     return array
 
 

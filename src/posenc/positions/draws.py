@@ -30,7 +30,7 @@ def outside(positions: Array) -> Positions:
         raise ValueError(f"positions must have a sequence axis; got shape {tuple(array.shape)}. Give a list of them.")
     if lib.compiling() or (lib.name == "jax" and not lib.concrete(array)):
         raise ValueError(
-            "positions must be drawn outside a compiled or traced program, which would repeat one draw for ever; got "
-            "traced positions. Draw first and pass the result in."
+            "positions must be drawn outside a compiled or traced program, which would repeat the same draw at every "
+            "call; got traced positions. Draw first and pass the result in."
         )
     return placed

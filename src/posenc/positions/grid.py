@@ -79,7 +79,9 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
     """
     mask = _array.as_mask("mask", mask)
     if mask.ndim < 2:
-        raise ValueError(f"mask must have the shape (*batch, height, width); got {tuple(mask.shape)}. Give an image's.")
+        raise ValueError(
+            f"mask must have the shape (*batch, height, width); got {tuple(mask.shape)}. Give the mask of an image."
+        )
     lib = _array.library(mask)
     one = lib.astype(mask, lib.integer)
     counts = [lib.astype(lib.xp.cumsum(one, axis), one.dtype) for axis in (-2, -1)]

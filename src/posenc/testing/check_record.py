@@ -76,7 +76,10 @@ def check_remote_record(
         raise StoppedError("what it answered is no answer")
     wanted = against or _called(built["record"])
     if wanted is not None and wanted.door != built.get("door"):
-        raise ValueError(f"against must be a record that {built.get('door')}; got {wanted!r:.100}. Give the one meant.")
+        raise ValueError(
+            f"against must be a record that {built.get('door')}; got {wanted!r:.100}. Give the record that the code "
+            "implements."
+        )
     report = _compared(code, wanted) if wanted is not None else _compared_with_conventions(code, built, base)
     checks = _outcomes(code.ask("suite"))
     whole = bool(checks) and not any(each.status == "failed" for each in checks)

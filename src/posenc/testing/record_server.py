@@ -64,8 +64,8 @@ def user_record(target: Any, fields: dict[str, Any]) -> Encoding:
     if isinstance(target, Encoding):
         if fields:
             raise ValueError(
-                f"{next(iter(fields))} must be left out for a record that is made already; got {repr(target)[:100]}. "
-                "Name its class, or leave the option out."
+                f"{next(iter(fields))} must be left out for an existing record; got {repr(target)[:100]}. Name its "
+                "class, or leave the option out."
             )
         return target
     known = {field.name: field for field in dataclasses.fields(target) if field.init}

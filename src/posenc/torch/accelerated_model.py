@@ -94,7 +94,7 @@ def _proved(original: Applied, name: str) -> Applied:
         if all(_equal(original, ours, width) for width in (8, 12)):
             return ours
     raise ValueError(
-        f"model must turn pairs of channels as Llama, GPT-NeoX, GPT-J or GLM do; got another rotation at {name!r}. "
+        f"model must rotate pairs of channels as Llama, GPT-NeoX, GPT-J or GLM do; got another rotation at {name!r}. "
         "Use rotate yourself."
     )
 

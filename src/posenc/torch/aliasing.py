@@ -41,7 +41,7 @@ def disjoint(one: Array, other: Array) -> bool:
 def require_no_grad(name: str, x: Array, reason: str, instead: str) -> None:
     """Refuse what needs a gradient where none is recorded."""
     if torch.is_grad_enabled() and x.requires_grad:
-        raise ValueError(f"{name} must need no gradient {reason}; got one that does. {instead}.")
+        raise ValueError(f"{name} must not require a gradient {reason}; got one that does. {instead}.")
 
 
 def check_writable(name: str, x: Array, instead: str) -> None:
@@ -51,11 +51,11 @@ def check_writable(name: str, x: Array, instead: str) -> None:
         return
     if x.is_inference() and not torch.is_inference_mode_enabled():
         raise ValueError(
-            f"{name} must be no inference tensor, which PyTorch writes in inference mode alone; got one. {instead}."
+            f"{name} must not be an inference tensor, which can be written only in inference mode; got one. {instead}."
         )
     if x.is_neg() or x._is_zerotensor():
         raise ValueError(
-            f"{name} must be no negated view and no zeros without memory, which cannot be written; got one. {instead}."
+            f"{name} must not be a negated view or zeros without memory, which cannot be written; got one. {instead}."
         )
     if overlaps(x):
         raise ValueError(f"{name} must not overlap itself in memory; got strides {x.stride()}. {instead}.")

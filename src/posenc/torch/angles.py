@@ -70,7 +70,7 @@ def angles(record: Rotates, positions: Array) -> Angles:
     fixed = fixed_frequencies_of(record)
     if fixed is None:
         raise ValueError(
-            f"record must turn each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
+            f"record must rotate each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
         )
     if _array.kind(positions) != "integer":
         raise TypeError(f"positions must be whole numbers; got {_array.dtype_name(positions.dtype)}. Use turn.")

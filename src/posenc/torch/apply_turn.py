@@ -110,7 +110,7 @@ def rotate_(q: Array, k: Array, turn: Turn | Angles, *, layout: Layout, impl: Im
     if any(needed):
         if name == "triton":
             raise ValueError(
-                "q and k must need no gradient in place with impl 'triton'; got one that does. Use rotate."
+                "q and k must not require a gradient in place with impl='triton'; got one that does. Use rotate."
             )
         in_place_autograd.rotated_(q, k, as_turn(turn, q), layout, name)
         return q, k
@@ -158,7 +158,7 @@ def taken(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -
         if reason is None:
             return name, against
         if impl == name:
-            raise ValueError(f"impl must be one that can turn these tensors; got {impl!r}, but {reason}. Use 'auto'.")
+            raise ValueError(f"impl must be one that can rotate these tensors; got {impl!r}, but {reason}. Use 'auto'.")
         against.append(reason)
     return "reference", against
 

@@ -63,7 +63,7 @@ def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> No
             )
         if by_head not in (None, shape[heads]):
             raise ValueError(
-                f"{name} must have the {by_head} heads that turn, each in its own way; got {tuple(shape)} ({layout}). "
+                f"{name} must have {by_head} heads, one for each rotation of the turn; got {tuple(shape)} ({layout}). "
                 "Repeat grouped heads first."
             )
     where = q.device
@@ -88,7 +88,7 @@ def shape_of_turn(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
 
 def writable(name: str, x: Array) -> None:
     """Refuse what cannot be rotated in place and needs no gradient there."""
-    require_no_grad(name, x, "to be turned in place", "Use rotate")
+    require_no_grad(name, x, "to be rotated in place", "Use rotate")
     check_writable(name, x, "Clone it, or use rotate")
 
 
@@ -99,5 +99,5 @@ def writable_pair(q: Array, k: Array) -> None:
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not disjoint(q, k):
         raise ValueError(
-            "k must be another tensor than q; got some of the same memory, which would be turned twice. Clone one."
+            "k must not share memory with q, which would be rotated twice; got tensors that do. Clone one."
         )

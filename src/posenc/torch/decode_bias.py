@@ -62,8 +62,8 @@ def slopes(record: ALiBi, *, device: Any = None) -> Any:
         )
     if record.form != "symmetric":
         raise ValueError(
-            f"record must have form='symmetric', as fused kernels have; got {record!r}. "
-            "Behind a causal mask the two are one: say so."
+            f"record must have form='symmetric', as fused kernels have; got {record!r}. Behind a causal mask both "
+            "forms are equal: use form='symmetric'."
         )
     return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
 
@@ -74,8 +74,8 @@ def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
     _tensor(name, positions)
     if positions.ndim - (axes > 1) not in (1, 2):
         raise ValueError(
-            f"{name} must have one or two axes, places and before them the batch; got shape {tuple(positions.shape)}. "
-            "Give one row of positions, or one for each sequence."
+            f"{name} must have shape (n,) or (batch, n), with a last axis of coordinates if there are several; got "
+            f"shape {tuple(positions.shape)}. Give one row of positions, or one for each sequence."
         )
     return positions
 

@@ -23,12 +23,12 @@ def requires_autograd(name: str, x: Any) -> bool:
     if not torch.is_grad_enabled() or not x.requires_grad:
         return False
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        require_no_grad(name, x, "to be turned in place under a compiler or a transform", "Use rotate")
+        require_no_grad(name, x, "to be rotated in place under a compiler or a transform", "Use rotate")
     if x.is_leaf or (x._is_view() and x._base.is_leaf):
-        require_no_grad(name, x, "of its own, as a leaf has or a part of one, to be turned in place", "Use rotate")
+        require_no_grad(name, x, "as a leaf, or a part of one, to be rotated in place", "Use rotate")
     if x._is_view() and torch._C._autograd._get_creation_meta(x) != torch._C._autograd.CreationMeta.DEFAULT:
         raise ValueError(
-            f"{name} must be no view that autograd lets nobody write to, as split, chunk, unbind and no_grad give; "
+            f"{name} must not be a view that autograd forbids writing to, as split, chunk, unbind and no_grad return; "
             "got one. Slice the tensor, or use rotate."
         )
     return True

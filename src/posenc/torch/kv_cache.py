@@ -107,8 +107,8 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
     plain_tensor("v", v)
     if v.ndim != 4 or v.shape[:3] != k.shape[:3]:
         raise ValueError(
-            f"v must have the shape of k, {tuple(k.shape)}, but for its width; got {tuple(v.shape)} ({layout}). Give "
-            "the values of these keys."
+            f"v must have the shape of k, {tuple(k.shape)}, except for its width; got {tuple(v.shape)} ({layout}). "
+            "Give the values of these keys."
         )
     if v.dtype != k.dtype or v.device != k.device:
         raise ValueError(
@@ -125,8 +125,8 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
         plain_tensor(name, cache)
         if cache.dtype != x.dtype or cache.device != x.device:
             raise ValueError(
-                f"{name} must have the dtype and device of what it keeps, {x.dtype} and {x.device}; got {cache.dtype}, "
-                f"{cache.device}. Convert one of them."
+                f"{name} must have the dtype and device of what it stores, {x.dtype} and {x.device}; got "
+                f"{cache.dtype}, {cache.device}. Convert one of them."
             )
         fits = cache.ndim == 4 and cache.shape[heads] == x.shape[heads] and cache.shape[3] == x.shape[3]
         if not fits or not (paged or cache.shape[0] == x.shape[0]):
@@ -137,8 +137,8 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
     extent = k_cache.shape[0], k_cache.shape[time]
     if (v_cache.shape[0], v_cache.shape[time]) != extent:
         raise ValueError(
-            f"v_cache must have the places of k_cache, {extent[0]} × {extent[1]}; got {tuple(v_cache.shape)} "
-            f"({layout}). Give two alike."
+            f"v_cache must have the rows and length of k_cache, {extent[0]} × {extent[1]}; got {tuple(v_cache.shape)} "
+            f"({layout}). Allocate both alike."
         )
     return extent
 
@@ -148,7 +148,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int]
     seen."""
     plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give places of the cache.")
+        raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")
     batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]
     if tuple(slots.shape) not in ((time,), (1, time), (batch, time)) or slots.device != k.device:
         raise ValueError(
@@ -169,9 +169,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int]
     if paged:
         rows = [slots.expand(batch, time).flatten().tolist()]
     if any(len(set(row)) < len(row) for row in rows):
-        raise ValueError(
-            "slots must be places of one token each; got one that is named twice. Give every token its own."
-        )
+        raise ValueError("slots must not repeat; got one twice. Give every token its own slot.")
     return slots
 
 
@@ -187,4 +185,6 @@ def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) 
     if not disjoint(k_cache, v_cache):
         raise ValueError("v_cache must have memory of its own; got some of that of k_cache. Allocate it.")
     if not (disjoint(q, k) and disjoint(q, v)):
-        raise ValueError("q must have memory of its own, for it is turned where it is; got that of k or v. Clone one.")
+        raise ValueError(
+            "q must not share memory with k or v, since it is rotated in place; got tensors that do. Clone one."
+        )

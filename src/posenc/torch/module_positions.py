@@ -42,7 +42,7 @@ def both_counted(
         )
     if query_positions is None and q.ndim > 1 and q.shape[axis] != k.shape[axis]:
         raise ValueError(
-            f"query_positions must be given where queries and keys are not as many; got None for {q.shape[axis]} "
+            f"query_positions must be given where queries and keys differ in number; got None for {q.shape[axis]} "
             f"queries and {k.shape[axis]} keys. Give the positions of both, torch.arange({k.shape[axis]}) for keys, "
             "say."
         )

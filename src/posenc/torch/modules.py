@@ -224,7 +224,7 @@ def _turning(role: Any, record: Any) -> Rotates:
     _check.instance("record", record, Rotates, "a record that rotates")
     if role not in record.roles:
         raise TypeError(
-            f"record must turn {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "
+            f"record must rotate {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "
             "module(record), which chooses."
         )
     return record  # type: ignore[no-any-return]

@@ -35,7 +35,7 @@ class HuggingFaceRotary(RecordModule):
     def __init__(self, record: Rotates) -> None:
         super().__init__(_check.instance("record", record, Rotates, "a record that rotates"), 0)
         if record.shapes:
-            raise ValueError(f"record must learn nothing here; got {record!r}. Use posenc.torch.Rotate.")
+            raise ValueError(f"record must have no parameters here; got {record!r}. Use posenc.torch.Rotate.")
         if record.axes > 1:
             raise ValueError(
                 f"record must take one coordinate, as position_ids are; got {record!r}. Use posenc.torch.Rotate."

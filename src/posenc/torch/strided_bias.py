@@ -83,8 +83,8 @@ def strided(
     _check.one_axis("record", record)
     if "relative" not in record.claims:
         raise ValueError(
-            f"record must claim 'relative', as its numbers must belong to distances; got {record!r}. "
-            "Use posenc.torch.Bias."
+            f"record must claim 'relative', since its numbers must depend on distances only; got {record!r}. Use "
+            "posenc.torch.Bias."
         )
     _check.truth("causal", causal)
     same = query is key
@@ -227,7 +227,7 @@ def _rising(name: str, positions: Any) -> Any:
             *row, index = wrong[0].tolist()
             step = positions[(*row, slice(index, index + 2))].tolist()
             raise ValueError(
-                f"{name} must rise by one from place to place; got {step[0]} and then {step[1]}. Use "
+                f"{name} must increase by one from token to token; got {step[0]} and then {step[1]}. Use "
                 "posenc.torch.Bias or score_mod."
             )
     return positions

@@ -97,5 +97,5 @@ def _check_tensors(ids: Any, weight: Any, table: Any) -> None:
     if tuple(table.shape) not in ((ids.shape[1], weight.shape[1]), (*ids.shape, weight.shape[1])):
         raise ValueError(
             f"table must have shape {(ids.shape[1], weight.shape[1])} or {(*ids.shape, weight.shape[1])}; got "
-            f"{tuple(table.shape)}. Give a vector for each place."
+            f"{tuple(table.shape)}. Give a vector for each token."
         )

@@ -109,7 +109,8 @@ def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float,
     query, key = (_positions(arrays, role, count) for role, count in (("query", queries), ("key", keys)))
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
         raise ValueError(
-            f"query_positions must be given where keys are not the queries; got {queries} and {keys}. Give both."
+            f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. Give "
+            "both."
         )
     unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.

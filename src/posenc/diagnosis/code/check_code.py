@@ -148,7 +148,10 @@ def _table_or_rotation_report(
     code: UserCode, observed: ObservedValues, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
     if isinstance(against, Biases):
-        raise ValueError(f"against must be a record that {observed.door}; got {against!r:.100}. Give the one meant.")
+        raise ValueError(
+            f"against must be a record that {observed.door}; got {against!r:.100}. Give the record that the code "
+            "implements."
+        )
     table_diagnosis = judge_table(observed, probed_code.tensors, against)
     if table_diagnosis is not None and (against is not None or not judge_values(observed, base=base).right):
         return table_diagnosis

@@ -65,8 +65,8 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
         return [*t5, *((record, None, "") for record in alibi)]
     if not isinstance(against, Biases) or against.heads != probed.heads:
         raise ValueError(
-            f"against must be a record that biases the logits of {probed.heads} heads; got {against!r:.100}. "
-            "Give the record that is meant."
+            f"against must be a record that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
+            "record that the code implements."
         )
     if not isinstance(against, ALiBi | T5Bias):
         raise ValueError(

@@ -36,8 +36,8 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         expected = convention.values(observed.positions)
         if expected.shape != observed.values.shape:
             raise ValueError(
-                f"against must be a record that {observed.door} and has width {observed.dim}; got {convention}. "
-                "Give the record that is meant."
+                f"against must be a record that {observed.door} and has width {observed.dim}; got {convention}. Give "
+                "the record that the code implements."
             )
         fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
         for values in observed.at_each_precision():

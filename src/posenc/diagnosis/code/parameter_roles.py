@@ -135,7 +135,7 @@ def construction(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
             if required:
                 raise ValueError(
                     f"target must be a class whose arguments are known by name; {kind.__name__} asks for {name!r}. "
-                    "Give it a default, or write a function without arguments to spare."
+                    "Give it a default, or write a function that takes only known arguments."
                 )
     return assigned
 

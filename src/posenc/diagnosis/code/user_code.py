@@ -121,7 +121,7 @@ class LocalCode:
             raise
         except BaseException as error:
             shown = ", ".join(f"{key}={value}" for key, value in arguments.items())
-            raise ValueError(f"{error_line(error, self.file)}, when making {name}({shown}). Mend it first.") from None
+            raise ValueError(f"{error_line(error, self.file)}, when making {name}({shown}). Fix it first.") from None
 
 
 def _name_of(target: Any) -> str:

@@ -87,7 +87,7 @@ def _imported(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise ValueError(f"{error_line(error, file)}. Mend the file first: it must run by itself.") from None
+        raise ValueError(f"{error_line(error, file)}. Fix the file first: it must run by itself.") from None
     finally:
         sys.path.remove(str(path.resolve().parent))
         if before is not None:

@@ -37,8 +37,8 @@ def rotation_evidence(
     parts += _with_each_other([_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays])
     if not parts:
         raise ValueError(
-            "actual must show what a rotation does: inv_freq, cos and sin, q and q_rotated, or q, k and logits; "
-            f"got {', '.join(arrays_by_name)}. Give more."
+            "actual must hold arrays that show a rotation: inv_freq, cos and sin, q and q_rotated, or q, k and "
+            f"logits; got {', '.join(arrays_by_name)}. Add one of these."
         )
     return parts[0] if len(parts) == 1 else Together(tuple(parts))
 

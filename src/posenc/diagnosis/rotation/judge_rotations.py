@@ -173,8 +173,8 @@ def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates | None:
         )
     if len(rotations) > 1:
         raise ValueError(
-            "layer must say which layer these arrays belong to, since layers differ; give layer=0, say, and part where "
-            "parts differ."
+            "layer must name the layer of these arrays, since layers differ; got None. Give layer=0, say, and part "
+            "where parts differ."
         )
     return rotations.pop() if rotations else None
 

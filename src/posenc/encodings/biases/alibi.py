@@ -49,7 +49,7 @@ class ALiBi(Biases):
     def _check_together(self) -> None:
         if self.rule == "linear" and self.heads < 2:
             raise ValueError(
-                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Take "
+                "heads must be at least 2 for rule='linear', which spaces exponents between two ends; got 1. Use "
                 "rule='paper'."
             )
 

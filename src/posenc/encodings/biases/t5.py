@@ -53,8 +53,8 @@ class T5Bias(Biases):
         _check.settle(self, buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both))
         if self.max_distance <= self._one_way // 2:
             raise ValueError(
-                f"max_distance must be above {self._one_way // 2}, the distances that have a bucket each with "
-                f"buckets={self.buckets}; got {self.max_distance}. Raise it, or take fewer buckets."
+                f"max_distance must be above {self._one_way // 2}, the number of distances with a bucket of their own "
+                f"for buckets={self.buckets}; got {self.max_distance}. Raise it, or take fewer buckets."
             )
 
     @property

@@ -50,7 +50,7 @@ class WindowBias(Biases):
     def _check_together(self) -> None:
         _check.settle(self, window=_window.sides("window", self.window, 1))
         if max(self.window) == 1:
-            raise ValueError(f"window must have more than one place; got {self.window}. Give (7, 7), say.")
+            raise ValueError(f"window must hold more than one position; got {self.window}. Give (7, 7), say.")
         _check.size("window", math.prod(self.shapes["table"]))
         if self.class_token:
             _check.settle(self, claims=type(self).claims - {"relative"})

@@ -100,7 +100,7 @@ def axial(
     axis, rung, restarts = kind.rule(sections)
     _fit(kind, layout, sections, axis)
     if kind.fixed_time:
-        _left_out("scaling", scaling, layout, "its time already stands still")
+        _left_out("scaling", scaling, layout, "whose time does not rotate")
         scaling = Proportional(
             (sum(sections) - sections[0] + 0.5) / sum(sections)
         )  # half a pair more than turn, to round down to them
@@ -112,7 +112,7 @@ def axial(
     if ladder is None and same_frequencies and not kind.turns:
         record: dict[str, Any] = {"ladder": widths[0], "base": bases[0], "scaling": scaling}
     else:
-        _left_out("scaling", scaling, layout, "with ladders of other kinds; scale the ladders")
+        _left_out("scaling", scaling, layout, "whose frequencies are not one geometric sequence")
         if ladder is None and not same_frequencies:
             rung = tuple(sum(sections[:one]) + index for one, index in zip(axis, rung, strict=True))
         ladders = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
@@ -129,13 +129,16 @@ _EVEN = (rules.bands, rules.bands_last_first, rules.slots_last_first, rules.deal
 def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None) -> Any:
     """The sections, or those of an image for a head of `dim` channels."""
     if (sections is None) == (dim is None):
-        what = f"sections={sections!r} beside dim={dim!r}" if dim is not None else "neither sections nor dim"
-        raise ValueError(f"dim must be given in place of sections; got {what}. Give axial({layout!r}, dim=64), say.")
+        what = f"sections={sections!r} and dim={dim!r}" if dim is not None else "neither sections nor dim"
+        raise ValueError(
+            f"dim must be given, or sections, and not both; got {what}. Give axial({layout!r}, dim=64), say."
+        )
     if dim is None:
         return sections
     if kind.rule not in _EVEN:
         raise ValueError(
-            f"dim must be left out of {layout!r}, whose axes have shares of their own; got {dim!r}. Give sections."
+            f"dim must be left out for {layout!r}, whose axes have different numbers of pairs; got {dim!r}. Give "
+            "sections."
         )
     dim = _check.integer("dim", dim, 4)
     if dim % 4:
@@ -159,10 +162,10 @@ def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[
     counts = tuple(axis.count(one) for one in range(len(sections)))
     if (counts != sections and kind.rule is not rules.strides) or (kind.blocks == "axes" and len({*sections}) > 1):
         raise ValueError(
-            f"sections must be dealt out as {layout!r} does, {counts} in all; got {sections}. Change them."
+            f"sections must be those of {layout!r} for as many pairs, {counts}; got {sections}. Use those."
         )
 
 
 def _left_out(name: str, value: object, layout: str, reason: str) -> None:
     if value is not None:
-        raise ValueError(f"{name} must be left out of {layout!r}, {reason}; got {value!r}. Leave it out.")
+        raise ValueError(f"{name} must be left out for {layout!r}, {reason}; got {value!r}. Leave it out.")

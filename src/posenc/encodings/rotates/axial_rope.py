@@ -62,7 +62,10 @@ class AxialRoPE(Rotates):
         if not isinstance(self.ladder, Frequencies):
             _check.settle(self, ladder=_check.integer("ladder", self.ladder, 2, even=True))
         elif self.base != 10_000.0 or self.scaling is not None:
-            raise ValueError(f"ladder must be a width beside base or scaling; got {self.ladder!r}. Put them into it.")
+            raise ValueError(
+                f"ladder must be a width where base or scaling is given; got {self.ladder!r}. Put them into this "
+                "record."
+            )
         _check.settle(self, rung=_numbers("rung", self.rung, self.rungs.pairs - 1))
         if len(self.rung) != len(self.axis):
             raise ValueError(f"rung must have one number a pair, {len(self.axis)}; got {len(self.rung)}. Give as many.")

@@ -56,10 +56,7 @@ class ComRoPE(Rotates):
         if self.dim % self.block:
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
         if self.commuting == "partition" and self.blocks % self.axes:
-            raise ValueError(
-                f"axes must divide the {self.blocks} blocks that are shared out to them; got {self.axes}. Give a "
-                "divisor."
-            )
+            raise ValueError(f"axes must divide the number of blocks, {self.blocks}; got {self.axes}. Give a divisor.")
         _check.size("dim", (self.axes + self.heads * self.block) * self.dim)
 
     @property

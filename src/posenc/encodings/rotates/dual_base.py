@@ -46,7 +46,9 @@ class DualBaseRoPE(Rotates):
 
     def _check_together(self) -> None:
         if self.dim % 4:
-            raise ValueError(f"dim must be a multiple of 4, pairs in each half; got {self.dim}. Widen the head.")
+            raise ValueError(
+                f"dim must be a multiple of 4, for whole pairs in each half; got {self.dim}. Widen the head."
+            )
 
     @property
     def head_dim(self) -> int:

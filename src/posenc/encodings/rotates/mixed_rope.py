@@ -50,7 +50,7 @@ class MixedRoPE(Rotates):
     def _check_together(self) -> None:
         if self.dim % 4:
             raise ValueError(
-                f"dim must be a multiple of 4, two pairs across each other; got {self.dim}. Widen the head."
+                f"dim must be a multiple of 4, since pairs have perpendicular partners; got {self.dim}. Widen the head."
             )
 
     @property

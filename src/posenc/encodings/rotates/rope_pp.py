@@ -48,7 +48,9 @@ class RoPEPlusPlus(Rotates):
 
     def _check_together(self) -> None:
         if self.heads % 2:
-            raise ValueError(f"heads must be even, a real and an imaginary head together; got {self.heads}. Add one.")
+            raise ValueError(
+                f"heads must be even, since each real head has an imaginary one; got {self.heads}. Add one."
+            )
 
     @property
     def head_dim(self) -> int:

@@ -39,7 +39,7 @@ class Proportional(Scaling):
     def fits(self, ladder: Geometric) -> None:
         if not self.turning(ladder):
             raise ValueError(
-                f"fraction must leave at least one of {ladder.pairs} pairs that turns; got {self.fraction}. Raise it, "
+                f"fraction must rotate at least one of {ladder.pairs} pairs; got {self.fraction}. Raise it, "
                 "or "
                 "use NoPE."
             )

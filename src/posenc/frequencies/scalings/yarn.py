@@ -69,11 +69,11 @@ class YaRN(Scaling):
         if (self.mscale is None) != (self.mscale_all_dim is None):
             raise ValueError(
                 f"mscale and mscale_all_dim must be given together; got mscale={self.mscale}, "
-                f"mscale_all_dim={self.mscale_all_dim}. Readers differ on one alone: see attention_of."
+                f"mscale_all_dim={self.mscale_all_dim}. Readers treat one alone differently: see attention_of."
             )
         if self.attention is not None and self.mscale is not None:
             raise ValueError(
-                f"attention must be given alone; got {self.attention} beside mscale={self.mscale}. Leave one out."
+                f"attention must be given without mscale; got {self.attention} and mscale={self.mscale}. Leave one out."
             )
 
     def fits(self, ladder: Geometric) -> None:

@@ -12,11 +12,9 @@ from pathlib import Path
 def require_unused(name: str, path: Path) -> Path:
     """The path, if nothing is there and its folder exists."""
     if path.exists() or path.is_symlink():
-        raise ValueError(
-            f"{name} must be a name that is not taken; {path.name} exists. Choose another: nothing is overwritten."
-        )
+        raise ValueError(f"{name} must not exist yet; {path.name} does. Choose another name: nothing is overwritten.")
     if not path.absolute().parent.is_dir():
-        raise ValueError(f"{name} must lie in a folder that exists; {path.parent} does not. Make it first.")
+        raise ValueError(f"{name} must be in an existing folder; {path.parent} does not exist. Create it first.")
     return path
 
 

@@ -95,12 +95,12 @@ def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
         receipt = json.loads(path.read_bytes())
         layout, size = receipt["target"], receipt["files"][0]["size"]
     except (ValueError, TypeError, LookupError, RecursionError):
-        raise ValueError(f"{path.name} must be a receipt of posenc; it is not. Move it away, or mend it.") from None
+        raise ValueError(f"{path.name} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
     same_file = plan.path.is_dir() or size == plan.path.stat().st_size
     if same_file and layout != plan.source:
         raise ValueError(
-            f"source must be {layout!r}, which is what {path.name} says this checkpoint was converted to; "
-            f"got {plan.source!r}. Converted twice it would be wrong."
+            f"source must be {layout!r}, to which this checkpoint was converted according to {path.name}; got "
+            f"{plan.source!r}. A second conversion would scramble it."
         )
     return receipt  # type: ignore[no-any-return]
 

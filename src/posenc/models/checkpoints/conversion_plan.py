@@ -92,7 +92,7 @@ def plan_conversion(
     for name, layout in (("source", source), ("target", target)):
         _check.choice(name, layout, ("adjacent", "halves"))
     if source == target:
-        raise ValueError(f"target must differ from source; got {source!r} for both. Nothing is to be done.")
+        raise ValueError(f"target must differ from source; got {source!r} for both. There is nothing to convert.")
     config_path = path / "config.json" if config is None else Path(config)
     config_path = config_path / "config.json" if config_path.is_dir() else config_path
     if tuple(waive) not in ((), ("pairing",)):
@@ -134,14 +134,14 @@ def contents_of(path: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, Entry
         for entry in read_header(path / file).entries:
             if entry.name in entries or (index and index.get(entry.name) != file):
                 raise ValueError(
-                    f"{entry.name!r:.80} must lie in the one file that the index names; it is in {file}. "
-                    "Mend the index."
+                    f"{entry.name!r:.80} must be in the one file that the index names; it is in {file}. Repair the "
+                    "index."
                 )
             entries[entry.name] = (file, entry)
     missing = next((name for name in index or () if name not in entries), None)
     if missing:
         raise ValueError(
-            f"{missing!r:.80} must lie in the file that the index names; it does not. A file is cut off or missing."
+            f"{missing!r:.80} must be in the file that the index names; it does not. A file is cut off or missing."
         )
     return tuple(files), entries
 
@@ -207,13 +207,13 @@ class _Planner:
         stems = sorted({tensor_names.stem(name) for name in names})
         if not names:
             raise ValueError(
-                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none is known "
-                "by its name (q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
+                f"checkpoint must have queries and keys{f' under {self.under!r}' if self.under else ''}; none has a "
+                "known name (q_proj, k_proj, wq, wk, query_key_value and others). Nothing can be converted."
             )
         if len(stems) > 1:
             raise ValueError(
-                f"under must say which layers rotate: there are queries and keys in {', '.join(stems)[:400]}. "
-                "Give the beginning of their names, or leave the others out by name."
+                f"under must say which layers rotate: queries and keys are in {', '.join(stems)[:400]}. Give the "
+                "common prefix of their names, or name the others in leave."
             )
         return frozenset(names)
 
@@ -229,8 +229,8 @@ class _Planner:
                 return f"not under {self.under}", None
             if tensor_names.suspect(name):
                 raise ValueError(
-                    f"{name} must be known before queries and keys are moved: its name speaks of them. "
-                    "Name it in leave, if it stays."
+                    f"{name} must be understood before queries and keys are moved, since its name mentions them. Add "
+                    "it to leave if it must not move."
                 )
             return "no part of attention", None
         shape = self._head_shape(attention)

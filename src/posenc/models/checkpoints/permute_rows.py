@@ -72,6 +72,6 @@ def _read(file: BinaryIO, size: int) -> bytes:
     chunk = file.read(size)
     if len(chunk) != size:
         raise ValueError(
-            f"checkpoint must stay as it is while it is read; {size - len(chunk)} bytes are gone. Run it again."
+            f"checkpoint must not change while it is read; {size - len(chunk)} bytes are missing. Run it again."
         )
     return chunk

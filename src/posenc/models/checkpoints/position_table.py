@@ -38,7 +38,7 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
     chosen = _check.choice("how", how, ("cut", "stretch", "repeat"))
     if table.ndim != 2:
         raise ValueError(
-            f"table must have shape (rows, dim); got {tuple(table.shape)}. Take away axes of size one first."
+            f"table must have shape (rows, dim); got {tuple(table.shape)}. Squeeze axes of size one first."
         )
     offset = _check.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
     _check.size("positions", (offset + positions) * table.shape[1])

@@ -162,8 +162,8 @@ def _pairing(name: str, value: Pairing | str, dim: int | None, width: int | None
     layout = _check.choice(name, value, ("adjacent", "halves"))
     if dim is None:
         raise TypeError(
-            f"head_dim must be given with {name}={value!r}; got None. "
-            "Give the channels of one head: rows alone do not say it."
+            f"head_dim must be given with {name}={value!r}; got None. Give the channels of one head: the number of "
+            "rows does not determine it."
         )
     dim = _check.integer("head_dim", dim, 2)
     width = dim - start if width is None else width

@@ -58,13 +58,13 @@ def move_of(
     moves = "rows" if whole_norm else tensor_names.part_moves(part)
     if ".quant_state." in f".{part}" or part.endswith(("absmax", "quant_map")):
         raise ValueError(
-            f"{name} must not be there: 4 bits of bitsandbytes are packed across rows, which then cannot be moved. "
+            f"{name} must be absent: 4-bit weights of bitsandbytes are packed across rows, so rows cannot be moved. "
             "Convert before quantising."
         )
     if kind is None or moves is None:
         raise ValueError(
-            f"{name} must be known before the queries and keys beside it are moved, since it may have to move with "
-            "them. Name it in leave, if it stays."
+            f"{name} must be understood before the queries and keys of its layer are moved, since it may have to move "
+            "too. Add it to leave if it must not move."
         )
     if moves == "stays":
         return "has no row of a query or key", None
@@ -83,7 +83,7 @@ def _move_of_module(
         if kind == "fused":
             return Move(kind, *pairings, shape.fused())
     except ValueError as error:
-        raise ValueError(f"{error} It is {name} that asks for it.") from None
+        raise ValueError(f"{error} This concerns {name}.") from None
     heads = shape.heads if kind.startswith("query") else shape.kv_heads
     if kind.endswith("norm") and math.prod(shapes[name][1]) == shape.head_dim:
         heads = 1  # shared by all heads
@@ -109,8 +109,8 @@ def _fitted(name: str, move: Move, moves: str, shapes: Shapes, module: str) -> t
             return _block_scaled(name, move, shape[0], rows)
     heads = move.heads.count if isinstance(move.heads, Fused) else move.heads
     raise ValueError(
-        f"{name} must have a form that is known, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} "
-        f"in shape {list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of "
+        f"{name} must have a known form, {heads} heads of {move.source.dim} channels: {rows} rows; got {dtype} in "
+        f"shape {list(shape)}. Check heads, kv_heads and head_dim; weights packed in another way (AWQ, 4 bits of "
         "bitsandbytes) cannot be converted: do it before quantising."
     )
 
@@ -120,7 +120,8 @@ def _block_scaled(name: str, move: Move, count: int, rows: int) -> tuple[str, Mo
     blocks = [1 << power for power in range(3, 13) if math.ceil(rows / (1 << power)) == count]
     if len(blocks) != 1:
         raise ValueError(
-            f"{name} must have a number a row or a block of 2^k rows; got {count} for {rows} rows. It is not known."
+            f"{name} must have one number for each row, or for each block of 2^k rows; got {count} for {rows} rows. "
+            "This form is unknown."
         )
     fitted = replace(move, block=blocks[0])
     try:

@@ -69,7 +69,7 @@ def _check_absolute(fields: Fields) -> None:
     if kind is not None and kind.value != "absolute":
         raise ValueError(
             f"{kind.key} must be 'absolute', since the class of transformers 5 knows no other; got {kind.value!r}. "
-            "Older ones added a score for the distance besides."
+            "Older versions also added a score of the distance."
         )
 
 

@@ -79,7 +79,8 @@ def all_heads(fields: Fields, layer_type: str) -> int:
         share = _check.real("partial_rotary_factor", rope[0]["partial_rotary_factor"], 0.0, 1e30)
     if 2 * int(width // fields.integer("num_attention_heads") * share) != width:
         raise ValueError(
-            f"partial_rotary_factor must be half of num_attention_heads; got {share}. The class can do no other."
+            f"partial_rotary_factor must be half of num_attention_heads; got {share}. The class supports no other "
+            "value."
         )
     return width
 
@@ -129,8 +130,8 @@ def _latent(rope: RopeParameters, width: int, start: int) -> Head:
     share, ignored = rope.get("partial_rotary_factor"), rope.rope_type in ("default", "proportional")
     if share and share.source != "class default" and share.value != 1 and not ignored:
         raise ValueError(
-            f"{share.key} must be left out where qk_rope_head_dim says which channels rotate; "
-            f"got {_check.shown(share.value)}. The class would make frequencies for a part of these alone."
+            f"{share.key} must be left out where qk_rope_head_dim says which channels rotate; got "
+            f"{_check.shown(share.value)}. The class would make frequencies for only a part of them."
         )
     return Head(start + width, width, start)
 

@@ -116,8 +116,8 @@ def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | 
     stated, older = rope.get("mrope_section"), rope.get("xdrope_section")
     if stated and older and stated.value != older.value:
         raise ValueError(
-            "mrope_section must be what xdrope_section says, its older name; "
-            f"got {stated.value!r} and {older.value!r}. Keep one."
+            f"mrope_section must equal xdrope_section, its older name; got {stated.value!r} and {older.value!r}. Keep "
+            "one."
         )
     default = Value("mrope_section", row.sections or None, "class default", "rope_parameters.mrope_section")
     sections = stated or older or default

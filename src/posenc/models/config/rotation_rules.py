@@ -134,8 +134,8 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     for rope in ropes.values():
         if rope is not None and rope.rope_type == "proportional":
             raise ValueError(
-                f"{rope.key('rope_type')} must not be 'proportional', which the class makes of another width than "
-                "the one that rotates. Choose another."
+                f"{rope.key('rope_type')} must not be 'proportional', which the class computes from another width "
+                "than the rotated one. Choose another."
             )
     slices = {name: rope and rope.without(["partial_rotary_factor"]) for name, rope in ropes.items()}
     return tuple(slices.get(layer_type) for layer_type in types)

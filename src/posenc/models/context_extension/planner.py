@@ -96,8 +96,8 @@ def plan_context(
     inner = unwrapped(record)
     if record is None or not isinstance(inner, RoPE):
         raise ValueError(
-            f"config must have layers that rotate by one plain rotation; got {record!r:.100}. "
-            "No way is known for others."
+            f"config must have layers that rotate by one plain rotation; got {record!r:.100}. posenc has no plan for "
+            "others."
         )
     planned = [
         _planned(way, data, positions, group, record, (trained, length, typical))
@@ -143,7 +143,7 @@ def _planned(
         pair_rotation(one) for one in (record, wrapped(record, way.record), wrapped(record, way.short))
     )
     if before is None or new is None or short is None:
-        raise ValueError("config must have a rotation that is known; this one is not. No way is known for it.")
+        raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")
     text, checked = snippets(data, Target(positions, group, way.record, length))
     return Planned(way, figures(before, new, trained, length, typical, short), tuple(text.items()), checked)
 

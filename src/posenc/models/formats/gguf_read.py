@@ -119,8 +119,8 @@ def _pairing(keys: _Keys) -> PairLayout:
         )
     if keys.row.pairing is None:
         raise ValueError(
-            f"general.architecture must rotate queries and keys; {keys.arch!r} does not in llama.cpp. "
-            "Nothing of it is a rotation."
+            f"general.architecture must rotate queries and keys; {keys.arch!r} does not in llama.cpp. There is no "
+            "rotation to read."
         )
     return keys.row.pairing
 
@@ -171,7 +171,8 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
 def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     if keys.real("rope.scaling.yarn_ext_factor") != 1.0:
         raise ValueError(
-            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc knows no mixture. Look at the file."
+            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc has no record of a mixture. Look at "
+            "the file."
         )
     ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
     times = attention * keys.real("rope.scaling.yarn_attn_factor")

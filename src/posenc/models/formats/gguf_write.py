@@ -38,7 +38,7 @@ def to_gguf(
     if len(rotations) == 2:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
-                "scaling must be none where two kinds of layers rotate for GGUF; its readers differ there. Leave it "
+                "scaling must be None for GGUF where two kinds of layers rotate, since its readers disagree. Leave it "
                 "out."
             )
         keys |= _widths(sliding, "_swa")
@@ -59,8 +59,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != len(groups) or len(groups) > 2:
         raise ValueError(
-            f"positions must be rotations of one or two kinds of layers for GGUF; got {len(groups)} groups. "
-            "It has no keys for that."
+            f"positions must be rotations of one or two kinds of layers for GGUF; got {len(groups)} groups. GGUF has "
+            "no keys for that."
         )
     for rotation in rotations:
         if rotation.pairing != row.pairing:
@@ -70,8 +70,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(
-                f"start must be where {arch} rotates, which no key says: the first channels, or the last with latent "
-                f"attention; got {rotation.start}. Choose the architecture of the model."
+                f"start must be the one of {arch}, since no key states it: the first channels, or the last with "
+                f"latent attention; got {rotation.start}. Choose the architecture of the model."
             )
     return rotations
 

@@ -64,7 +64,8 @@ def to_config(
             return written
         problem = problem or f"read back, it says {_first_difference(read_back, wanted)}"
     raise ValueError(
-        f"positions must be what a config of this model type can say; {problem[:300]}. Choose the config of that model."
+        f"positions must be those that a config of this model type can state; {problem[:300]}. Choose the config of "
+        "that model."
     )
 
 

@@ -145,8 +145,7 @@ def to_megatron(positions: ModelPositions) -> dict[str, Any]:
         table = first.encodings[0]
         if first.offset or table.outside != "error":
             raise ValueError(
-                f"positions must be read from a table's first row on for Megatron; got {table!r}. "
-                "It has no argument for that."
+                f"positions must start at a table's first row for Megatron; got {table!r}. It has no argument for that."
             )
         sizes = {"hidden_size": table.dim, "max_position_embeddings": table.length}
         return {"position_embedding_type": "learned_absolute", **sizes}

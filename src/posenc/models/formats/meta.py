@@ -91,8 +91,8 @@ def to_meta(positions: ModelPositions) -> dict[str, Any]:
         interval = unrotated[0] + 1
         if frozenset(unrotated) != every_nth(interval, tuple(range(count))):
             raise ValueError(
-                f"layers without rotation must come every so many layers for params.json; got {list(unrotated)}. "
-                "It has no key for that."
+                f"layers without rotation must be every n-th layer for params.json; got {list(unrotated)}. It has no "
+                "key for that."
             )
         keys["nope_layer_interval"] = interval
     return keys

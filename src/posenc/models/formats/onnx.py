@@ -170,7 +170,8 @@ def _cache(graph: GraphProto, name: str) -> np.ndarray:
     table = np.asarray(numpy_helper.to_array(cache), np.float64)
     if table.ndim != 2 or table.shape[0] < 2 or not table.shape[1] or not np.isfinite(table).all():
         raise ValueError(
-            f"{name!r:.80} must be finite, with a row for each position; got shape {table.shape}. It is no cache."
+            f"{name!r:.80} must be finite, with a row for each position; got shape {table.shape}. This is not a cache "
+            "of cos or sin."
         )
     return table
 
