@@ -130,7 +130,9 @@ def test_a_config_that_can_say_the_layout_says_it(tmp_path: Path) -> None:
 def test_a_source_that_the_config_contradicts_is_refused(tmp_path: Path) -> None:
     original = folder(tmp_path / "original", weights())
     options: dict[str, Any] = {"source": "adjacent", "target": "halves", "heads": head_shapes(CONFIG)}
-    with pytest.raises(ValueError, match=r"source must be 'halves', which is what config\.json says .*waive 'pairing'"):
+    with pytest.raises(
+        ValueError, match=r"source must be 'halves', the layout that config\.json states; .*waive 'pairing'"
+    ):
         plan_conversion(original, **options)
     assert plan_conversion(original, **options, waive=("pairing",)).source == "adjacent"
 

@@ -56,7 +56,7 @@ def test_files_that_hold_no_arrays_of_positions_are_refused(tmp_path: Path) -> N
         (safetensors(tmp_path / "a.safetensors", "F32", [0], 0), "cos must hold numbers; got none, of shape [0]"),
         (safetensors(tmp_path / "b.safetensors", "BOOL", [2], 2), "cos must be of floats or integers, at most"),
         (safetensors(tmp_path / "c.safetensors", "F32", [2], 8, "lm_head.weight"),
-            "actual must hold something of positions; c.safetensors has 1 tensors and none named"),
+            "actual must hold arrays of a positional encoding; c.safetensors has 1 tensors and none named"),
     ]  # fmt: skip
     for path, says in cases:
         with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:

@@ -86,7 +86,10 @@ def test_a_folder_of_shards_is_converted_whole(tmp_path):
     assert (tmp_path / "converted" / index).read_bytes() == (folder / index).read_bytes()
     assert (tmp_path / "converted" / "posenc-receipt.json").is_file()
     assert seen[-1][0] == seen[-1][1] == 2 * sum((folder / file).stat().st_size for file in plan.files)
-    with pytest.raises(ValueError, match=r"source must be 'halves', which is what posenc-receipt.json says"):
+    with pytest.raises(
+        ValueError,
+        match=r"source must be 'halves', to which this checkpoint was converted according to posenc-receipt.json",
+    ):
         convert_checkpoint(plan_conversion(tmp_path / "converted", heads=checkpoints.SHAPE, **HOW), tmp_path / "twice")
 
 
@@ -186,7 +189,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
     def appear(done, total):
         (tmp_path / "new.safetensors").write_bytes(b"someone else's")
 
-    with pytest.raises(ValueError, match=r"output must not exist yet; new\.safetensors exists"):
+    with pytest.raises(ValueError, match=r"output must not exist yet; new\.safetensors does"):
         convert_checkpoint(
             plan_conversion(old, heads=checkpoints.SHAPE, **HOW), tmp_path / "new.safetensors", progress=appear
         )
@@ -196,7 +199,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
 def test_nothing_is_overwritten_and_a_changed_file_is_seen(tmp_path):
     old = checkpoints.saved(tmp_path / "old.safetensors", checkpoints.model())
     plan = plan_conversion(old, heads=checkpoints.SHAPE, **HOW)
-    with pytest.raises(ValueError, match=r"output must not exist yet; old.safetensors exists"):
+    with pytest.raises(ValueError, match=r"output must not exist yet; old.safetensors does"):
         convert_checkpoint(plan, old)
     with pytest.raises(ValueError, match="output must be in an existing folder"):
         convert_checkpoint(plan, tmp_path / "none" / "new.safetensors")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 import posenc
+from posenc.doors import Claim, Scores
 from posenc.torch import attention, chosen_attention, module
 from posenc.torch.attention_paths import flex_path
 
@@ -18,6 +20,17 @@ MASK = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
 DOCUMENTS = (torch.tensor([0, 0, 0, 1, 1, 1]),) * 2
 ALIBI, ROPE = [posenc.ALiBi(heads=2)], [posenc.RoPE(dim=4)]
 NONE = {"q": X[:, :, :0], "query": PLACE[:0]}
+
+
+@dataclass(frozen=True)
+class OwnScore(Scores):
+    """A score of a user's own that reads the keys between, and has nothing to prepare."""
+
+    claims: ClassVar[frozenset[Claim]] = frozenset()
+    gathers: ClassVar[bool] = True
+
+    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, **rest: Any) -> Any:
+        return q @ k.mT
 
 
 def arguments(**more: Any) -> dict[str, Any]:
@@ -35,7 +48,7 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("strided", {"documents": DOCUMENTS}, "documents share a row, so one distance means several pairs"),
     ("strided", {"dropout": 0.5}, "dropout needs the weights of whole tiles"),
     ("strided", NONE, "there are no pairs"),
-    ("tiles", {"encodings": [module(posenc.CoPE(dim=4))]}, "a score reads all keys between a query and a key"),
+    ("tiles", {"encodings": [OwnScore()]}, "OwnScore reads all keys between a query and a key, and prepares nothing"),
     ("reference", {"dropout": 0.5}, "the reference has no dropout"),
     ("flex", {"encodings": [module(posenc.CoPE(dim=4))]}, "CoPE reads content, which no score_mod sees"),
     ("flex", {"dropout": 0.5}, "flex_attention has no dropout"),
