@@ -57,6 +57,7 @@ def in_words(group: LayerGroup) -> list[str]:
         words.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
     if group.query_temperature is not None:
         words.append(f"queries are multiplied by {group.query_temperature!r}")
+    words += map(str, group.roles)
     if group.window is not None:
         words.append(f"queries see {group.window}")
     return words
@@ -109,7 +110,7 @@ def _facts(positions: ModelPositions) -> dict[str, Any]:
     names = ("part", "attention", "layers", "encodings", "pairing", "offset", "logit_factor", "query_temperature")
     groups = [
         {
-            **{name: getattr(group, name) for name in (*names, "bias_factor", "window", "values", "notes")},
+            **{name: getattr(group, name) for name in (*names, "bias_factor", "roles", "window", "values", "notes")},
             "words": in_words(group),
             "fingerprints": [fingerprint(record) for record in group.encodings],
         }

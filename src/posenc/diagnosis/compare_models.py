@@ -16,7 +16,7 @@ from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
 from posenc.models.difference import ABSENT, record_fields
-from posenc.models.model_positions import ModelPositions, layer_ranges
+from posenc.models.model_positions import ModelPositions, Role, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
@@ -101,10 +101,30 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
         if explanation is None:
             return None
         findings += explanation
+    for role in dict.fromkeys(own.role for own in (*expected.roles, *actual.roles)):
+        found = _roles(role, expected, actual)
+        if found is None:
+            return None
+        known = {finding.name for finding in findings}
+        findings += [finding for finding in found if finding.name.split(": ")[-1] not in known]
     for name in ("offset", "logit_factor", "query_temperature", "bias_factor"):
         if getattr(expected, name) != getattr(actual, name):
             findings.append(_field(name.replace("_", " "), getattr(expected, name), getattr(actual, name)))
     return tuple(findings) if len(findings) <= MOST else None
+
+
+def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...] | None:
+    """What explains the rotation of one role beside attention; None where nothing does."""
+    one, other = (next((own for own in content.roles if own.role == role), None) for content in (expected, actual))
+    found = _records(one.encoding if one else None, other.encoding if other else None)
+    if found is None:
+        return None
+    if one and other and one.rate != other.rate:
+        found = (*found, _field("rate", one.rate, other.rate))
+    return tuple(
+        replace(finding, name=f"{role}: {finding.name}", sentence=f"In the {role}: {finding.sentence}")
+        for finding in found
+    )
 
 
 def _by_door(

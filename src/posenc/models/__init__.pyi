@@ -30,5 +30,6 @@ from .formats.onnx import to_onnx as to_onnx
 from .model_positions import Chunks as Chunks
 from .model_positions import LayerGroup as LayerGroup
 from .model_positions import ModelPositions as ModelPositions
+from .model_positions import RoleRotation as RoleRotation
 from .model_positions import Value as Value
 from .model_positions import Window as Window

@@ -100,6 +100,7 @@ def _(record: LayerGroup) -> Form:
         factors += _temperature(record.query_temperature)
     if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
         factors.append(("biases times", number(record.bias_factor, FACTOR)))
+    factors += [(own.role, own.rate, canonical(own.encoding)) for own in record.roles]
     return ("group", record.offset if forms else 0, number(record.logit_factor, FACTOR), *factors, *forms)
 
 

@@ -58,6 +58,28 @@ class Chunks(Declared):
         return f"keys of the same chunk of {self.size:,} positions"
 
 
+#: What besides the queries and keys of attention is rotated.
+Role = Literal["indexer", "compressor", "output", "values"]
+
+
+@dataclass(frozen=True)
+class RoleRotation:
+    """A rotation beside that of the queries and keys of attention.
+
+    role: of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a "compressor"
+    makes of several tokens; of the "output" of attention; of its "values".
+    encoding: the record.   rate: vector i stands at position i·rate, as the keys of a compressor do.
+    """
+
+    role: Role
+    encoding: Rotates
+    rate: int = 1
+
+    def __str__(self) -> str:
+        at = f", vector i at position {self.rate}·i" if self.rate != 1 else ""
+        return f"{self.role}: {self.encoding!r}{at}"
+
+
 #: Which keys near it a query sees.
 NearKeys = Window | Chunks
 
@@ -77,6 +99,7 @@ class LayerGroup:
     notes              traps of this file or class
     bias_factor        what biases are multiplied by before they are added to the scaled logits
     window             which keys near it a query sees; None where it sees all, up to a causal mask
+    roles              rotations beside that of the queries and keys of attention
     """
 
     part: str
@@ -90,11 +113,16 @@ class LayerGroup:
     notes: tuple[str, ...] = ()
     bias_factor: float = 1.0
     window: NearKeys | None = None
+    roles: tuple[RoleRotation, ...] = ()
 
     @property
     def rotation(self) -> Rotates | None:
         """The record that rotates queries and keys; None where nothing does."""
         return next((record for record in self.encodings if isinstance(record, Rotates)), None)
+
+    def rotation_of(self, role: Role) -> Rotates | None:
+        """The record that rotates in a role beside attention; None where nothing does."""
+        return next((own.encoding for own in self.roles if own.role == role), None)
 
     @property
     def channels(self) -> Pairing | None:
@@ -130,6 +158,7 @@ class LayerGroup:
             parts.append(f"biases times {self.bias_factor:.6g}")
         if self.query_temperature:
             parts.append(f"queries times {self.query_temperature!r}")
+        parts += map(str, self.roles)
         if self.window:
             parts.append(f"queries see {self.window}")
         if self.values:

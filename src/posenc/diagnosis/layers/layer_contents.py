@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.canonical import Form, canonical
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import LayerGroup, ModelPositions, RoleRotation
 
 
 class Content(NamedTuple):
@@ -25,6 +25,7 @@ class Content(NamedTuple):
     logit_factor: float = 1.0
     query_temperature: QueryTemperature | None = None
     bias_factor: float = 1.0
+    roles: tuple[RoleRotation, ...] = ()
 
     @property
     def rotates(self) -> bool:
@@ -44,7 +45,8 @@ class Content(NamedTuple):
             rope = None if head is None else with_fields(head.rope, **fields)
             return (None if head is None or rope is None else head._replace(rope=rope).record()) or record
 
-        return self._replace(encodings=tuple(map(changed, self.encodings)))
+        roles = tuple(replace(own, encoding=changed(own.encoding)) for own in self.roles)  # type: ignore[arg-type]
+        return self._replace(encodings=tuple(map(changed, self.encodings)), roles=roles)
 
     @property
     def form(self) -> Form:

@@ -17,6 +17,7 @@ from posenc.models.config.layer_type_rules import (
     uniform,
 )
 from posenc.models.config.pair_axes import AxisLayout, Sections
+from posenc.models.config.role_rules import RoleRule
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule
 from posenc.models.config.window_rules import WindowRule, by_layer_type
 from posenc.models.model_positions import LayerGroup
@@ -61,6 +62,7 @@ class ModelType:
     notes          traps of these classes
     unrotated      what the layers that do not rotate do in its place
     window         which keys near it a query sees
+    roles          what is rotated besides the queries and keys of attention
     """
 
     names: tuple[str, ...]
@@ -88,3 +90,4 @@ class ModelType:
     notes: tuple[str, ...] = ()
     unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None
     window: WindowRule = by_layer_type
+    roles: RoleRule | None = None

@@ -68,7 +68,7 @@ def _rotary_group(
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
     record = rotation_record(fields, rope, head, pairing, axes, longest)
-    return LayerGroup(
+    group = LayerGroup(
         part=row.part,
         attention=layer_type,
         layers=layers,
@@ -78,6 +78,7 @@ def _rotary_group(
         values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
         notes=(*rope.unread_notes(keys), *row.notes),
     )
+    return replace(group, roles=row.roles(fields, group)) if row.roles else group
 
 
 def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str, layer: int) -> Head:

@@ -12,6 +12,7 @@ from posenc.models.config.layer_type_rules import (
     uniform,
 )
 from posenc.models.config.model_type import ModelType
+from posenc.models.config.role_rules import Indexer
 from posenc.models.config.rotation_rules import bases_by_width, by_no_rope_layers
 
 LatentType = partial(ModelType, pairing="adjacent", rotated_slice=latent, logit_factor=squared_mscale)
@@ -29,12 +30,14 @@ LATENT_ATTENTION = (
     ),
     LatentType(("minicpm3",), pairing="halves"),
     # An indexer chooses the keys of every layer.
-    LatentType(("axk2", "deepseek_v32", "glm_moe_dsa"), layer_types=INDEXED),
-    LatentType(("hy_v4",), pairing="halves", layer_types=INDEXED),
+    LatentType(("axk2", "deepseek_v32"), layer_types=INDEXED, roles=Indexer("halves")),
+    LatentType(("glm_moe_dsa",), layer_types=INDEXED, roles=Indexer("adjacent")),
+    LatentType(("hy_v4",), pairing="halves", layer_types=INDEXED, roles=Indexer("halves", last=True)),
     LatentType(
         ("mistral_large4_text",),
         layer_types=INDEXED,
         rotations=by_no_rope_layers,
+        roles=Indexer("adjacent"),
         notes=(
             "queries of every layer, and those of its indexer, are multiplied by s·ln(position + 1) + b, with s and b "
             "learned for each head (softmax_scaling.scale and .bias of the checkpoint)",
@@ -50,5 +53,6 @@ LATENT_ATTENTION = (
         settled_types=full_as_indexed,
         rotations=bases_by_width,
         rotated_slice=latent_windows,
+        roles=Indexer("adjacent"),
     ),
 )

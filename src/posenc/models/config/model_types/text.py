@@ -11,6 +11,7 @@ from posenc.models.config.head_rules import (
 )
 from posenc.models.config.layer_type_rules import EveryNth, uniform, where_windowed
 from posenc.models.config.model_type import ModelType
+from posenc.models.config.role_rules import compressed_keys, rotated_values
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import table_unless_rotary
@@ -290,6 +291,7 @@ TEXT = (
         layer_types=layer_type_rules.by_compress_ratios,
         rotations=rotation_rules.main_and_compress,
         window=ONE_WINDOW,
+        roles=compressed_keys,
         notes=("layers on compressed keys see those as well, without a window",),
     ),
     # Encoders of proteins and of speech tokens, whose file says whether they rotate.
@@ -301,6 +303,6 @@ TEXT = (
         ("clvp_encoder",),
         rotations=ByLayerType(where=("use_rotary_embedding", True), base=10_000.0),
         rotated_slice=by_projection_dim,
-        notes=("values are rotated as queries and keys are, and the output is not rotated back",),
+        roles=rotated_values,
     ),
 )

@@ -1,0 +1,74 @@
+"""What layers rotate besides the queries and keys of attention: a rule for each habit of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from posenc import _check
+from posenc.compose import Backward, Partial
+from posenc.doors import Rotates
+from posenc.encodings.rotates.rope import RoPE
+from posenc.models.config.fields import Fields
+from posenc.models.model_positions import LayerGroup, RoleRotation
+from posenc.models.pair_rotation import PairLayout, unwrapped
+
+#: The rotations beside attention of a group of layers, from what its attention does.
+RoleRule = Callable[[Fields, LayerGroup], tuple[RoleRotation, ...]]
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """DeepSeek-V3.2: an indexer of heads of index_head_dim rotates as many channels as attention, with its frequencies.
+
+    pairing: of its channels, which may be another than that of attention.   last: whether its last channels rotate.
+    """
+
+    pairing: PairLayout
+    last: bool = False
+
+    def __call__(self, fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
+        stated = fields.get("indexer_rope_interleave", listed=False)
+        rope = unwrapped(group.rotation)
+        if not isinstance(rope, RoPE) or "indexed" not in group.attention:
+            return ()
+        pairing = self.pairing
+        if stated is not None:
+            pairing = "adjacent" if _check.truth(stated.key, stated.value) else "halves"
+        dim = fields.integer("index_head_dim")
+        return (RoleRotation("indexer", in_head(replace(rope, pairing=pairing), dim, self.last)),)
+
+
+def in_head(rope: RoPE, dim: int, last: bool) -> Rotates:
+    """A rotation of the first, or last, channels of a head."""
+    if rope.dim > dim:
+        raise ValueError(f"index_head_dim must be at least the {rope.dim} channels that rotate; got {dim}.")
+    return rope if rope.dim == dim else Partial(rope, dim, dim - rope.dim if last else 0)
+
+
+def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
+    """DeepSeek-V4: keys serve as values, so values are rotated and the output is rotated back; compressed keys stand at
+    every n-th position, and an indexer over them rotates as they do."""
+    rotation = group.rotation
+    if rotation is None:
+        return ()
+    roles = [RoleRotation("values", rotation), RoleRotation("output", Backward(rotation))]
+    default = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+    older = {"compressed_sparse_attention": "compress_rate_csa", "heavily_compressed_attention": "compress_rate_hca"}
+    stated = fields.json_object("compress_rates")
+    fields.mark_used(*older.values())
+    if group.attention not in default:
+        return tuple(roles)
+    key = older[group.attention]
+    usual = (stated[0] if stated else {}).get(group.attention, default[group.attention])
+    rate = fields.integer(key) if fields.states(key) else _check.integer("compress_rates", usual, 1, 1 << 20)
+    roles.insert(0, RoleRotation("compressor", rotation, rate))
+    rope = unwrapped(rotation)
+    if group.attention == "compressed_sparse_attention" and isinstance(rope, RoPE):
+        roles.insert(1, RoleRotation("indexer", in_head(rope, fields.integer("index_head_dim"), last=True)))
+    return tuple(roles)
+
+
+def rotated_values(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
+    """CLVP: values are rotated as queries and keys are, and the output is not rotated back."""
+    return () if group.rotation is None else (RoleRotation("values", group.rotation),)
