@@ -47,8 +47,10 @@ def in_head(rope: RoPE, dim: int, last: bool) -> Rotates:
 
 
 def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
-    """DeepSeek-V4: keys serve as values, so values are rotated and the output is rotated back; compressed keys stand at
-    every n-th position, and an indexer over them rotates as they do."""
+    """DeepSeek-V4: keys serve as values, so the output is rotated back; compressed keys stand at every n-th position.
+
+    An indexer over compressed keys rotates as they do.
+    """
     rotation = group.rotation
     if rotation is None:
         return ()
