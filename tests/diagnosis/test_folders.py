@@ -81,6 +81,56 @@ def test_rows_are_compared(case: str, tmp_path: Path) -> None:
     assert "rows of 8 tensors of queries and keys" in found.compared
 
 
+QUERIES = "model.layers.0.self_attn.q_proj"
+TOWER = "vision_tower.layers.0.self_attn.k_proj.weight"
+BESIDE: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]] = {
+    "a tensor that is no query or key": (
+        {"model.embed_tokens.weight": drawn(7, 64)}, {"model.embed_tokens.weight": drawn(7, 64)[::-1].copy()}, []),
+    "a tensor of one folder alone": ({TOWER: drawn(32, 64)}, {}, []),
+    "a tower as it was": ({TOWER: drawn(32, 64)}, {TOWER: drawn(32, 64)}, []),
+    "a tower reordered": ({TOWER: drawn(32, 64)}, {TOWER: to_adjacent(drawn(32, 64))}, ["tower reordered"]),
+    "a tower of another model": ({TOWER: drawn(32, 64)}, {TOWER: drawn(32, 64) + 1}, []),
+    "a tower of another size": ({TOWER: drawn(32, 64)}, {TOWER: drawn(16, 64)}, []),
+    "a bias left behind": (
+        {f"{QUERIES}.bias": drawn(64)},
+        {**changed(ROTARY, to_adjacent), f"{QUERIES}.bias": drawn(64)},
+        ["order of rows", "bias left behind"]),
+    "a scale left behind": (
+        {f"{QUERIES}.weight_scale": drawn(64)},
+        {**changed(ROTARY, to_adjacent), f"{QUERIES}.weight_scale": drawn(64)},
+        ["order of rows", "scale left behind"]),
+    "whole numbers reordered": (
+        {f"{QUERIES}.weight": np.arange(64 * 64, dtype=np.int32).reshape(64, 64)},
+        {**changed(ROTARY, to_adjacent),
+            f"{QUERIES}.weight": to_adjacent(np.arange(64 * 64, dtype=np.int32).reshape(64, 64))},
+        ["order of rows"]),
+    "a shape that fits no head": ({f"{QUERIES}.weight": drawn(60, 64)}, {f"{QUERIES}.weight": drawn(60, 64)}, []),
+    "a shape of another model": ({f"{QUERIES}.weight": drawn(64, 64)}, {f"{QUERIES}.weight": drawn(64, 32)}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_tensors_beside_the_weights_are_told_apart(case: str, tmp_path: Path) -> None:
+    first, second, expected = BESIDE[case]
+    found = diagnose(folder(tmp_path / "one", weights() | first), folder(tmp_path / "other", weights() | second))
+    assert names(found) == expected, str(found)
+    assert found.agree == (not expected)
+
+
+def test_bfloat16_is_compared_with_the_float32_that_it_was_rounded_from(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file as save
+
+    one = folder(tmp_path / "one", weights())
+    for name, change, expected in (("same", lambda rows: rows, []), ("moved", to_adjacent, ["order of rows"])):
+        other = folder(tmp_path / name, weights())
+        rounded = {key: torch.from_numpy(change(rows).copy()).bfloat16() for key, rows in weights().items()}
+        kept = {key: rounded[key] if any(kind in key for kind in ROTARY) else torch.from_numpy(rows)
+                for key, rows in weights().items()}  # fmt: skip
+        save(kept, other / "model.safetensors")
+        assert names(diagnose(one, other)) == expected
+
+
 def test_weights_of_another_model_show_no_order(tmp_path: Path) -> None:
     other = changed(ROTARY, lambda rows: rows + 1)
     found = diagnose(folder(tmp_path / "one", weights()), folder(tmp_path / "other", other))
