@@ -26,10 +26,15 @@ RECORDS = {
     "Shaw": posenc.Shaw(dim=DIM),
     "DeBERTa": posenc.DeBERTa(dim=DIM, heads=HEADS),
     "CoPE": posenc.CoPE(dim=DIM),
+    "forgetting gate": posenc.ForgettingGate(heads=HEADS, model_dim=HEADS * DIM),
+    "Transformer-XL": posenc.TransformerXL(dim=DIM, heads=HEADS, model_dim=HEADS * DIM),
+    "distance bank": posenc.DistanceBank(heads=HEADS, model_dim=HEADS * DIM),
+    "DAPE": posenc.DAPE(posenc.KerpleLog(heads=HEADS), dim=DIM),
+    "PaTH": posenc.PaTH(dim=DIM, heads=HEADS, model_dim=HEADS * DIM),
 }
 SHORT, LONG = 1024, 4096
 #: Beyond the shorter length these cost seconds a call.
-SHORT_ALONE = ("FIRE", "Shaw", "DeBERTa", "CoPE")
+SHORT_ALONE = tuple(name for name, record in RECORDS.items() if name == "FIRE" or record.door == "scores")
 #: Weights are rounded to the dtype before they meet the values, and sums are taken in another order.
 BOUNDS = {torch.float32: 2.0**-15, torch.bfloat16: 2.0**-5}
 
@@ -54,6 +59,9 @@ def case(name: str, length: int, dtype: Any) -> dict[str, Any]:
     """No gradient."""
     q, k, v = drawn(length, dtype)
     place, held = torch.arange(length), module(RECORDS[name])
+    hidden = None
+    if getattr(RECORDS[name], "reads", None) is not None:
+        hidden = torch.randn(1, length, HEADS * DIM, generator=torch.Generator().manual_seed(1)).to(dtype)
 
     def attended(impl: str) -> Any:
         return attention(
@@ -64,6 +72,7 @@ def case(name: str, length: int, dtype: Any) -> dict[str, Any]:
             key=place,
             encodings=[held],
             causal=True,
+            hidden=hidden,
             layout="bhtd",
             impl=impl,  # type: ignore[arg-type]
         )

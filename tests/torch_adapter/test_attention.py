@@ -155,14 +155,14 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
     every([posenc.T5Bias(heads=12), posenc.KerpleLog(heads=12), posenc.RelativeBias(heads=4, clip=8)], check)
 
 
-def test_weights_that_are_zero_are_left_out_with_the_same_bits():
+def test_weights_that_vanish_are_left_out_with_the_same_bits():
     asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
     call = collected(
         **asked, layout="bhtd", causal=True, window=None, mask=None, documents=None, scale=None, dropout=0.0
     )
     q, k, v = tiles.rotated(call)
     bias = strided(asked["encodings"][0], asked["query"], asked["key"], causal=True)
-    numbers = strided_path._without_zero_weights(call, q, k, bias.numbers)
+    numbers = strided_path._without_vanishing_weights(call, q, k, bias.numbers)
     assert (torch.isneginf(numbers) & ~torch.isneginf(bias.numbers)).any()
     want = strided_attention(q, k, v, bias)
     assert strided_attention(q, k, v, replace(bias, numbers=numbers)).equal(want)

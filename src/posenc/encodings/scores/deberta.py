@@ -92,7 +92,10 @@ class DeBERTa(Scores):
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib = query.lib
         distance, guard = whole_distances(query, key)
-        row = lib.xp.broadcast_to(self._row(-distance, lib), (*q.shape[:-1], k.shape[-2]))
+        row = self._row(-distance, lib)
+        first, last = lib.extremes(row) or (0, 2 * self.buckets - 1)  # the rows that these distances read
+        row = lib.xp.broadcast_to(row - first, (*q.shape[:-1], k.shape[-2]))
+        learned = {name: table[:, first : last + 1] for name, table in learned.items()}
         terms = []
         if "position_keys" in learned:
             terms.append(lib.take_along((q * self.scale) @ learned["position_keys"].swapaxes(-1, -2), row))

@@ -13,8 +13,9 @@ from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.strided_bias import strided, strided_attention
 
-#: exp() of less than minus this is zero in float32.
-SMALLEST_POWER = 104.0
+#: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
+#: float32 rounds at 6e-8.
+SMALLEST_POWER = 40.0
 
 
 def unsupported_reason(asked: Arguments) -> str | None:
@@ -72,16 +73,16 @@ def attend(asked: Arguments) -> Any:
     numbers = views[0].numbers
     for view in views[1:]:
         numbers = numbers + view.numbers
-    bias = replace(views[0], numbers=_without_zero_weights(asked, q, k, _within(asked, numbers)))
+    bias = replace(views[0], numbers=_without_vanishing_weights(asked, q, k, _within(asked, numbers)))
     attended = strided_gradient.attend if trains(asked) else strided_attention
     return rotated_back(asked, attended(q, k, v, bias, scale=asked.scale), asked.query)
 
 
-def _without_zero_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -> Any:
-    """-inf at the distances whose weight is zero in float32, whatever stands there.
+def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -> Any:
+    """-inf at the distances whose weight vanishes beside that of a query's own key, whatever stands there.
 
-    A processor takes several times as long for weights that are almost zero: subnormal numbers. |scale·q·k| is at most
-    the product of the greatest lengths, so a bias that far below that of a query's own key leaves exp() nothing.
+    A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
+    on. |scale·q·k| is at most the product of the greatest lengths, by which a bias is compared.
     """
     own = numbers[..., asked.keys - 1 : asked.keys]
     if asked.queries > asked.keys or q.dtype == torch.float64 or not _array.library(q).concrete(q):
