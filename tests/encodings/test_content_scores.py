@@ -158,7 +158,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (
             lambda: DistanceBank(heads=1, model_dim=1, basis=1 << 20, extent=1 << 20),
             ValueError,
-            r"^model_dim|^extent must ask",
+            r"^model_dim|^extent must need",
         ),
         (lambda: score("bank", q=Q[:, :3]), ValueError, r"^q must have 12 heads"),
         (lambda: score("bank", key=KEY + 0.25), ValueError, r"^key must hold whole numbers"),
