@@ -116,7 +116,7 @@ def test_a_place_of_several_coordinates():
     ],
 )
 def test_what_needs_one_number_a_place_names_the_record(measured):
-    with pytest.raises(ValueError, match=r"record must be a record with one axis; got AxialRoPE.* have 2 coordinates"):
+    with pytest.raises(ValueError, match=r"record must be a record with one axis; got AxialRoPE.* with 2 axes"):
         measured(AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4))
 
 

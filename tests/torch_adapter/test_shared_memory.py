@@ -61,7 +61,7 @@ def test_memory_that_cannot_be_written_is_refused() -> None:
     with torch.inference_mode():
         inference = torch.zeros(3)
     for x, rule in (
-        (inference, "must be no inference tensor"),
+        (inference, "must not be an inference tensor"),
         (torch.zeros(3, dtype=torch.complex64).conj().imag, "must be no negated view and no zeros without memory"),
         (torch._efficientzerotensor(3), "must be no negated view and no zeros without memory"),
         (torch.zeros(1).expand(3), "must not overlap itself in memory; got strides (0,)"),
