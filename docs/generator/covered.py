@@ -12,9 +12,9 @@ from dataclasses import dataclass
 PARTS = {
     "A": ("Added to the embedding", 15),
     "B": ("Biases and scores of the logits", 23),
-    "C": ("Rotary: core and layout", 21),
+    "C": ("Rotary: core and layout", 23),
     "D": ("Rotary: longer than trained", 15),
-    "E": ("Rotary: images, video, mixed media", 24),
+    "E": ("Rotary: images, video, mixed media", 25),
     "F": ("Positions", 12),
 }
 
@@ -170,6 +170,14 @@ ITEMS: tuple[Item, ...] = (
     Item("C19", "learnable frequencies", ("LearnedRoPE",)),
     Item("C20", "Resonance RoPE", ("Resonance",)),
     Item("C21", "two bases", ("DualBaseRoPE",)),
+    Item(
+        "C22",
+        "HARoPE, adaptive in each head",
+        ("AxialRoPE",),
+        "Its learned matrices, M for queries and the inverse of its transpose for keys, come before the rotation: "
+        "multiply the projections of queries and keys by them.",
+    ),
+    Item("C23", "AdaRoPE", (), "No released code was found to compare with."),
     Item("D1", "linear interpolation", ("Linear",)),
     Item("D2", "NTK-aware", ("NTKAware",), "The factor on the base alone (diffusers) is `RoPE.base`."),
     Item("D3", "NTK, fixed and mixed", ("NTKFixed", "NTKMixed")),
@@ -254,6 +262,13 @@ ITEMS: tuple[Item, ...] = (
         "axes side by side, each with its own rotation",
         ("axial:sam2", "posenc.frequencies.Joined"),
         "Each axis may have its own base.",
+    ),
+    Item(
+        "E25",
+        "camera-relative: CaPE, GTA, PRoPE",
+        (),
+        "The matrix of a camera, which is no rotation, transforms queries, keys, values and output; positions here are "
+        "coordinates, and the maps of queries and keys rotations.",
     ),
     Item("F1", "packed documents", ("posenc.positions.packed",)),
     Item("F2", "left padding", ("posenc.positions.from_mask",)),
