@@ -11,7 +11,7 @@ from dataclasses import dataclass
 #: The survey's items: letters of its parts, and how many each has.
 PARTS = {
     "A": ("Added to the embedding", 15),
-    "B": ("Biases and scores of the logits", 23),
+    "B": ("Biases and scores of the logits", 24),
     "C": ("Rotary: core and layout", 23),
     "D": ("Rotary: longer than trained", 15),
     "E": ("Rotary: images, video, mixed media", 25),
@@ -117,6 +117,7 @@ ITEMS: tuple[Item, ...] = (
     Item("B21", "stick-breaking", (), "It replaces the softmax; an encoding of posenc can only add to logits."),
     Item("B22", "PaTH", ("PaTH",), "Together with ForgettingGate: PaTH-FoX."),
     Item("B23", "2D-ALiBi of CROMA", ("GridALiBi",), "ALiBi on the straight distance between two patches."),
+    Item("B24", "TUPE", ("TUPE", "TUPE.relative"), "With the class token untied, as in the authors' code."),
     Item("C1", "RoPE on adjacent pairs", ("RoPE.pairing",)),
     Item("C2", "RoPE on halves", ("RoPE.pairing",)),
     Item("C3", "partial RoPE, leading or trailing", ("Partial", "Partial.start")),

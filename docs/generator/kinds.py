@@ -20,6 +20,7 @@ CAPTIONS = {
     "score on a grid": "The logits of the query in the middle of a grid with every key, for queries and keys of ones.",
     "bias": "The bias by distance, query position minus key position, one line for each head.",
     "bias on a grid": "The bias of head 0 for the query in the middle of a grid and every key.",
+    "bias of pairs": "The bias of head 0: one row for each query position, one column for each key position.",
     "logits": "The score of head 0 for random content: one row for each query, one column for each key.",
 }
 
@@ -33,7 +34,7 @@ def kind(row: Row) -> str:
         scaled = issubclass(row.about, Scaling) and hasattr(record, "frequencies") and not grid
         return "frequencies" if scaled else "score on a grid" if grid else "score"
     if isinstance(record, Biases):
-        return "bias on a grid" if grid else "bias"
+        return "bias on a grid" if grid else "bias" if "unlimited" in record.claims else "bias of pairs"
     return "logits"
 
 

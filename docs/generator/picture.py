@@ -171,6 +171,13 @@ def _bias_on_grid(record: Biases, ax: Any) -> None:
     _on_grid(record, ax, lambda middle, positions: np.asarray(record.matrix(middle, positions, params))[0], "bias")
 
 
+def _bias_of_pairs(record: Biases, ax: Any) -> None:
+    positions = np.arange(32)
+    found = np.asarray(record.matrix(positions, positions, door_probe.parameters(record)))[0]
+    canvas.draw_heatmap(ax, found, positions, positions, "bias", {**canvas.centred(found), "aspect": "equal"})
+    canvas.finish(ax, "", "key position", "query position")
+
+
 def _logits(record: Encoding, ax: Any) -> None:
     def attempt(length: int) -> None:
         positions = np.arange(length)
@@ -201,6 +208,7 @@ _DRAWN: dict[str, Callable[[Any, Any], None]] = {
     "score on a grid": _score_on_grid,
     "bias": _bias,
     "bias on a grid": _bias_on_grid,
+    "bias of pairs": _bias_of_pairs,
     "logits": _logits,
 }
 assert set(_DRAWN) == set(kinds.CAPTIONS)

@@ -47,6 +47,7 @@ from .encodings.biases.log_cpb import LogCPB as LogCPB
 from .encodings.biases.relative_bias import RelativeBias as RelativeBias
 from .encodings.biases.sandwich import Sandwich as Sandwich
 from .encodings.biases.t5 import T5Bias as T5Bias
+from .encodings.biases.tupe import TUPE as TUPE
 from .encodings.biases.window_bias import WindowBias as WindowBias
 from .encodings.rotates.axial_layouts import axial as axial
 from .encodings.rotates.axial_rope import AxialRoPE as AxialRoPE

@@ -39,6 +39,7 @@ from posenc.encodings.biases import (
     relative_bias,
     sandwich,
     t5,
+    tupe,
     window_bias,
 )
 from posenc.encodings.rotates import (
@@ -121,6 +122,7 @@ CATALOG: tuple[Row, ...] = (
     alibi.ROW,
     grid_alibi.ROW,
     t5.ROW,
+    tupe.ROW,
     bounded_alibi.ROW,
     *kerple.ROWS,
     sandwich.ROW,

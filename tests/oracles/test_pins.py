@@ -48,6 +48,7 @@ OF_OTHERS = {
     "GatedBias",
     "XDRoPE",
     "GridALiBi",
+    "TUPE",
 }
 
 
