@@ -54,6 +54,7 @@ class Cache:
         )
 
 
+@_array.broadcasting
 def attention(
     q: Array,
     k: Array,

@@ -10,6 +10,7 @@ import abc
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -26,6 +27,8 @@ Params = Mapping[str, Array]
 Documents = tuple[Array, Array] | None
 Role = Literal["both", "query", "key", "value", "output"]
 ROLES = ("both", "query", "key", "value", "output")
+#: The methods of records that compute arrays.
+COMPUTING = frozenset({"embed", "attach", "turn", "bias", "matrix", "score", "values"})
 
 #: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
 #: relative: its effect on attention depends on differences of positions alone.
@@ -44,6 +47,12 @@ class Encoding(Untraced, abc.ABC):
 
     door: ClassVar[str]
     claims: ClassVar[frozenset[Claim]] = frozenset()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in tuple(vars(cls).items()):
+            if name in COMPUTING and isinstance(value, FunctionType):  # a field may have such a name
+                setattr(cls, name, _array.broadcasting(value))
 
     @property
     def axes(self) -> int:

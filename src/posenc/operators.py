@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc._array import Array
-from posenc.turn import Layout, Operator, Turn, as_precise, with_heads
+from posenc.turn import Operator, OperatorLayout, Turn, as_precise, with_heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Rebased(Operator):
     def width(self) -> int:
         return self.dim
 
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.basis)
         with_heads(self.turn.cos, y, layout, self.dim, self.turn.heads)  # refuses what does not belong together
         basis = lib.astype(self.basis, y.dtype)
@@ -63,7 +63,7 @@ class Polar(Operator):
     def width(self) -> int:
         return 2 * self.dim
 
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.cos)
         parts = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
         cos, sin = (lib.astype(part, y.dtype) for part in parts)
@@ -89,7 +89,7 @@ class Matrices(Operator):
     def width(self) -> int:
         return self.dim
 
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.matrix)
         matrix = lib.astype(with_heads(self.matrix, x, layout, self.dim, self.heads, tail=3), y.dtype)
         parts = y.reshape((*y.shape[:-1], self.matrix.shape[-3], 1, self.matrix.shape[-1]))
@@ -120,7 +120,7 @@ class ByChannel(Operator):
     def width(self) -> int:
         return self.dim
 
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.cos)
         cos, sin = (lib.astype(with_heads(part, x, layout, self.dim), y.dtype) for part in (self.cos, self.sin))
         first, second = y[..., : self.dim // 2], y[..., self.dim // 2 :]

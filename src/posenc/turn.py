@@ -12,6 +12,9 @@ from posenc.declared_fields import Declared, EvenWidth, Whole, Width
 
 Layout = Literal["bhtd", "bthd"]
 LAYOUTS = ("bhtd", "bthd")
+#: What an operator takes besides: tokens without a batch, and queries grouped by the key head (k) that they share.
+OperatorLayout = Literal["bhtd", "bthd", "thd", "btkgd"]
+OPERATOR_LAYOUTS = ("bhtd", "bthd", "thd", "btkgd")
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,10 @@ class Operator(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
-        """Apply it to x: (*batch, n, dim) without heads; with heads, (batch, heads, n, dim) or (batch, n, heads,
-        dim) by `layout`."""
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
+        """Apply it to x: (*batch, n, dim) without heads; with heads by `layout`: (batch, heads, n, dim) for "bhtd",
+        (batch, n, heads, dim) for "bthd", (n, heads, dim) for "thd", and (batch, n, key heads, group, dim) for
+        "btkgd"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ class Turn(Operator):
     def width(self) -> int:
         return self.pairing.dim
 
-    def __call__(self, x: Array, *, layout: Layout | None = None) -> Array:
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.cos)
         tables = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
         cos, sin = (lib.astype(part, y.dtype) for part in tables)
@@ -164,10 +168,9 @@ def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
 
 
 def with_heads(
-    part: Array, x: Array, layout: Layout | None, dim: int, heads: int | None = None, *, tail: int = 1
+    part: Array, x: Array, layout: OperatorLayout | None, dim: int, heads: int | None = None, *, tail: int = 1
 ) -> Array:
-    """A table (*batch, [heads,] n, …) with an axis for the heads where x has one;
-    refuses shapes that do not belong together.
+    """A table (*batch, [heads,] n, …) with an axis for every axis of x; refuses shapes that do not belong together.
 
     tail: how many axes the table has behind its places.
     """
@@ -181,34 +184,37 @@ def with_heads(
                 f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None "
                 f"for shape {tuple(x.shape)}. Say which axis is which."
             )
-        length = x.shape[-2]
     else:
-        _check.choice("layout", layout, LAYOUTS)
-        if x.ndim != 4:
+        _check.choice("layout", layout, OPERATOR_LAYOUTS)
+        if x.ndim != len(layout):
+            count = {3: "three", 4: "four", 5: "five"}[len(layout)]
             raise ValueError(
-                f"x must have four axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without heads."
+                f"x must have {count} axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without "
+                "heads."
             )
-        length = x.shape[2 if layout == "bhtd" else 1]
-    _check_table(part, x, layout, length, heads, tail)
-    behind = (slice(None),) * tail
-    if layout is not None and heads is None:
-        part = part[(..., None, slice(None), *behind)] if layout == "bhtd" else part[(..., None, *behind)]
-    elif layout == "bthd":
-        part = part.swapaxes(-2 - tail, -1 - tail)
-    missing = x.ndim - 1 + tail - part.ndim
-    return part[(None,) * missing] if missing else part  # all axes of x, for jax_numpy_rank_promotion="raise"
+    axes = ("btd"[-x.ndim :] if layout is None else layout)[:-1]
+    _check_table(part, x, axes, layout, heads, tail)
+    own = "b" * (part.ndim - tail - (1 if heads is None else 2)) + ("t" if heads is None else "ht")
+    if heads is not None and "ht" not in axes:
+        part, own = part.swapaxes(-2 - tail, -1 - tail), own.replace("ht", "th")
+    if heads is not None and "kg" in axes:
+        at = own.index("h")
+        part, own = part.reshape((*part.shape[:at], *x.shape[2:4], *part.shape[at + 1 :])), own.replace("h", "kg")
+    # An axis for every axis of x, for jax_numpy_rank_promotion="raise".
+    return part[tuple(slice(None) if axis in own else None for axis in axes)]
 
 
-def _check_table(part: Array, x: Array, layout: Layout | None, length: int, heads: int | None, tail: int) -> None:
+def _check_table(part: Array, x: Array, axes: str, layout: str | None, heads: int | None, tail: int) -> None:
     """Refuse a table that was not made for the places, the batch and the heads of x."""
+    sizes = dict(zip(axes, x.shape, strict=False))
     plain = part.ndim - tail - (heads is not None)  # axes of the positions that it was made from
-    fits = plain == 1 or plain == (x.ndim - 1 if layout is None else 2)
-    if not fits or length != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, x.shape[0])):
+    fits = plain == 1 or (plain == 2 and "b" in axes)
+    if not fits or sizes["t"] != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, sizes["b"])):
         raise ValueError(
             f"x must have as many tokens as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
             f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
         )
-    if heads is not None and x.shape[1 if layout == "bhtd" else 2] != heads:
+    if heads is not None and sizes.get("h", sizes.get("k", 1) * sizes.get("g", 1)) != heads:
         raise ValueError(
             f"x must have {heads} heads, one for each rotation of the turn; got shape {tuple(x.shape)} ({layout}). "
             "Repeat grouped heads first."

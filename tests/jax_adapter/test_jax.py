@@ -10,76 +10,17 @@ import numpy as np
 import pytest
 from jax import export
 
-from every import every as every_value
-from posenc import (
-    ALiBi,
-    CayleySTRING,
-    Learned,
-    LearnedRoPE,
-    NormalisedCount,
-    Partial,
-    PoPE,
-    RoPE,
-    Shaw,
-    Sinusoidal,
-    T5Bias,
-    Turn,
-    XPos,
-    YaRN,
-)
+from jax_adapter.calls import bound_to, inputs, run
+from posenc import ALiBi, Partial, PoPE, RoPE, Shaw, Sinusoidal, T5Bias, Turn, YaRN
 from posenc.compose import LearnedScale
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.jax import Bound, bind, parameters
 from posenc.testing import budgets
-from posenc.testing.one_coordinate import placed
-from samples import DOORS, FIRST_OF_CLASS, SAMPLES, by_night, firsts
+from samples import DOORS, SAMPLES, by_night, firsts
 
 #: The others by night, since compiling takes seconds: that every row jits, maps and has its gradient is checked by
 #: tests/conformance.
 every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("ValueRotation")))
-
-
-def bound_to(record: Encoding) -> Bound:
-    """Parameters that are no longer those of the seed, as after training."""
-    shift = -0.25 if type(record).__name__ == "PoPE" else 0.25  # its phases end at 0
-    return jax.tree.map(lambda value: 1.5 * value + shift, bind(record, seed=3))
-
-
-def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
-    rng = np.random.default_rng(n)
-    # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
-    start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
-    query, key = (placed(record, jnp.arange(count) + start) for count in (n, n + 2))
-    if isinstance(record, Adds):
-        return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
-    if isinstance(record, Biases):
-        return query, key
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
-    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
-    heads = own or 12
-    key_heads = 4 if isinstance(record, Rotates) and own is None else heads
-    q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))
-    content = [q, k]
-    if isinstance(record, Scores) and record.reads:
-        content += [rng.standard_normal((3, record.hidden_length(n, n + 2), record.model_dim))]
-    return *(jnp.asarray(part, jnp.float32) for part in content), query, key
-
-
-def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
-    """All that a record computes: for a record that scores, the scores and what goes to the output."""
-    if isinstance(bound.record, Adds):
-        return (bound.add(*arguments),)
-    if isinstance(bound.record, Rotates) and "value" in bound.record.roles:
-        q, k, query, key = arguments
-        return bound.rotate_values(k, key, layout="bhtd"), bound.rotate_back(q, query, layout="bhtd")
-    if isinstance(bound.record, Rotates):
-        return bound.rotate(*arguments, layout="bhtd")
-    if isinstance(bound.record, Biases):
-        return (bound.bias(*arguments),)
-    q, k, *hidden, query, key = arguments
-    scores = bound.score(q, k, query, key, hidden=hidden[0] if hidden else None)
-    values = bound.values(jax.nn.softmax(scores), query, key)
-    return (scores,) if values is None else (scores, values)
 
 
 #: One for the whole file, so that a record is compiled once for all tests.
@@ -312,33 +253,6 @@ def test_a_record_that_could_not_be_read_back_is_not_written() -> None:
     program = export.export(jax.jit(lambda bound: bound.bias(jnp.arange(2), jnp.arange(2))))(Bound(Mine(heads=2), {}))
     with pytest.raises(ValueError, match=r"^record must be one that posenc knows"):
         program.serialize()
-
-
-def test_strict_promotion_of_ranks_and_dtypes() -> None:
-    """Every class, traced; and a turn that is applied by the user's own code."""
-
-    def check(record: Encoding) -> None:
-        jax.eval_shape(run, bind(record), *inputs(record))
-
-    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
-        every_value(FIRST_OF_CLASS, check)
-        for layout, shape in (("bhtd", (1, 2, 5, 8)), ("bthd", (1, 5, 2, 8)), (None, (3, 5, 8))):
-            with jax.numpy_rank_promotion("allow"):
-                turn = RoPE(dim=8).turn(jnp.arange(5))
-            assert turn(jnp.ones(shape), layout=layout).shape == shape
-
-
-#: One of each guard against positions that cannot be read.
-GUARDED = (
-    RoPE(dim=4), LearnedRoPE(dim=4), XPos(dim=4), ALiBi(heads=2), T5Bias(heads=2), Learned(dim=4, length=90_000),
-    NormalisedCount(length=90_000), CayleySTRING(dim=4),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("record", GUARDED)
-def test_no_guard_makes_a_nan_of_good_input(record: Encoding) -> None:
-    with jax.debug_nans(True):
-        assert all(bool(jnp.isfinite(part).all()) for part in run(bind(record), *inputs(record)))
 
 
 def test_errors() -> None:

@@ -7,6 +7,7 @@ backends.) NumPy alone is a dependency.
 
 from posenc._array.arguments import as_array, as_arrays, as_mask, floats, whole_array
 from posenc._array.library import Array, Library, dtype_name, host, kind
+from posenc._array.rank_promotion import broadcasting
 from posenc._array.resolve import library, library_name, to_numpy
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "as_array",
     "as_arrays",
     "as_mask",
+    "broadcasting",
     "dtype_name",
     "floats",
     "host",

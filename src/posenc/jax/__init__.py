@@ -1,0 +1,16 @@
+"""JAX: a record and what it learns as one pytree, whose leaves are the parameters and whose structure is the record.
+
+Importing this package makes `Turn` and the other operators pytrees too (their leaves are their tables), so that a
+rotation made once passes through `jit` and `vmap`. Records need nothing: they are hashable,
+so they are closed over or passed as static arguments.
+"""
+
+from posenc.jax.blocks import Block, bias_block, score_block
+from posenc.jax.bound import Bound, bind
+from posenc.jax.parameters import parameters
+from posenc.jax.positions import as_positions
+from posenc.jax.pytrees import register
+
+register()
+
+__all__ = ["Block", "Bound", "as_positions", "bias_block", "bind", "parameters", "score_block"]

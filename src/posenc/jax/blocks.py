@@ -1,0 +1,93 @@
+"""A block of a bias or of a score from the positions of its queries and keys, for a Pallas kernel.
+
+A Pallas kernel takes arrays as inputs alone: it may not close over a table of slopes or over parameters. A `Block`
+lists these as `constants`, which are handed to `pallas_call` with the other inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from posenc import _check
+from posenc._array import Array
+from posenc.doors import Biases, Scores
+from posenc.jax.bound import Bound
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A function of one block, and the arrays that it needs besides its arguments.
+
+    constants: inputs of the kernel, each as a whole.
+    """
+
+    constants: tuple[Array, ...]
+    jaxpr: Any
+
+    def __call__(self, constants: Sequence[Array], *arguments: Array) -> Array:
+        """The block from the constants, as the kernel reads them, and the arguments."""
+        (block,) = jaxpr_as_fun(ClosedJaxpr(self.jaxpr, constants))(*arguments)
+        return block
+
+
+def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> Block:
+    """The bias of one head for a block: block(constants, head, query, key) of shape (queries, keys).
+
+    head: an int32 scalar. query, key: int32 positions (queries,) and (keys,), with a last axis of coordinates where the
+    record has several.
+
+    >>> from posenc import ALiBi
+    >>> from posenc.jax import bind
+    >>> block = bias_block(bind(ALiBi(heads=2)), queries=1, keys=3)
+    >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3))
+    Array([[-0.0078125 , -0.00390625, -0.        ]], dtype=float32)
+    """
+    _check.instance("bound", bound, Bound, "a bound record; bind it first")
+    record: Any = _check.instance("bound.record", bound.record, Biases, "a record of the door 'biases'")
+
+    def block(head: Array, query: Array, key: Array) -> Array:
+        return record.bias(head, query[:, None], key[None, :], bound.params, dtype=dtype)
+
+    return _traced(block, jax.ShapeDtypeStruct((), jnp.int32), *_positions(record, queries, keys))
+
+
+def score_block(bound: Bound, q: Any, k: Any) -> Block:
+    """The scores of all heads for a block: block(constants, q, k, query, key) of shape (heads, queries, keys).
+
+    q, k: what the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
+    `jax.ShapeDtypeStruct`. query, key: int32 positions as for `bias_block`.
+
+    A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
+    ValueError.
+    """
+    _check.instance("bound", bound, Bound, "a bound record; bind it first")
+    record: Any = _check.instance("bound.record", bound.record, Scores, "a record of the door 'scores'")
+    if record.gathers or record.reads:
+        reason = "reads the keys in between" if record.gathers else "reads the input of the layer"
+        raise ValueError(
+            f"bound.record must score a query and a key alone; got {type(record).__name__}, which {reason}. "
+            "Use its score for all keys."
+        )
+
+    def block(q: Array, k: Array, query: Array, key: Array) -> Array:
+        return record.score(q, k, query, key, bound.params)
+
+    content = [jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (q, k)]
+    return _traced(block, *content, *_positions(record, q.shape[-2], k.shape[-2]))
+
+
+def _positions(record: Any, queries: int, keys: int) -> list[jax.ShapeDtypeStruct]:
+    last = () if record.axes == 1 else (record.axes,)
+    counts = [_check.integer(name, count, 1) for name, count in (("queries", queries), ("keys", keys))]
+    return [jax.ShapeDtypeStruct((count, *last), jnp.int32) for count in counts]
+
+
+def _traced(block: Callable[..., Array], *arguments: jax.ShapeDtypeStruct) -> Block:
+    closed = jax.make_jaxpr(block)(*arguments)
+    return Block(tuple(jnp.asarray(constant) for constant in closed.consts), closed.jaxpr)

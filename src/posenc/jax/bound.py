@@ -1,0 +1,107 @@
+"""A record and its parameters as one pytree, whose leaves are the parameters and whose structure is the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc._array.jax_library import Jax
+from posenc.doors import Adds, Biases, Documents, Encoding, Params, Role, Rotates, Scores
+from posenc.jax.parameters import parameters
+from posenc.turn import OperatorLayout
+
+
+class DoorMethods:
+    """A method for each door; the record says which exist. A method of another door raises TypeError."""
+
+    record: Encoding
+
+    def _arrays(self) -> Params:
+        """The parameters as JAX arrays."""
+        raise NotImplementedError
+
+    def add(self, x: Array, positions: Array) -> Array:
+        """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
+        return self._through(Adds, "add").attach(x, positions, self._arrays())
+
+    def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: OperatorLayout) -> tuple[Array, Array]:
+        """Rotated q and k, whose heads may be grouped, for their own positions.
+
+        layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d), beside
+        which k is (batch, m, key heads, d).
+        """
+        record = self._through(Rotates, "rotate")
+        rotated = self._rotated(record, q, "query", query, "query", layout)
+        return rotated, self._rotated(record, k, "key", key, "key", "bthd" if layout == "btkgd" else layout)
+
+    def rotate_values(self, v: Array, key: Array, *, layout: OperatorLayout) -> Array:
+        """Values rotated at the positions of their keys."""
+        record = self._through(Rotates, "rotate_values and rotate_back")
+        return self._rotated(record, v, "key", key, "value", layout)
+
+    def rotate_back(self, output: Array, query: Array, *, layout: OperatorLayout) -> Array:
+        """The output of attention rotated back at the positions of its queries."""
+        record = self._through(Rotates, "rotate_values and rotate_back")
+        return self._rotated(record, output, "query", query, "output", layout)
+
+    def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
+        """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
+        record, lib = self._through(Biases, "bias"), Jax()
+        query, key = _array.as_array("query", query, lib), _array.as_array("key", key, lib)
+        return record.matrix(query, key, self._arrays(), dtype=dtype)
+
+    def score(
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
+    ) -> Array:
+        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for
+        a group of query heads."""
+        record = self._through(Scores, "score")
+        # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
+        packed = {"documents": documents} if record.gathers else {}
+        return record.score(q, k, query, key, self._arrays(), hidden=hidden, **packed)
+
+    def values(self, weights: Array, query: Array, key: Array) -> Array | None:
+        """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
+        return self._through(Scores, "values").values(weights, query, key, self._arrays())
+
+    def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
+        positions = _array.as_array(name, positions, x)
+        turn = record.turn(positions, self._arrays(), role=role, dtype=_array.library(x).wide_dtype(x.dtype))
+        return turn(x, layout=layout)
+
+    def _through(self, door: type[Encoding], method: str) -> Any:
+        return _check.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(DoorMethods):
+    """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
+
+    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
+    and `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from posenc import ALiBi
+    >>> jax.jit(lambda bound, positions: bound.bias(positions, positions))(bind(ALiBi(heads=2)), jnp.arange(3)).shape
+    (2, 3, 3)
+    """
+
+    record: Encoding
+    params: Params
+
+    def _arrays(self) -> Params:
+        return self.params
+
+
+def bind(record: Encoding, seed: int | Array = 0) -> Bound:
+    """A record with fresh parameters, drawn from a seed or from a JAX key as `parameters` draws them."""
+    return Bound(record, parameters(record, seed))

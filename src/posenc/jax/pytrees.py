@@ -1,0 +1,62 @@
+"""`Bound`, `Turn` and the other operators as pytrees, which `jax.export` can write into a file and read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import jax
+from jax import export
+
+from posenc import _check, parse
+from posenc.doors import Encoding
+from posenc.jax.bound import Bound
+from posenc.operators import ByChannel, Matrices, Polar, Rebased
+from posenc.turn import Pairing, Turn
+
+#: The operators: the fields that hold arrays, and those that do not.
+OPERATORS: dict[type, tuple[list[str], list[str]]] = {
+    Turn: (["cos", "sin"], ["pairing", "factor", "heads"]),
+    Rebased: (["turn", "basis"], []),
+    Polar: (["cos", "sin"], ["heads"]),
+    ByChannel: (["cos", "sin"], []),
+    Matrices: (["matrix"], ["heads"]),
+}
+
+
+def register() -> None:
+    """Make them pytrees: JAX knows no other way to say what the leaves of a class are."""
+    _register(Bound, ["params"], ["record"], _record_to_bytes, _record_from_bytes)
+    for operator, (arrays, rest) in OPERATORS.items():
+        _register(operator, arrays, rest, _fields_to_bytes, _fields_from_bytes)
+
+
+def _register(node: type, arrays: list[str], rest: list[str], to_bytes: Any, from_bytes: Any) -> None:
+    jax.tree_util.register_dataclass(node, data_fields=arrays, meta_fields=rest)
+    name = f"posenc.{node.__name__}"
+    export.register_pytree_node_serialization(
+        node, serialized_name=name, serialize_auxdata=to_bytes, deserialize_auxdata=from_bytes
+    )
+
+
+def _record_to_bytes(meta: tuple[Encoding]) -> bytes:
+    text = repr(meta[0])
+    if type(meta[0]).__name__ not in parse.classes() or parse.record(text) != meta[0]:
+        raise ValueError(
+            f"record must be one that posenc knows, to be read back with the export; got {_check.shown(meta[0])}. "
+            "Close over it instead of passing it as an argument."
+        )
+    return text.encode()
+
+
+def _record_from_bytes(text: bytes) -> tuple[Encoding]:
+    return (parse.record(text.decode()),)
+
+
+def _fields_to_bytes(meta: tuple[Any, ...]) -> bytes:
+    return json.dumps([asdict(value) if isinstance(value, Pairing) else value for value in meta]).encode()
+
+
+def _fields_from_bytes(text: bytes) -> tuple[Any, ...]:
+    return tuple(Pairing(**value) if isinstance(value, dict) else value for value in json.loads(text))

@@ -1,0 +1,55 @@
+"""What a record computes in JAX, from inputs that suit it: shared by the tests of the adapter."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.jax import Bound, bind
+from posenc.testing import budgets
+from posenc.testing.one_coordinate import placed
+
+
+def bound_to(record: Encoding) -> Bound:
+    """Parameters that are no longer those of the seed, as after training."""
+    shift = -0.25 if type(record).__name__ == "PoPE" else 0.25  # its phases end at 0
+    return jax.tree.map(lambda value: 1.5 * value + shift, bind(record, seed=3))
+
+
+def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
+    rng = np.random.default_rng(n)
+    # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
+    start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
+    query, key = (placed(record, jnp.arange(count) + start) for count in (n, n + 2))
+    if isinstance(record, Adds):
+        return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
+    if isinstance(record, Biases):
+        return query, key
+    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
+    heads = own or 12
+    key_heads = 4 if isinstance(record, Rotates) and own is None else heads
+    q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))
+    content = [q, k]
+    if isinstance(record, Scores) and record.reads:
+        content += [rng.standard_normal((3, record.hidden_length(n, n + 2), record.model_dim))]
+    return *(jnp.asarray(part, jnp.float32) for part in content), query, key
+
+
+def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
+    """All that a record computes: for a record that scores, the scores and what goes to the output."""
+    if isinstance(bound.record, Adds):
+        return (bound.add(*arguments),)
+    if isinstance(bound.record, Rotates) and "value" in bound.record.roles:
+        q, k, query, key = arguments
+        return bound.rotate_values(k, key, layout="bhtd"), bound.rotate_back(q, query, layout="bhtd")
+    if isinstance(bound.record, Rotates):
+        return bound.rotate(*arguments, layout="bhtd")
+    if isinstance(bound.record, Biases):
+        return (bound.bias(*arguments),)
+    q, k, *hidden, query, key = arguments
+    scores = bound.score(q, k, query, key, hidden=hidden[0] if hidden else None)
+    values = bound.values(jax.nn.softmax(scores), query, key)
+    return (scores,) if values is None else (scores, values)

@@ -1,0 +1,115 @@
+"""Blocks of biases and scores, computed inside a Pallas kernel (interpreted), against the dense matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import pallas
+
+from jax_adapter.calls import bound_to
+from posenc import CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
+from posenc.doors import Biases, Encoding, Scores
+from posenc.jax import Block, Bound, bias_block, bind, score_block
+from posenc.testing import budgets
+from posenc.testing.one_coordinate import placed
+from samples import SAMPLES, by_night
+
+QUERIES, KEYS = 4, 8  # of a block
+BIASES = tuple(record for record in SAMPLES if isinstance(record, Biases))
+SCORES = tuple(record for record in SAMPLES if isinstance(record, Scores) and not (record.gathers or record.reads))
+
+
+def in_blocks(block: Block, grid: tuple[int, ...], arguments: list[Any], specs: list[Any], out: Any, shape: Any) -> Any:
+    """The block at every point of the grid; a bias also takes the head, the first number of its point."""
+
+    def kernel(*refs: Any) -> None:
+        *inputs, result = (*(ref[...] for ref in refs[:-1]), refs[-1])
+        content, constants = inputs[: len(arguments)], inputs[len(arguments) :]
+        head = [pallas.program_id(0)] if len(grid) == 3 else []
+        result[...] = block(constants, *head, *content).reshape(result.shape)
+
+    whole = [pallas.BlockSpec(part.shape, lambda *_, rank=part.ndim: (0,) * rank) for part in block.constants]
+    call = pallas.pallas_call(
+        kernel, grid=grid, in_specs=[*specs, *whole], out_specs=out,
+        out_shape=jax.ShapeDtypeStruct(shape, jnp.float32), interpret=True,
+    )  # fmt: skip
+    return call(*arguments, *block.constants)
+
+
+def near(blocks: Any, dense: Any) -> bool:
+    """Equal but for a rounding of each of 16 terms, which may be fused in the kernel."""
+    largest = max(1.0, float(np.abs(dense).max()))
+    return blocks.shape == dense.shape and np.allclose(
+        blocks, dense, rtol=0, atol=budgets.product("float32", 16, largest)
+    )
+
+
+def positions(record: Encoding, count: int) -> jax.Array:
+    return placed(record, jnp.arange(count, dtype=jnp.int32)[::-1])
+
+
+def along(record: Encoding, count: int, axis: int) -> Any:
+    """The positions of a block, those of its place on an axis of the grid."""
+    if record.axes == 1:
+        return pallas.BlockSpec((count,), lambda *at: (at[axis],))
+    return pallas.BlockSpec((count, record.axes), lambda *at: (at[axis], 0))
+
+
+@pytest.mark.parametrize("record", by_night((T5Bias(heads=3), *BIASES), daily={T5Bias(heads=3)}))
+def test_a_bias_in_blocks(record: Any) -> None:
+    bound, query, key = bound_to(record), positions(record, 8), positions(record, 16)
+    blocks = in_blocks(
+        bias_block(bound, QUERIES, KEYS), (record.heads, 2, 2), [query, key],
+        [along(record, QUERIES, 1), along(record, KEYS, 2)],
+        pallas.BlockSpec((1, QUERIES, KEYS), lambda head, i, j: (head, i, j)), (record.heads, 8, 16),
+    )  # fmt: skip
+    assert near(blocks, bound.bias(query, key))
+
+
+@pytest.mark.parametrize("record", by_night((Shaw(dim=8, clip=2), *SCORES), daily={Shaw(dim=8, clip=2)}))
+def test_a_score_in_blocks(record: Any) -> None:
+    """With two query heads for each key head, where the record does not state its heads."""
+    bound, query, key = bound_to(record), positions(record, 8), positions(record, 16)
+    rng, dim = np.random.default_rng(0), getattr(record, "dim", 8)
+    heads = getattr(record, "heads", None) or 4
+    key_heads = heads // 2 if hasattr(record, "dim") and getattr(record, "heads", None) is None else heads
+    q, k = (jnp.asarray(rng.standard_normal((h, n, dim)), jnp.float32) for h, n in ((heads, 8), (key_heads, 16)))
+    blocks = in_blocks(
+        score_block(bound, q[:, :QUERIES], k[:, :KEYS]), (2, 2), [q, k, query, key],
+        [
+            pallas.BlockSpec((heads, QUERIES, dim), lambda i, j: (0, i, 0)),
+            pallas.BlockSpec((key_heads, KEYS, dim), lambda i, j: (0, j, 0)),
+            along(record, QUERIES, 0), along(record, KEYS, 1),
+        ],
+        pallas.BlockSpec((heads, QUERIES, KEYS), lambda i, j: (0, i, j)), (heads, 8, 16),
+    )  # fmt: skip
+    assert near(blocks, bound.score(q, k, query, key))
+
+
+def test_several_coordinates_in_blocks() -> None:
+    record = LogCPB(heads=2)
+    query = jnp.asarray([[0, 1], [2, 3]], jnp.int32)
+    block = bias_block(bind(record), 2, 2)
+    assert near(block(block.constants, jnp.int32(1), query, query), bind(record).bias(query, query)[1])
+
+
+def test_what_has_no_block_is_refused() -> None:
+    bound: Any = bind(RoPE(dim=8))
+    with pytest.raises(TypeError, match=r"^bound.record must be a record of the door 'biases'; got RoPE"):
+        bias_block(bound, 4, 4)
+    with pytest.raises(TypeError, match=r"^bound must be a bound record; bind it first; got T5Bias"):
+        bias_block(T5Bias(heads=2), 4, 4)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^queries must be an integer from 1"):
+        bias_block(bind(T5Bias(heads=2)), 0, 4)
+    q = jnp.ones((2, 4, 8))
+    for record, reason in ((CoPE(dim=8), "keys in between"), (GatedBias, "input of the layer")):
+        if isinstance(record, type):
+            record = next(sample for sample in SAMPLES if isinstance(sample, record))
+        with pytest.raises(
+            ValueError, match=rf"^bound.record must score a query and a key alone; .* reads the {reason}"
+        ):
+            score_block(Bound(record, {}), q, q)
