@@ -17,7 +17,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.doors import Encoding, Params
 from posenc.jax.bound import Bound, DoorMethods
-from posenc.jax.parameters import parameters
+from posenc.jax.fresh_parameters import parameters
 from posenc.jax.pytrees import OPERATORS
 
 

@@ -7,8 +7,8 @@ so they are closed over or passed as static arguments.
 
 from posenc.jax.blocks import Block, bias_block, score_block
 from posenc.jax.bound import Bound, bind
-from posenc.jax.parameters import parameters
-from posenc.jax.positions import as_positions
+from posenc.jax.checked_on_host import as_positions
+from posenc.jax.fresh_parameters import parameters
 from posenc.jax.pytrees import register
 
 register()

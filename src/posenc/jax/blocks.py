@@ -45,8 +45,8 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     >>> from posenc import ALiBi
     >>> from posenc.jax import bind
     >>> block = bias_block(bind(ALiBi(heads=2)), queries=1, keys=3)
-    >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3))
-    Array([[-0.0078125 , -0.00390625, -0.        ]], dtype=float32)
+    >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3)).tolist()
+    [[-0.0078125, -0.00390625, 0.0]]
     """
     _check.instance("bound", bound, Bound, "a bound record; bind it first")
     record: Any = _check.instance("bound.record", bound.record, Biases, "a record of the door 'biases'")

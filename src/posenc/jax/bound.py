@@ -9,7 +9,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc._array.jax_library import Jax
 from posenc.doors import Adds, Biases, Documents, Encoding, Params, Role, Rotates, Scores
-from posenc.jax.parameters import parameters
+from posenc.jax.fresh_parameters import parameters
 from posenc.turn import OperatorLayout
 
 
