@@ -72,7 +72,7 @@ def test_layouts_without_a_batch_and_with_grouped_heads(record: Any, batch: int)
     if batch == 1:
         assert jnp.array_equal(turn(x[0].reshape(5, 6, record.head_dim), layout="thd"), expected[0])
     else:
-        with pytest.raises(ValueError, match=r"^x must have as many places as the turn has positions"):
+        with pytest.raises(ValueError, match=r"^x must have as many tokens as the turn has positions"):
             turn(x[0].reshape(5, 6, record.head_dim), layout="thd")
 
 
