@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from posenc import Learned, Linear, Partial, RoPE
+from posenc import Learned, Linear, Partial, PowerTemperature, RoPE
 from posenc.models import from_config
 
 
@@ -60,6 +60,29 @@ def test_step_3_5_lists_bases_and_shares_by_layer_or_gives_one_base():
     ]
     assert rotations("step3p5", num_hidden_layers=2, rope_theta=5e5) == [RoPE(128, 5e5, "halves")] * 2
     assert rotations("step3p5", num_hidden_layers=2) == [RoPE(128, 1e4, "halves")] * 2
+
+
+def test_cohere2_rotates_where_it_slides_and_its_experts_in_dense_layers_too():
+    """Cohere2Config slides in three layers of four; Cohere2MoeAttention.force_rope names the dense layers at the
+    start, if prefix_dense_sliding_window_pattern is 1."""
+    assert types("cohere2", num_hidden_layers=8) == ([*["sliding_attention"] * 3, "full_attention"]) * 2
+    for pattern, rotating in ((1, {0, 1, 2, 3, 4, 6, 7}), (2, {0, 2, 3, 4, 6, 7})):
+        keys = {"first_k_dense_replace": 2, "prefix_dense_sliding_window_pattern": pattern}
+        read = rotations("cohere2_moe", num_hidden_layers=8, **keys)
+        assert {layer for layer, rotation in enumerate(read) if rotation is not None} == rotating
+
+
+def test_layers_of_beam_that_do_not_rotate_multiply_queries_by_a_power_of_the_position():
+    """((p + 1) / 2048 + 1)^0.1, the constants of its class."""
+    rotating, still = from_config({"model_type": "beam", "num_hidden_layers": 6}).groups
+    assert (rotating.query_temperature, still.rotation) == (None, None)
+    assert still.query_temperature == PowerTemperature(128, exponent=0.1, length=2048, start=1)
+
+
+def test_layers_without_a_rotation_keep_the_notes_of_their_class():
+    rotating, still = from_config({"model_type": "llama4_text", "num_hidden_layers": 4}).groups
+    assert still.rotation is None
+    assert still.notes == rotating.notes == ("no_rope_layers holds 1 for a layer that does rotate",)
 
 
 def test_molmo2_scales_the_listed_layers_alone():
