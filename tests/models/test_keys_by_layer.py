@@ -72,6 +72,15 @@ def test_cohere2_rotates_where_it_slides_and_its_experts_in_dense_layers_too():
         assert {layer for layer, rotation in enumerate(read) if rotation is not None} == rotating
 
 
+def test_mimo_attends_to_all_in_the_first_layer_and_every_sixth_and_states_the_base_of_windows_idly():
+    """swa_rope_theta of its released file is what rope_parameters of the class says; another value would be lost."""
+    expected = ["full_attention" if layer == 0 or layer % 6 == 5 else "sliding_attention" for layer in range(12)]
+    assert types("mimo_v2_flash", num_hidden_layers=12) == expected
+    assert types("mimo_v2_flash", num_hidden_layers=12, swa_rope_theta=10_000) == expected
+    with pytest.raises(ValueError, match=r"^swa_rope_theta must be understood, since it concerns positions"):
+        types("mimo_v2_flash", num_hidden_layers=12, swa_rope_theta=20_000)
+
+
 def test_layers_of_beam_that_do_not_rotate_multiply_queries_by_a_power_of_the_position():
     """((p + 1) / 2048 + 1)^0.1, the constants of its class."""
     rotating, still = from_config({"model_type": "beam", "num_hidden_layers": 6}).groups
