@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import get_args
 
 import posenc
-from posenc.doors import Encoding
+from posenc.doors import Claim, Encoding
 
 
 def test_every_row_is_a_public_name() -> None:
@@ -24,6 +25,11 @@ def test_every_public_encoding_is_a_row() -> None:
         if isinstance(value := getattr(posenc, name), type) and issubclass(value, Encoding)
     }
     assert named == {row.encoding.__name__ for row in posenc.CATALOG} | doors
+
+
+def test_records_claim_the_words_that_a_claim_may_be_and_each_is_claimed() -> None:
+    claimed = {claim for row in posenc.CATALOG for sample in row.samples for claim in sample.claims}
+    assert claimed == set(get_args(Claim))
 
 
 def test_names_are_sorted_once_each_and_there() -> None:

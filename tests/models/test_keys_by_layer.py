@@ -111,6 +111,12 @@ def test_mpt_without_alibi_learns_a_table_of_max_seq_len_rows_or_has_no_position
         assert "transformers 5 adds ALiBi whatever attn_config.alibi says" in group.notes[0]
 
 
+def test_an_older_name_of_a_size_is_read_as_the_size():
+    """Step 3.5's tower says heads, layers and width, as its first release did."""
+    (rotating,) = [group for group in from_config({"model_type": "step3p5_vision", "layers": 3}).groups if group.layers]
+    assert rotating.layers == (0, 1, 2)
+
+
 def test_conformers_whose_type_of_positions_is_null_have_none():
     for model_type, part in (("wav2vec2-conformer", "audio"), ("seamless_m4t", "speech encoder")):
         groups = from_config({"model_type": model_type, "position_embeddings_type": None}).of(part)
