@@ -42,6 +42,12 @@ def rounding(logits: Any, steps: int = 64) -> float:
     return steps * 2**-24 * (1.0 + float(logits.detach().abs().max()))
 
 
+def drawn(swapped: Any) -> None:
+    """What was swapped in learned something, which no constant shift of positions leaves alone."""
+    for parameter in (each for part in swapped.modules.values() for each in part.parameters()):
+        torch.nn.init.normal_(parameter, std=0.3)
+
+
 def own_records(one: Any) -> Any:
     """What a model has by itself, with the numerics of transformers; a learned table with the model's numbers."""
     groups = from_config(one.config, numerics="float32").groups
@@ -145,8 +151,7 @@ def test_every_door_equals_the_readable_attention(kind: str, door: str, attentio
     seen = seen.tril() if causal else seen
     with swap(one, record) as swapped:
         learned = [one_layer for name, one_layer in swapped.modules.items() if "attention" in name or "attn" in name]
-        for parameter in (each for layer in learned for each in layer.parameters()):
-            torch.nn.init.normal_(parameter)
+        drawn(swapped)
         parts = [(record, layer[0].params) for layer in learned]
         with torch.no_grad():
             mine = one(TOKENS, position_ids=positions).logits
@@ -202,7 +207,8 @@ def test_generation_from_a_cache_and_with_padding_is_the_whole_row_again(kind: s
     one = model(kind, attention, **({"sliding_window": 5} if kind == "Gemma3" else {}))
     padded = torch.tensor([[0, 0, 3, 1, 4], [1, 5, 9, 2, 6]])
     mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
-    with swap(one, GENERATED[door](one)):
+    with swap(one, GENERATED[door](one)) as swapped:
+        drawn(swapped)
         asked = {"attention_mask": mask, "max_new_tokens": 8, "do_sample": False, "output_logits": True}
         result = one.generate(padded, return_dict_in_generate=True, **asked)
         whole = one.generate(padded, return_dict_in_generate=True, use_cache=False, **asked)
@@ -217,7 +223,8 @@ def test_beams_and_static_caches_keep_positions_with_their_keys(cache: str) -> N
     one = model("Llama")
     padded = torch.tensor([[0, 0, 3, 1, 4], [1, 5, 9, 2, 6]])
     asked = {"attention_mask": (padded > 0).long(), "max_new_tokens": 6, "do_sample": False, "num_beams": 3}
-    with swap(one, posenc.ALiBi(heads=HEADS)):
+    with swap(one, posenc.T5Bias(heads=HEADS, buckets=16, max_distance=32)) as swapped:
+        drawn(swapped)
         whole = one.generate(padded, use_cache=False, **asked)
         assert torch.equal(one.generate(padded, cache_implementation=cache, disable_compile=True, **asked), whole)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 
+from posenc import _check
 from posenc.checked_attention import repeated
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.tiles import adds_to_output
@@ -60,6 +61,11 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
     def _tables(self, own: Any, positions: Any) -> tuple[Any, Any]:
         """Cosines and sines (batch, tokens, width) for the layer's own rotation, each frequency twice."""
+        if not isinstance(own, tuple | list) or len(own) != 2:
+            raise ValueError(
+                f"model must give each layer two tables, cosines and sines; got {_check.shown(own)}. Its rotation "
+                "cannot be replaced."
+            )
         cos, sin = own
         (rotation,) = self.by_table
         if rotation is None:
@@ -175,7 +181,8 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
                 f"{heads}; got {self._adds(Rotate)[0].record!r}. Call model.set_attn_implementation('sdpa') first."
             )
         documents = self._documents(None if mask is None else as_seen(mask), module, query, key)
-        added = [each(call.query, call.key, dtype=torch.float32) for each in self._adds(Bias)]
+        precise = torch.promote_types(query.dtype, torch.float32)
+        added = [each(call.query, call.key, dtype=precise) for each in self._adds(Bias)]
         keys = repeated(key, heads)
         for each in self._adds(Score):
             hidden = self._hidden(call, key) if each.record.reads else None

@@ -153,6 +153,9 @@ def _block(model: Any, name: str) -> Any:
 def _heads(module: Any, rotation: Rotates | None) -> tuple[int, int]:
     """Heads of queries and their width."""
     config = module.config
+    own = getattr(config, "per_layer_config", None)
+    config = config if own is None else own[module.layer_idx]
     heads = int(config.num_attention_heads)
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    return heads, int(width if rotation is None else rotation.head_dim)
+    if rotation is not None:
+        return heads, rotation.head_dim
+    return heads, int(getattr(config, "head_dim", None) or config.hidden_size // heads)

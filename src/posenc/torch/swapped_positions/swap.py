@@ -97,6 +97,12 @@ def _check_model(model: Any) -> None:
     _check.instance("model", model, torch.nn.Module, "a loaded model of transformers")
     if not hasattr(getattr(model, "config", None), "get_text_config"):
         raise TypeError(f"model must be a loaded model of transformers; got {type(model).__name__}.")
+    try:
+        model.get_input_embeddings().weight, model.config.get_text_config().vocab_size
+    except (AttributeError, NotImplementedError) as error:
+        raise ValueError(
+            f"model must read tokens; got {type(model).__name__}: {error}. Give the model that embeds them."
+        ) from error
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError("model must have its weights; got parameters on the meta device. Load them first.")
 
