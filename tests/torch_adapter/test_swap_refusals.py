@@ -173,3 +173,17 @@ def test_calls_that_are_refused() -> None:
         pytest.raises(ValueError, match=r"^position_ids must reach each attention layer"),
     ):
         layer(torch.zeros(1, 2, HIDDEN), position_embeddings=(torch.ones(1, 2, 12),) * 2)
+
+
+def test_tables_and_embeddings_that_are_not_as_expected() -> None:
+    one = small("Llama")
+    with swap(one, posenc.RoPE(dim=12, pairing="halves")):
+        part = one.model.layers[0].self_attn.posenc
+        given = {"hidden_states": torch.zeros(1, 2, HIDDEN), "position_ids": torch.tensor([[0, 1]])}
+        with pytest.raises(ValueError, match=r"^model must give each layer two tables, cosines and sines; got .*dict"):
+            part.before(one, (), given | {"position_embeddings": {"main": 1}})
+        with pytest.raises(ValueError, match=r"^model must give tables for 6 pairs of channels; got width 5"):
+            part.before(one, (), given | {"position_embeddings": (torch.ones(1, 2, 5),) * 2})
+    one.config.get_text_config = lambda: object()
+    with pytest.raises(ValueError, match=r"^model must read tokens; got LlamaForCausalLM: .*vocab_size"):
+        swap(one, posenc.NoPE(dim=HIDDEN))

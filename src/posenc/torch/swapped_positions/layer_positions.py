@@ -31,7 +31,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
     The layer's own rotation gets other tables: those of `by_table`, or none, so that queries and keys pass unchanged.
     What such tables cannot say acts `inside` attention, where the positions of all keys are known.
     arguments: the names of what the layer is called with, in order.
-    repeat: how the layer's own tables hold each frequency twice.
+    repeat: how the layer's own tables hold each frequency twice, if they do.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return (), named
 
     def _tables(self, own: Any, positions: Any) -> tuple[Any, Any]:
-        """Cosines and sines (batch, tokens, width) for the layer's own rotation, each frequency twice."""
+        """Cosines and sines (batch, tokens, width) for the layer's own rotation."""
         if not isinstance(own, tuple | list) or len(own) != 2:
             raise ValueError(
                 f"model must give each layer two tables, cosines and sines; got {_check.shown(own)}. Its rotation "
@@ -71,7 +71,18 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         if rotation is None:
             return torch.ones_like(cos), torch.zeros_like(sin)
         turn = of_pairs("encoding", turn_at(rotation.record, rotation.params, cos, positions, "both"))
-        return _twice(turn.cos, self.repeat).to(cos.dtype), _twice(turn.sin, self.repeat).to(sin.dtype)
+        if cos.shape[-1] not in (turn.cos.shape[-1], 2 * turn.cos.shape[-1]):
+            raise ValueError(
+                f"model must give tables for {turn.cos.shape[-1]} pairs of channels; got width "
+                f"{cos.shape[-1]}. Its rotation cannot be replaced."
+            )
+        return self._as_wide_as(cos, turn.cos), self._as_wide_as(sin, turn.sin)
+
+    def _as_wide_as(self, own: Any, part: Any) -> Any:
+        """The cosine or sine of each pair as the model's own table has it: once or twice, in its dtype."""
+        if own.shape[-1] > part.shape[-1]:
+            part = torch.cat((part, part), -1) if self.repeat == "halves" else part.repeat_interleave(2, -1)
+        return part.to(own.dtype)
 
     def _check_reached(self, module: Any) -> None:
         name = module.config._attn_implementation
@@ -214,10 +225,6 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
                 f"key; got {call.hidden.shape[1]} inputs for {key.shape[2]} keys. Pass use_cache=False."
             )
         return torch.cat([call.hidden, call.hidden], 1) if "both" in reads else call.hidden
-
-
-def _twice(part: Any, repeat: Repeat) -> Any:
-    return torch.cat((part, part), -1) if repeat == "halves" else part.repeat_interleave(2, -1)
 
 
 def checked_positions(positions: Any, hidden: Any) -> Any:

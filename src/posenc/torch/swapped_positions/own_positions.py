@@ -82,7 +82,7 @@ def own_positions(model: Any) -> OwnPositions:
     if not layers:
         raise _unsupported(read.model_type, "its attention does not go through transformers' AttentionInterface")
     if len(set(numbers)) < len(numbers) or not set(by_layer) <= set(numbers):
-        raise _unsupported(read.model_type, f"it has {len(numbers)} modules of attention, of layers {sorted(numbers)}")
+        raise _unsupported(read.model_type, f"its attention is reached in layers {sorted(numbers)} alone")
     return OwnPositions(tuple(sorted(layers, key=lambda layer: layer.number)), table, model.config.hidden_size, length)
 
 
@@ -119,7 +119,7 @@ def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str)
     rotation = group.rotation
     if len(group.encodings) > (rotation is not None) or group.query_temperature is not None:
         beside = [*(record for record in group.encodings if record is not rotation), group.query_temperature]
-        raise _unsupported(model_type, f"its code adds {next(filter(None, beside))!r} to the logits itself")
+        raise _unsupported(model_type, f"its code applies {next(filter(None, beside))!r} itself")
     if rotation is not None and rotation.axes > 1:
         raise _unsupported(model_type, f"its positions have {rotation.axes} coordinates")
     return rotation
