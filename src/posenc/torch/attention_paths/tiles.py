@@ -18,8 +18,8 @@ from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.visible import key_range, visible
 from posenc.torch.modules import Score
 
-#: Numbers in the logits of a tile, 8 MiB in float32; what makes a bias or a score takes a few times as much.
-NUMBERS = 1 << 21
+#: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.
+NUMBERS = 1 << 20
 #: Behind a causal mask as many tiles as leave out nearly half the work, none with fewer queries.
 CAUSAL_TILES, FEWEST_QUERIES = 8, 64
 
@@ -42,14 +42,15 @@ def attend(asked: Arguments, queries: int) -> Any:
     prepared = prepared_scores(asked)
     again = asked.recorded and queries < asked.queries
     parts = []
-    for start in range(0, asked.queries, queries):
+    # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
+    for start in reversed(range(0, asked.queries, queries)):
         stop = min(start + queries, asked.queries)
         if again:
             tile = (asked, q[:, :, start:stop], k, v, prepared, start, stop)
             parts.append(checkpoint(_tile, *tile, use_reentrant=False))
         else:
             parts.append(_tile(asked, q[:, :, start:stop], k, v, prepared, start, stop))
-    return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
+    return parts[0] if len(parts) == 1 else torch.cat(parts[::-1], 2)
 
 
 def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
