@@ -25,8 +25,9 @@ class Jax(Library):
         return not isinstance(array, self.jax.core.Tracer)
 
     def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
-        if all(self.concrete(array) and len(array.sharding.device_set) == 1 for array in arrays):
-            super().check_size(name, count, dtype, *arrays)  # what several devices share may be larger than one of them
+        if all(map(self.concrete, arrays)):
+            devices = max((len(array.sharding.device_set) for array in arrays), default=1)
+            super().check_size(name, -(-count // devices), dtype)  # of which each device holds its share
 
     def detach(self, array: Array) -> Array:
         return self.jax.lax.stop_gradient(array)

@@ -1,0 +1,47 @@
+"""Positions that several devices share: the numbers of one device, and sizes that count by device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from posenc import ALiBi, RoPE, Sinusoidal
+from posenc.jax import bind
+
+mesh = Mesh(np.array(jax.devices()), ("x",))
+assert len(jax.devices()) == 2
+shared, everywhere = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+
+CALLS = (
+    lambda query, key: ALiBi(heads=4).matrix(query, key),
+    lambda query, key: RoPE(dim=8).turn(query).cos[None],
+    lambda query, key: Sinusoidal(dim=8).embed(query)[None],
+)
+at = jnp.arange(64)
+for call in CALLS:
+    expected = jax.jit(call)(at, at)
+    mapped = jax.shard_map(call, mesh=mesh, in_specs=(P("x"), P()), out_specs=P(None, "x", None))
+    assert (jax.jit(call)(jax.device_put(at, shared), at) == expected).all()
+    assert (jax.jit(mapped)(at, at) == expected).all()
+    assert (call(jax.device_put(at, shared), at) == call(at, at)).all()
+
+bias = bind(ALiBi(heads=32)).bias  # 51 GB as a whole at 20,000 positions, which no trace makes
+shapes = [jax.ShapeDtypeStruct((20_000,), jnp.int32, sharding=each) for each in (shared, everywhere)]
+assert jax.jit(bias, out_shardings=NamedSharding(mesh, P(None, "x"))).lower(*shapes).out_info.shape[0] == 32
+far = jnp.arange(20_000)
+try:
+    bias(jax.device_put(far, shared), far)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_two_devices_that_share_positions() -> None:
+    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=env)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("query and key must ask for at most 8589934592 bytes at once; got 6400000000 numbers")
