@@ -16,7 +16,7 @@ from posenc.phase.fixed_frequencies import (
 )
 from posenc.phase.fixed_point import Phase, phase, turn_words
 from posenc.phase.frequencies import Frequencies
-from posenc.phase.learned_frequencies import cos_sin_of_learned
+from posenc.phase.learned_frequencies import cos_sin_of_learned, learned_gradients
 from posenc.phase.matrix_exponential import exponential
 from posenc.phase.powers import power_of_two
 
@@ -36,6 +36,7 @@ __all__ = [
     "fixed_sinusoids_of",
     "frequency_limbs",
     "frequency_words",
+    "learned_gradients",
     "phase",
     "power_of_two",
     "product_dtype",

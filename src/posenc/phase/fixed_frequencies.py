@@ -62,17 +62,17 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 def fixed_frequencies_of(record: Any) -> FixedFrequencies | None:
     """The record's `fixed_frequencies`; None where it has none, or where a subclass overrides `turn`."""
     stated: FixedFrequencies | None = getattr(record, "fixed_frequencies", None)
-    return stated if stated is not None and _not_overridden(record, "fixed_frequencies", "turn") else None
+    return stated if stated is not None and not_overridden(record, "fixed_frequencies", "turn") else None
 
 
 def fixed_sinusoids_of(record: Any) -> FixedSinusoids | None:
     """The record's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
     stated: FixedSinusoids | None = getattr(record, "fixed_sinusoids", None)
-    return stated if stated is not None and _not_overridden(record, "fixed_sinusoids", "embed") else None
+    return stated if stated is not None and not_overridden(record, "fixed_sinusoids", "embed") else None
 
 
 @_array.host
-def _not_overridden(record: Any, data: str, method: str) -> bool:
+def not_overridden(record: Any, data: str, method: str) -> bool:
     """Whether no subclass of the class that defines `data` overrides `method` without it."""
     names = (name for owner in type(record).__mro__ for name in (data, method) if name in vars(owner))
     return next(names) == data

@@ -48,6 +48,19 @@ def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array],
     return lib.astype(cosine, dtype), lib.astype(sine, dtype)
 
 
+def learned_gradients(
+    positions: Array, frequencies: Array, cos_sin: tuple[Array, Array], incoming: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Gradients of positions (*batch, n, axes) and of frequencies (axes, pairs), from those of cos and sin.
+
+    θ = Σ_a p_a·ω_a, dcos = -sin·dθ and dsin = cos·dθ; all of one dtype, as wide as cos and sin.
+    """
+    (cosine, sine), (of_cosine, of_sine) = cos_sin, incoming
+    of_angle = of_sine * cosine - of_cosine * sine
+    of_frequencies = positions.reshape((-1, positions.shape[-1])).T @ of_angle.reshape((-1, of_angle.shape[-1]))
+    return of_angle @ frequencies.T, of_frequencies
+
+
 def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
     """position × frequency, of either sign, as a fraction of a turn."""
     lib = positions.lib

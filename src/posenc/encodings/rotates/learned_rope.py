@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -58,10 +59,20 @@ class LearnedRoPE(Rotates):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"frequencies": Geometric(self.dim, self.base).radians()}
 
+    @cached_property
+    def channels(self) -> Pairing:
+        """Which channels form the pairs."""
+        return Pairing(self.pairing, self.dim, self.dim)
+
+    def learned_frequencies(self, params: Params) -> Array:
+        """Radians a step of each coordinate, (axes, pairs): all that a turn is made of, for one operator of a traced
+        program."""
+        return params["frequencies"][None]
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
-        cos_sin = cos_sin_of_learned((positions,), (learned["frequencies"],), dtype)
-        return Turn(*cos_sin, Pairing(self.pairing, self.dim, self.dim))
+        cos_sin = cos_sin_of_learned((positions,), tuple(self.learned_frequencies(learned)), dtype)
+        return Turn(*cos_sin, self.channels)
 
 
 ROW = Row(

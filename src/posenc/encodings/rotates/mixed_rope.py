@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -72,12 +73,20 @@ class MixedRoPE(Rotates):
         angle = rng.random() * 2 * np.pi + np.array([[0.0], [np.pi / 2]])
         return {"frequencies": np.stack([(length * function(angle)).reshape(-1) for function in (np.cos, np.sin)])}
 
+    @cached_property
+    def channels(self) -> Pairing:
+        """Which channels form the pairs."""
+        return Pairing(self.pairing, self.dim, self.dim)
+
+    def learned_frequencies(self, params: Params) -> Array:
+        """Radians a step of each coordinate, (axes, pairs): all that a turn is made of, for one operator of a traced
+        program."""
+        return params["frequencies"]
+
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
-        frequencies = learned["frequencies"]
-        parts = coordinates(positions, 2)
-        cos_sin = cos_sin_of_learned(parts, (frequencies[0], frequencies[1]), dtype)
-        return Turn(*cos_sin, Pairing(self.pairing, self.dim, self.dim))
+        cos_sin = cos_sin_of_learned(coordinates(positions, 2), tuple(self.learned_frequencies(learned)), dtype)
+        return Turn(*cos_sin, self.channels)
 
 
 ROW = Row(
