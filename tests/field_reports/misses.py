@@ -5,14 +5,6 @@ IMAGE_SIZE = (
     "table are not compared with those it was made of."
 )
 MISSES = {
-    "query_temperature_of_llama_4_left_out": (
-        "Where attn_temperature_tuning is false, the reader of configs refuses floor_scale and attn_scale, which are "
-        "idle there. Once it reads them so, the doctor compares query temperatures."
-    ),
-    "channels_of_the_indexer_paired_the_other_way": (
-        "A layer group holds one rotation, and the indexer has its own: indexer_rope_interleave is refused until "
-        "groups hold rotations by role."
-    ),
     "unknown_attn_factor_in_yarn": (
         "transformers ignores attn_factor, and vLLM multiplies cos and sin by it, so the key is not harmless "
         "everywhere. The refusal names the side and the key; --waive passes it where transformers runs the model."

@@ -29,7 +29,10 @@ CASES_BY_HAND = _lines("by_hand.txt")
 VERIFIED, BY_HAND = _classes(CASES), _classes(CASES_BY_HAND)
 TYPES = VERIFIED | BY_HAND
 #: Model types compared with functions that belong to no class of their own.
-LIVE = ("codegen", "gptj", "roformer")
+LIVE = (
+    "codegen", "gptj", "roformer",
+    "falcon_mamba", "jamba", "kimi_linear", "mamba", "mamba2", "nemotron_h", "rwkv", "xlstm", "zamba",
+)  # fmt: skip
 #: Why the others are not.
 REASONS = dict(line.split(": ", 1) for line in _lines("reasons.txt"))
 #: What a config needs before its model rotates, or can be built, at all.

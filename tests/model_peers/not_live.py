@@ -9,6 +9,7 @@ COUNTS_TOKENS = frozenset({"SaProtConfig", "csm_depth_decoder_model", "dia_encod
 #: Types that are built, and do with queries and keys what no record says; each has a note, or stands beside positions.
 NOT_COMPARED = {
     "deepseek_v4": "its keys are those of tokens and compressed ones",
+    "zamba": "layers share their attention, which counts them otherwise",
     "zaya": "a convolution stands between the hidden states and the queries",
 }
 #: No generic tiny config builds these, or their attention has no name; test_models_rotary.py compares their rotations.
@@ -16,6 +17,7 @@ NOT_BUILT = frozenset({
     "bailing_hybrid", "bamba", "blt_global_transformer", "blt_local_decoder", "blt_local_encoder", "chameleon",
     "clvp_encoder", "codegen", "csm", "dbrx", "deepseek_ocr2_encoder", "deepseek_ocr2_text", "deepseek_v2",
     "dia_decoder", "diffusion_gemma_text", "dots1", "dots3_note_audio_encoder", "dots3_note_text", "esm",
+    "falcon_mamba", "mamba", "mamba2", "rwkv", "xlstm",
     "esmc", "evolla", "gemma3n_text", "glm_ocr_text", "glmasr_encoder", "gpt_neox_japanese",
     "gptj", "gradium_phonon_tts", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "idefics",
     "internlm3", "kyutai_speech_to_text", "lasr_encoder", "lfm2_moe", "longcat_flash", "mimi", "ministral",

@@ -154,3 +154,26 @@ def test_a_file_too_large_for_a_graph_is_refused(tmp_path):
         file.truncate(2**31 + 1)
     with pytest.raises(ValueError, match=r"^model must be a graph of at most \d+ bytes; large\.onnx is larger"):
         from_onnx(tmp_path / "large.onnx")
+
+
+def of_onnx_runtime(record, **attributes):
+    """The node of com.microsoft for a record: positions come before the caches there."""
+    model = to_onnx(positions_of(record), length=512, heads=4)
+    (node,) = model.graph.node
+    x, cosine, sine, positions = node.input
+    del node.input[:]
+    node.input.extend([x, positions, cosine, sine])
+    node.domain = "com.microsoft"
+    node.attribute.extend([onnx.helper.make_attribute(name, value) for name, value in attributes.items()])
+    return model
+
+
+@pytest.mark.parametrize("record", RECORDS[:5])
+def test_the_operator_of_onnx_runtime_is_read(record):
+    assert from_onnx(of_onnx_runtime(record)).groups[0].encodings == (record,)
+
+
+def test_a_scale_of_onnx_runtime_is_refused_by_name():
+    assert from_onnx(of_onnx_runtime(RECORDS[0], scale=1.0)).groups[0].encodings == (RECORDS[0],)
+    with pytest.raises(ValueError, match=r"scale must be 1 in com\.microsoft's RotaryEmbedding; got 2\.0"):
+        from_onnx(of_onnx_runtime(RECORDS[0], scale=2.0))

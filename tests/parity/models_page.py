@@ -16,7 +16,7 @@ from posenc.models.config.bias_readers import falcon_alibi  # noqa: E402
 from posenc.models.config.factors import nope_temperature, power_of_position, root_of_width  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
 from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
-from posenc.models.config.rotation_rules import ByLayerType, RotationRule  # noqa: E402
+from posenc.models.config.rotation_rules import ByLayerType, RotationRule, none_rotates  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
@@ -71,7 +71,9 @@ def line(name: str, row: ModelType) -> str:
 
 
 def rotary(row: ModelType) -> str:
-    """What a model type does that rotates."""
+    """What a model type does that rotates, or has no positions at all."""
+    if row.rotations is none_rotates:
+        return f"{row.part}: no positions; recurrences know the order, and attention between them does not rotate"
     words = [f"RoPE, {'by rope_interleave' if row.pairing == 'rope_interleave' else row.pairing}"]
     words += [f"several axes ({row.axes.text})"] if row.axes else []
     words += ["part of the head by partial_rotary_factor"] * row.partial

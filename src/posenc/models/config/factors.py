@@ -25,6 +25,7 @@ def rope_temperature(rope: RopeParameters, dim: int) -> StepTemperature | None:
 def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
     """Llama 4: lengthen by steps in layers that do not rotate, where attn_temperature_tuning says so."""
     if not fields.flag("attn_temperature_tuning"):
+        fields.mark_used("attn_scale", "floor_scale")
         return group
     dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
     scale, floor = fields.real("attn_scale"), fields.integer("floor_scale", 1, 2**30)

@@ -25,6 +25,15 @@ def count_of(key: str) -> LayerCount:
 num_hidden_layers = count_of("num_hidden_layers")
 
 
+def listed_or_counted(fields: Fields) -> int:
+    """Nemotron-H: as many layers as the file lists types of, where it does not count them; the class's list has 4."""
+    listed = fields.get("layer_types", listed=False)
+    if fields.states("num_hidden_layers"):
+        return num_hidden_layers(fields)
+    count = len(listed.value) if listed is not None and isinstance(listed.value, tuple) else 4
+    return _check.integer("layer_types", count, 1, MOST_LAYERS)
+
+
 def two_in_each_layer(fields: Fields) -> int:
     """LongCat Flash: num_layers counts layers with two attentions each."""
     return num_hidden_layers(fields) if fields.states("num_hidden_layers") else 2 * count_of("num_layers")(fields)
@@ -97,6 +106,26 @@ def by_attention_windows(fields: Fields, count: int) -> tuple[str, ...]:
             "Look at the file."
         )
     return tuple("sliding_attention" if window else "full_attention" for window in listed.value)
+
+
+def by_attn_layer_period(fields: Fields, count: int) -> tuple[str, ...]:
+    """Jamba: of every attn_layer_period layers one attends, the attn_layer_offset-th; the others are Mamba's."""
+    period, offset = (
+        fields.integer(key, least) if fields.states(key) else usual
+        for key, least, usual in (("attn_layer_period", 1, 8), ("attn_layer_offset", 0, 4))
+    )
+    return tuple("full_attention" if i % period == offset else "mamba" for i in range(count))
+
+
+def hybrid_by_period(fields: Fields, count: int) -> tuple[str, ...]:
+    """Zamba: layer 2 attends, and of every attn_layer_period layers after it the attn_layer_offset-th."""
+    period, offset = (
+        fields.integer(key, least) if fields.states(key) else usual
+        for key, least, usual in (("attn_layer_period", 1, 6), ("attn_layer_offset", 0, 4))
+    )
+    return tuple(
+        "hybrid" if i == 2 or (i > 2 and (i - 3) % period == offset) else "linear_attention" for i in range(count)
+    )
 
 
 def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:

@@ -101,6 +101,11 @@ def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
     return rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
 
 
+def none_rotates(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+    """Jamba, Mamba: no layer rotates, and nothing else encodes positions."""
+    return (None,) * len(types)
+
+
 def sliding_and_first_dense(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Cohere 2 with experts: layers with a window rotate, and so do the dense ones at the start."""
     rope, windowed = one_rotation(fields), fields.get("sliding_window", listed=False) is not None

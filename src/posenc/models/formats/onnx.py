@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
 
 OPSET = 23
+#: The domain of ONNX Runtime's own operator of the same name.
+MICROSOFT = "com.microsoft"
 #: A graph without its weights stays far below this.
 LARGEST_FILE = 1 << 28
 #: Caches are float32 tables of someone's float32 arithmetic: angles of 2^-24 relative, times the rows compared.
@@ -79,6 +81,8 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
 def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | None = None) -> ModelPositions:
     """Read the RotaryEmbedding nodes of an ONNX model: pairing and width from attributes, frequencies from caches.
 
+    Nodes may be of opset 23 or of ONNX Runtime (com.microsoft), whose inputs are in another order.
+
     stated: "base", "scaling" (a record) and "head_dim", where the graph does not show them. What is stated must agree
     with the caches; with nothing stated the base is recovered, and a table that is no plain rotation is an error that
     says so. Caches must be initializers with a row for each position. Nodes are layers, in order. Raises ValueError or
@@ -129,7 +133,14 @@ def _record(graph: GraphProto, node: NodeProto, stated: dict[str, Any]) -> tuple
 
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     pairing: PairLayout = "adjacent" if attributes.get("interleaved", 0) else "halves"
-    cosine, sine = (_cache(graph, name) for name in node.input[1:3])
+    # The operator of ONNX Runtime takes the positions before the caches.
+    first = 2 if node.domain == MICROSOFT else 1
+    cosine, sine = (_cache(graph, name) for name in node.input[first : first + 2])
+    if attributes.get("scale", 1.0) != 1.0:
+        raise ValueError(
+            f"scale must be 1 in com.microsoft's RotaryEmbedding; got {attributes['scale']}, which no record holds. "
+            "Fold it into the caches."
+        )
     width = 2 * cosine.shape[1]
     rotary_dim = attributes.get("rotary_embedding_dim", 0)
     dim = _head_dim(graph, node, attributes, stated) if rotary_dim else width
