@@ -11,7 +11,7 @@ import pytest
 
 from posenc.cli.main import VERBS, short_help
 
-RUN = [sys.executable, "-m", "posenc.cli"]
+RUN = [sys.executable, "-m", "posenc"]
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e\x7f\r\nposenc: forged"
-RUN = [sys.executable, "-m", "posenc.cli"]
+RUN = [sys.executable, "-m", "posenc"]
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
 
 
@@ -106,5 +106,5 @@ def test_every_encoding_of_a_terminal(encoding):
 def test_a_terminal_without_columns_and_one_without_output(monkeypatch, posenc):
     monkeypatch.setenv("COLUMNS", "0")
     assert "RoPE" in posenc("list").out
-    ran = subprocess.run(f"{sys.executable} -m posenc.cli list >&-", shell=True, capture_output=True, check=False)
+    ran = subprocess.run(f"{sys.executable} -m posenc list >&-", shell=True, capture_output=True, check=False)
     assert (ran.returncode, ran.stderr.startswith(b"posenc list: stdout must be open")) == (2, True)

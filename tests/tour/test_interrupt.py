@@ -21,7 +21,7 @@ pytestmark = [
 HEEDING = """
 import runpy, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("posenc.cli", run_name="__main__")
+runpy.run_module("posenc", run_name="__main__")
 """
 
 

@@ -1,0 +1,7 @@
+"""`python -m posenc`, the command line where no script is on the path."""
+
+import sys
+
+from posenc.cli.main import main
+
+sys.exit(main())
