@@ -47,6 +47,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "glm4v_moe_text": {"head_dim": 128},
     "glm_image_text": {"partial_rotary_factor": 0.5},
     "qwen3_omni_moe_text": {"head_dim": 128},
+    # An indexer as wide as a head: any share of the channels that is drawn fits in both.
+    "deepseek_v4": {"index_head_dim": 512},
     # Its own defaults give heads of 42 channels, half of which is odd.
     "glm4_moe": {"head_dim": 128},
     "granitemoehybrid": {

@@ -28,8 +28,9 @@ def trained(record: Biases) -> Bias:
 
 
 def places(record: Biases, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Queries in the middle of their keys, far out; one row for all, or a row for each sequence."""
-    query, key = torch.arange(QUERIES) + 100_003, torch.arange(KEYS) + 100_000
+    """Queries in the middle of their keys, far out where no table ends; one row for all, or a row for each sequence."""
+    start = 100_000 if "unlimited" in record.claims else 100
+    query, key = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
     if rows > 1:
         query, key = torch.stack([query, query + 5]), torch.stack([key, key - 60])
     return placed(record, query), placed(record, key)

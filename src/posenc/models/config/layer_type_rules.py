@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,12 @@ num_hidden_layers = count_of("num_hidden_layers")
 
 
 def listed_or_counted(fields: Fields) -> int:
-    """Nemotron-H: as many layers as the file lists types of, where it does not count them; the class's list has 4."""
-    listed = fields.get("layer_types", listed=False)
-    if fields.states("num_hidden_layers"):
-        return num_hidden_layers(fields)
-    count = len(listed.value) if listed is not None and isinstance(listed.value, tuple) else 4
-    return _check.integer("layer_types", count, 1, MOST_LAYERS)
+    """Nemotron-H: as many layers as the file has types or letters for, or counts; the class has 4."""
+    for key in ("layer_types", "hybrid_override_pattern"):
+        listed = fields.get(key, listed=False)
+        if listed is not None and isinstance(listed.value, str | tuple):
+            return _check.integer(key, len(listed.value), 1, MOST_LAYERS)
+    return num_hidden_layers(fields) if fields.states("num_hidden_layers") else len(BY_LETTER)
 
 
 def two_in_each_layer(fields: Fields) -> int:
@@ -195,6 +195,35 @@ def _use_dsa(fields: Fields) -> bool | None:
     if fields.states("use_dsa"):
         return fields.flag("use_dsa")
     return None if fields.states("per_layer_config") else True
+
+
+#: Nemotron-H's letters for types of layers, which are also the types of its class, in this order.
+BY_LETTER: Mapping[str, str] = {"M": "linear_attention", "E": "moe", "*": "full_attention", "-": "mlp"}
+
+
+def by_hybrid_override_pattern(fields: Fields, count: int) -> tuple[str, ...]:
+    """Nemotron-H: a letter for each layer; without them the types of its class again and again."""
+    stated = fields.get("hybrid_override_pattern")
+    letters = "".join(BY_LETTER) * count if stated is None else word("hybrid_override_pattern", stated.value)
+    if not set(letters) <= BY_LETTER.keys():
+        raise ValueError(
+            f"hybrid_override_pattern must hold the letters {', '.join(BY_LETTER)}; got {_check.shown(letters)}. "
+            "Look at the file."
+        )
+    return tuple(BY_LETTER[letter] for letter in letters[:count])
+
+
+def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
+    """Kimi Linear: full_attn_layers of linear_attn_config, counted from 1; without them every fourth but the first."""
+    stated = fields.json_object("linear_attn_config")
+    lists = {} if stated is None else stated[0]
+    full: Any = (i + 1 for i in range(4, count, 4))
+    if {"full_attn_layers", "kda_layers"} <= lists.keys():
+        full = lists["full_attn_layers"]
+    if isinstance(full, str) or not isinstance(full, Iterable):
+        raise TypeError(f"full_attn_layers must list layers; got {_check.shown(full)}. Look at the file.")
+    numbers = {_check.integer("full_attn_layers", number, 1, count) for number in full}
+    return tuple("full_attention" if i + 1 in numbers else "linear_attention" for i in range(count))
 
 
 def last_full(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:

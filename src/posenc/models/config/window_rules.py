@@ -15,6 +15,7 @@ WindowRule = Callable[[Fields, tuple[str, ...], int], NearKeys | None]
 #: Keys of configs that windows follow from.
 WINDOW_KEYS = (
     "sliding_window",
+    "sliding_window_size",
     "attention_chunk_size",
     "attention_window_size",
     "local_attention",
@@ -92,6 +93,20 @@ def half_of_local_attention(fields: Fields, types: tuple[str, ...], layer: int) 
     """ModernBERT: half of local_attention on both sides."""
     size = _size(fields, "local_attention")
     return _around(None if size is None else size // 2) if _slides(types, layer) else None
+
+
+def size_and_query(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """MiMo-V2-Flash: sliding_window_size of its released file counts the keys before the query alone."""
+    if fields.get("sliding_window_size") is None or not _slides(types, layer):
+        return by_layer_type(fields, types, layer)
+    return Window(fields.integer("sliding_window_size"))
+
+
+def window_or_size(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Dots 3 Note: sliding_window, or sliding_window_size of its released file, or 512."""
+    if not _slides(types, layer):
+        return None
+    return _before(_size(fields) or _size(fields, "sliding_window_size") or 512)
 
 
 def half_before(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:

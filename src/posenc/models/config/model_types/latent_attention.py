@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from posenc.models.config import window_rules
 from posenc.models.config.factors import squared_mscale
 from posenc.models.config.head_rules import latent, latent_share, latent_windows
 from posenc.models.config.layer_type_rules import (
@@ -53,6 +54,7 @@ LATENT_ATTENTION = (
         settled_types=full_as_indexed,
         rotations=bases_by_width,
         rotated_slice=latent_windows,
+        window=window_rules.window_or_size,
         roles=Indexer("adjacent"),
     ),
 )

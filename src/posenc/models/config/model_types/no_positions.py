@@ -6,6 +6,8 @@ from posenc.models.config.factors import root_of_half_width
 from posenc.models.config.head_rules import twice_hidden_over_heads
 from posenc.models.config.layer_type_rules import (
     by_attn_layer_period,
+    by_hybrid_override_pattern,
+    by_linear_attn_config,
     hybrid_by_period,
     listed_or_counted,
     uniform,
@@ -29,6 +31,10 @@ NO_POSITIONS = (
         head_dim=twice_hidden_over_heads,
         logit_factor=root_of_half_width,
     ),
-    NoPositions(("nemotron_h",), layer_count=listed_or_counted, layer_types=uniform("mamba")),
-    NoPositions(("kimi_linear",), ignored_keys=("qk_rope_head_dim", "qk_nope_head_dim", "mla_use_nope")),
+    NoPositions(("nemotron_h",), layer_count=listed_or_counted, layer_types=by_hybrid_override_pattern),
+    NoPositions(
+        ("kimi_linear",),
+        layer_types=by_linear_attn_config,
+        ignored_keys=("qk_rope_head_dim", "qk_nope_head_dim", "mla_use_nope"),
+    ),
 )

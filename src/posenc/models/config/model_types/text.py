@@ -130,7 +130,11 @@ TEXT = (
     ModelType(("kolibri1",), layer_types=EveryNth(5), rotations=SLIDING_OR_ALL),
     ModelType(("beam",), layer_types=EveryNth(6, last=True), unrotated=factors.power_of_position),
     ModelType(
-        ("mimo_v2_flash",), neutral_keys={"swa_rope_theta": 10_000}, partial=True, layer_types=EveryNth(6, first=1)
+        ("mimo_v2_flash",),
+        neutral_keys={"swa_rope_theta": 10_000},
+        partial=True,
+        layer_types=EveryNth(6, first=1),
+        window=window_rules.size_and_query,
     ),
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention"), window=window_rules.both_sides),
