@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from posenc import Learned, Linear, Partial, PowerTemperature, RoPE
+from posenc import ALiBi, Learned, Linear, Partial, PowerTemperature, RoPE
 from posenc.models import from_config
 
 
@@ -99,6 +99,14 @@ def test_molmo2_scales_the_listed_layers_alone():
     keys = {"num_hidden_layers": 3, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
     assert rotations("molmo2_text", **keys, rope_scaling_layers=[1], rope_theta=1e4) == [plain, scaled, plain]
     assert rotations("molmo2_text", **keys, rope_theta=1e4) == [scaled] * 3
+
+
+def test_mpt_with_other_slopes_says_that_transformers_ignores_them():
+    config = {"model_type": "mpt", "d_model": 64, "n_heads": 4}
+    (usual,) = from_config(config | {"attn_config": {"alibi_bias_max": 8}}).groups
+    (other,) = from_config(config | {"attn_config": {"alibi_bias_max": 16}}).groups
+    assert (usual.notes, other.encodings) == ((), (ALiBi(heads=4, steepest=16.0),))
+    assert other.notes[0].startswith("the class of transformers 5 always takes 8 for alibi_bias_max")
 
 
 def test_mpt_without_alibi_learns_a_table_of_max_seq_len_rows_or_has_no_positions():

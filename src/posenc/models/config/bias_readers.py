@@ -27,6 +27,7 @@ from posenc.models.model_positions import LayerGroup, Value
 MOST_STAGES = 64
 SHIFTED_WINDOWS = "positions are rows and columns within a window; every second layer shifts its windows by half of one"
 ALWAYS_ALIBI = "the class of transformers 5 adds ALiBi whatever attn_config.alibi says; the code of MosaicML reads it"
+ALWAYS_EIGHT = "the class of transformers 5 always takes 8 for alibi_bias_max; the code of MosaicML reads the file"
 COSINE_LOGITS = "logits are cosines times a learned factor, in place of products times 1/√d"
 
 
@@ -46,7 +47,8 @@ def mpt(fields: Fields) -> Groups:
         steepest = attention_fields.require("alibi_bias_max")
         largest = _check.real(steepest.key, steepest.value, 0.0, 64.0)
         group = _attention(fields, ALiBi(fields.integer("num_attention_heads"), largest))
-        return (replace(group, values=(*fields.values_of("num_attention_heads"), *attention_fields.values)),)
+        values = (*fields.values_of("num_attention_heads"), *attention_fields.values)
+        return (replace(group, values=values, notes=() if largest == 8 else (ALWAYS_EIGHT,)),)
     if not fields.flag("learned_pos_emb"):
         return (replace(_attention(fields, None), notes=(ALWAYS_ALIBI,)),)
     record = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
