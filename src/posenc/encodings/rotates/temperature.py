@@ -132,7 +132,7 @@ class PowerTemperature(Temperature):
     Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
     and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
 
-    >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).tolist()
+    >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).round(4).tolist()
     [1.0, 2.0, 3.0]
     """
 
