@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from posenc import Linear, RoPE, YaRN
+from posenc import Clipped, Linear, RoPE, YaRN
+from posenc.frequencies import Geometric, Projected, Rescaled
 
 
 @pytest.mark.parametrize("numerics", ["exact", "float32"])
@@ -34,3 +35,15 @@ def test_a_stretch_is_at_most_a_million() -> None:
     assert Linear(1e6).factor == 1e6
     with pytest.raises(ValueError, match=r"^factor must be a finite number from 1 to 1e\+06; got 1000000\.5"):
         Linear(1e6 + 0.5)
+
+
+def test_one_clipped_pair_keeps_its_frequency() -> None:
+    """The window of one pair is (1 + cos 0) / 2 = 1, as linspace(0, π, 1) gives the released code."""
+    assert np.array_equal(Rescaled(Geometric(8), Clipped(count=1)).radians(), Geometric(8).radians())
+    assert Rescaled(Geometric(8), Clipped(count=1, soft=False)).radians()[-1] == 0.0
+
+
+@pytest.mark.parametrize("row", [(), 0.5])
+def test_a_projection_has_at_least_one_number(row: object) -> None:
+    with pytest.raises(TypeError, match=r"^row must be a tuple of numbers, at least one; got .*Give \(0.25, -0.5\)"):
+        Projected(row)

@@ -250,3 +250,42 @@ def test_a_position_that_cannot_be_read_and_occurs_twice_is_no_number() -> None:
 def test_documents_that_do_not_fit(documents: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         score("path", documents=documents)
+
+
+def test_reflections_of_more_keys_than_one_block_are_taken_one_after_the_other() -> None:
+    """130 keys, two more than a block: k_j after H_(j+1)…H_i, H = 1 - β w wᵀ (Yang et al. 2025, eq. 2), key by key."""
+    record, count = PaTH(dim=4, heads=2, model_dim=3, rank=2, taps=3), 130
+    source = np.random.default_rng(0)
+    params = {name: source.normal(size=shape) for name, shape in record.shapes.items()}
+    x, (q, k) = source.normal(size=(count, 3)), source.normal(size=(2, 2, count, 4))
+    got = record.score(q, k, np.arange(count), np.arange(count), params, hidden=x)
+    for head in range(2):
+        low = x @ params["w_in"].T @ params["w_out"][head].T
+        before = np.concatenate([np.zeros((2, 4)), low])
+        summed = sum(before[tap : tap + count] * params["filter"][head][:, tap] for tap in range(3))
+        w = summed / (1 + np.exp(-summed))
+        w /= np.sqrt((w * w).sum(-1, keepdims=True) + record.epsilon)
+        beta = 2 / (1 + np.exp(-(x @ params["beta_weight"][head] + params["beta_bias"][head])))
+        left, expected = k[head].copy(), np.zeros((count, count))
+        for i in range(count):
+            left[:i] -= beta[i] * np.outer(left[:i] @ w[i], w[i])
+            expected[i, : i + 1] = (left[: i + 1] - k[head, : i + 1]) @ q[head, i] / 2
+        seen = np.tril(np.ones((count, count), bool))
+        # Each of up to 130 reflections rounds a vector of four numbers, whose length it keeps.
+        bound = 130 * 16 * 2.0**-52 * np.abs(q[head]).sum(-1).max() * np.abs(k[head]).sum(-1).max()
+        assert np.abs(got[head] - expected)[seen].max() < bound
+
+
+def test_reflections_are_one_block_in_a_compiled_program() -> None:
+    record, place = PaTH(dim=4, heads=2, model_dim=3, rank=2), torch.arange(5)
+    draw = torch.Generator().manual_seed(0)
+    q, k, x = (torch.randn(shape, generator=draw) for shape in ((2, 5, 4), (2, 5, 4), (5, 3)))
+    params = {name: torch.randn(shape, generator=draw) for name, shape in record.shapes.items()}
+
+    def score(q: torch.Tensor) -> torch.Tensor:
+        return record.score(q, k, place, place, params, hidden=x)
+
+    compiled = torch.compile(score, fullgraph=True, backend="eager")
+    # Five reflections, each of which rounds a vector of four numbers and keeps its length.
+    bound = 5 * 16 * 2.0**-23 * float(q.abs().sum(-1).max() * k.abs().sum(-1).max())
+    assert torch.allclose(compiled(q), score(q), rtol=0, atol=bound)
