@@ -97,7 +97,7 @@ class Untraced(Declared):
     # the checks and stops later, in words that do not say what to do.
     __post_init__._torchdynamo_disable = True  # type: ignore[attr-defined]
     __post_init__._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
-        "a record of posenc cannot be made inside a compiled function. Make it outside, in __init__ or beside the "
+        "a record of posenc cannot be made inside a compiled function. Make it outside, in __init__ or next to the "
         "function, and use it there"
     )
 

@@ -114,7 +114,7 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
 
 
 def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...] | None:
-    """What explains the rotation of one role beside attention; None where nothing does."""
+    """What explains the rotation of one role other than attention; None where nothing does."""
     one, other = (next((own for own in content.roles if own.role == role), None) for content in (expected, actual))
     found = _records(one.encoding if one else None, other.encoding if other else None)
     if found is None:

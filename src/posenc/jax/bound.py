@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +14,14 @@ from posenc.jax.fresh_parameters import parameters
 from posenc.turn import OperatorLayout
 
 
-class DoorMethods:
+class DoorMethods(abc.ABC):
     """A method for each door; the record says which exist. A method of another door raises TypeError."""
 
     record: Encoding
 
+    @abc.abstractmethod
     def _arrays(self) -> Params:
         """The parameters as JAX arrays."""
-        raise NotImplementedError
 
     def add(self, x: Array, positions: Array) -> Array:
         """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
@@ -29,8 +30,8 @@ class DoorMethods:
     def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: OperatorLayout) -> tuple[Array, Array]:
         """Rotated q and k, whose heads may be grouped, for their own positions.
 
-        layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d), beside
-        which k is (batch, m, key heads, d).
+        layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
+        k of shape (batch, m, key heads, d).
         """
         record = self._through(Rotates, "rotate")
         rotated = self._rotated(record, q, "query", query, "query", layout)
@@ -65,7 +66,7 @@ class DoorMethods:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for
         a group of query heads."""
         record = self._through(Scores, "score")
-        # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
+        # Other scores see a query and a key at a time, so a mask alone separates documents.
         packed = {"documents": documents} if record.gathers else {}
         return record.score(q, k, query, key, self._arrays(), hidden=hidden, **packed)
 

@@ -64,7 +64,7 @@ Role = Literal["indexer", "compressor", "output", "values"]
 
 @dataclass(frozen=True)
 class RoleRotation:
-    """A rotation beside that of the queries and keys of attention.
+    """A rotation other than that of the queries and keys of attention.
 
     role: of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a "compressor"
     makes of several tokens; of the "output" of attention; of its "values".
@@ -99,7 +99,7 @@ class LayerGroup:
     notes              traps of this file or class
     bias_factor        what biases are multiplied by before they are added to the scaled logits
     window             which keys near it a query sees; None where it sees all, up to a causal mask
-    roles              rotations beside that of the queries and keys of attention
+    roles              rotations other than that of the queries and keys of attention
     """
 
     part: str
@@ -121,7 +121,7 @@ class LayerGroup:
         return next((record for record in self.encodings if isinstance(record, Rotates)), None)
 
     def rotation_of(self, role: Role) -> Rotates | None:
-        """The record that rotates in a role beside attention; None where nothing does."""
+        """The record that rotates in a role other than attention; None where nothing does."""
         return next((own.encoding for own in self.roles if own.role == role), None)
 
     @property

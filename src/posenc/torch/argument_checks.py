@@ -94,7 +94,7 @@ def writable(name: str, x: Array) -> None:
 
 def writable_pair(q: Array, k: Array) -> None:
     """Refuse queries and keys of which one cannot be written in place, or not without the other;
-    of gradients ask apart."""
+    of gradients ask separately."""
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not disjoint(q, k):

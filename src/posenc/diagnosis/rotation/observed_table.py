@@ -30,7 +30,7 @@ OF_TABLE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ObservedTable(AtPositions):
-    """cos and sin (n, pairs) at positions (n,). held: what the module holds beside, which may not be what it uses.
+    """cos and sin (n, pairs) at positions (n,). held: what the module holds besides, which may not be what it uses.
 
     layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
     prove nothing, since some released code regroups channels before it rotates them.

@@ -13,7 +13,7 @@ from posenc.models.config.fields import Fields
 from posenc.models.model_positions import LayerGroup, RoleRotation
 from posenc.models.pair_rotation import PairLayout, unwrapped
 
-#: The rotations beside attention of a group of layers, from what its attention does.
+#: The rotations other than attention of a group of layers, from what its attention does.
 RoleRule = Callable[[Fields, LayerGroup], tuple[RoleRotation, ...]]
 
 

@@ -79,7 +79,7 @@ def attend(asked: Arguments) -> Any:
 
 
 def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -> Any:
-    """-inf at the distances whose weight vanishes beside that of a query's own key, whatever stands there.
+    """-inf at the distances whose weight vanishes against that of a query's own key, whatever stands there.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
     on. |scale·q·k| is at most the product of the greatest lengths, by which a bias is compared.

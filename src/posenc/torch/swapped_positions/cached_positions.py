@@ -40,8 +40,8 @@ class PositionedCache:
         """Write new keys and values, (batch, key heads, tokens, width), and return all of the layer."""
         width = keys.shape[-1]
         self._check(layer, width)
-        beside = _bytes(self.call.key, keys)
-        keys, values = self.cache.update(torch.cat([keys, beside], -1), values, layer, *more, **named)
+        position_channels = _bytes(self.call.key, keys)
+        keys, values = self.cache.update(torch.cat([keys, position_channels], -1), values, layer, *more, **named)
         self.call.key = _positions(keys[:, 0, :, width:])
         return keys[..., :width], values
 

@@ -118,8 +118,8 @@ def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str)
         return None
     rotation = group.rotation
     if len(group.encodings) > (rotation is not None) or group.query_temperature is not None:
-        beside = [*(record for record in group.encodings if record is not rotation), group.query_temperature]
-        raise _unsupported(model_type, f"its code applies {next(filter(None, beside))!r} itself")
+        others = [*(record for record in group.encodings if record is not rotation), group.query_temperature]
+        raise _unsupported(model_type, f"its code applies {next(filter(None, others))!r} itself")
     if rotation is not None and rotation.axes > 1:
         raise _unsupported(model_type, f"its positions have {rotation.axes} coordinates")
     return rotation

@@ -108,7 +108,7 @@ TEXT = (
         head_dim=hidden_over_heads,
         layer_types=where_windowed(uniform("reference_sliding_attention")),
         window=window_rules.nowhere,
-        notes=("of the tokens it generates, a layer sees the last sliding_window alone, beside all of the prompt",),
+        notes=("of the tokens it generates, a layer sees the last sliding_window alone, and all of the prompt",),
     ),
     # Layers with a window among full ones, all of which rotate.
     ModelType(
