@@ -10,7 +10,8 @@ import pytest
 from posenc import Learned, NoPE, RoPE
 from posenc.lab import pool
 from posenc.lab.data import Corpus
-from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe
 from posenc.lab.trial import trial
 
 SMALL = Recipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)

@@ -9,7 +9,8 @@ import torch
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab.data import Corpus
 from posenc.lab.model import Transformer
-from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe, Shape
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe, Shape
 from posenc.lab.train import schedule, train
 from posenc.lab.trial import trial
 

@@ -12,7 +12,8 @@ from posenc.cli import main
 from posenc.explorer import tour_page
 from posenc.explorer.tour_order import ORDER_TITLE, PAIRS
 from posenc.lab.pool import Event
-from posenc.lab.run_config import Outcome, Progress
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Outcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]

@@ -5,7 +5,8 @@ import pytest
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.explorer.tour_words import change, findings, lengths, verdict
-from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe
 
 RECIPE = Recipe(steps=10)
 RNG = np.random.default_rng(0)

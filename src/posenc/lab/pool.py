@@ -13,7 +13,8 @@ from collections.abc import Generator, Sequence
 from typing import IO, Any, NamedTuple
 
 from posenc.lab.data import Corpus
-from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe
 
 
 class Event(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.doors import Encoding
+from posenc.lab.result import Progress
 
 Counted = Annotated[int, Whole(1, 10**7)]
 
@@ -77,14 +78,6 @@ class Contestant(Declared):
     name: str
     encoding: Annotated[Encoding, Instance("the record of an encoding")]
     pace: Annotated[float, Real(0.0, 1e4)] = 1.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Steps done, and the mean training loss (nats a token) since the last report."""
-
-    step: int
-    loss: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from torch.nn.functional import cross_entropy
 
 from posenc.lab.data import batches, masked, seeds
 from posenc.lab.model import Transformer
-from posenc.lab.run_config import Progress, Recipe
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Recipe
 
 
 def train(

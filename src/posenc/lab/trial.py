@@ -11,7 +11,8 @@ from posenc.lab.data import Corpus, seeds
 from posenc.lab.evaluate import loss_by_position
 from posenc.lab.generate import generate
 from posenc.lab.model import Transformer
-from posenc.lab.run_config import Contestant, Outcome, Progress, Recipe
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe
 from posenc.lab.train import train
 
 

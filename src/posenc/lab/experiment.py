@@ -1,0 +1,131 @@
+"""One training run, named by plain numbers and words. Loads no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from posenc import _check
+from posenc.declared_fields import Declared, Real, Whole
+
+#: The longest sequence a run may ask for, in items of its task.
+LONGEST = 1 << 20
+Count = Annotated[int, Whole(1, 10**9)]
+Option = tuple[str, int | float | str]
+
+Model = Literal["decoder", "encoder", "encoder-decoder"]
+#: How positions are given to a model: 0, 1, 2, …; from a random start; a sorted random draw from a longer range (Ruoss
+#: et al. 2023); the ids that the task gives to tokens that belong together (Cho et al. 2024).
+Sampler = Literal["range", "offset", "randomised", "coupled"]
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Different lengths in rising order, at least one."""
+
+    def __call__(self, name: str, value: Any) -> tuple[int, ...]:
+        rule = f"{name} must be lengths in rising order, at least one"
+        if not isinstance(value, tuple | list):
+            raise TypeError(f"{rule}; got {_check.shown(value)}. Give a tuple of numbers.")
+        lengths = tuple(_check.integer(f"{name}[{index}]", length, 1, LONGEST) for index, length in enumerate(value))
+        if not lengths or sorted(set(lengths)) != list(lengths):
+            raise ValueError(f"{rule}; got {lengths}. Sort them and leave out repeats.")
+        return lengths
+
+
+@dataclass(frozen=True)
+class Options:
+    """Pairs of a name and a number or a word, stored in the order of their names."""
+
+    def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
+        rule = f"{name} must be pairs of a name and a number or a word, each name once"
+        if not isinstance(value, tuple | list) or not all(_is_option(pair) for pair in value):
+            raise TypeError(f"{rule}; got {_check.shown(value)}. Give (('depth', 0.5),), say.")
+        names = [pair[0] for pair in value]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{rule}; got the names {', '.join(names)}. Leave out repeats.")
+        return tuple(sorted((str(key), option) for key, option in value))
+
+
+@dataclass(frozen=True)
+class Experiment(Declared):
+    """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
+
+    encoding: the repr of a record, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for a record of one's
+    own.   task: a name of `posenc.lab.tasks`.   seed: of the weights, the data and the evaluation, three generators
+    that do not touch each other.
+    steps, batch, rate, warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+    encoding_rate: the encoding's own parameters learn at this multiple of the rate.
+    length: the training length, or the most items of a training sequence.   test_lengths: the same, at evaluation.
+    width, layers, heads, model: the transformer.   positions: the sampler.
+    options: of the task, such as the depth of a needle or the hash of a text.
+
+    Raises TypeError or ValueError naming the field. What only the task, the encoding and the model know together is
+    checked by `posenc.lab.trial.prepare`.
+
+    >>> experiment = Experiment("RoPE(dim=16)", "fixed-offset", seed=1, steps=150)
+    >>> experiment.head_dim, experiment.causal, experiment.identity == Experiment(**experiment.fields()).identity
+    (16, True, True)
+    """
+
+    encoding: str
+    task: str
+    seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
+    steps: Count = 500
+    batch: Count = 32
+    rate: Annotated[float, Real(0.0, 1.0, above=True)] = 2e-3
+    warmup: Annotated[int, Whole(0, 10**9)] = 50
+    encoding_rate: Annotated[float, Real(0.0, 1e4)] = 1.0
+    length: Annotated[int, Whole(1, LONGEST)] = 32
+    test_lengths: Annotated[tuple[int, ...], Lengths()] = (32, 64, 128)
+    width: Annotated[int, Whole(1, 1 << 14)] = 64
+    layers: Annotated[int, Whole(1, 1 << 10)] = 2
+    heads: Annotated[int, Whole(1, 1 << 10)] = 4
+    model: Model = "decoder"
+    positions: Sampler = "range"
+    options: Annotated[tuple[Option, ...], Options()] = ()
+
+    def _check_together(self) -> None:
+        for name in ("encoding", "task"):
+            _check.instance(name, getattr(self, name), str, "a word")
+        if self.width % self.heads:
+            raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
+
+    @property
+    def head_dim(self) -> int:
+        """Channels of a head."""
+        return self.width // self.heads
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees no later one of its own sequence."""
+        return self.model != "encoder"
+
+    @property
+    def identity(self) -> str:
+        """A name for the run: 16 hexadecimal digits of SHA-256 over all fields."""
+        text = json.dumps(self.fields(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def fields(self) -> dict[str, Any]:
+        """All fields by name, as JSON can hold them; `Experiment(**fields)` is the same experiment."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def option(self, name: str, default: Any) -> Any:
+        """The value of an option of the task, or a default."""
+        return dict(self.options).get(name, default)
+
+
+def _is_option(pair: Any) -> bool:
+    return (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and isinstance(pair[1], int | float | str)
+        and not isinstance(pair[1], bool)
+        and pair[1] == pair[1]
+        and pair[1] not in (float("inf"), float("-inf"))
+    )

@@ -1,0 +1,153 @@
+"""What a training run gave, as one line of JSON and back. Loads no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from posenc import _check
+from posenc.declared_fields import Declared, Instance, Real, Whole
+from posenc.lab.experiment import LONGEST, Experiment
+
+
+@dataclass(frozen=True)
+class Each:
+    """A tuple of records of one kind."""
+
+    kind: type[Declared]
+
+    def __call__(self, name: str, value: Any) -> Any:
+        if not isinstance(value, tuple) or not all(isinstance(part, self.kind) for part in value):
+            raise TypeError(f"{name} must be a tuple of {self.kind.__name__}; got {_check.shown(value)}. Give a tuple.")
+        return value
+
+
+@dataclass(frozen=True)
+class Losses:
+    """(tokens, loss) with rising numbers of tokens."""
+
+    def __call__(self, name: str, value: Any) -> tuple[tuple[int, float], ...]:
+        rule = f"{name} must be pairs of a number of tokens and a loss, tokens rising"
+        if not isinstance(value, tuple | list) or not all(isinstance(p, tuple | list) and len(p) == 2 for p in value):
+            raise TypeError(f"{rule}; got {_check.shown(value)}. Give ((16, 2.5), (32, 2.25)), say.")
+        pairs = tuple((Whole(1, LONGEST)(name, tokens), Real(0.0, 1e6)(name, loss)) for tokens, loss in value)
+        tokens = [pair[0] for pair in pairs]
+        if sorted(set(tokens)) != tokens:
+            raise ValueError(f"{rule}; got tokens {tokens[:8]}. Sort them and leave out repeats.")
+        return pairs
+
+
+@dataclass(frozen=True)
+class Versions:
+    """(package, version)."""
+
+    def __call__(self, name: str, value: Any) -> tuple[tuple[str, str], ...]:
+        is_words = isinstance(value, tuple | list) and all(
+            isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
+            for pair in value
+        )
+        if not is_words:
+            raise TypeError(
+                f"{name} must be pairs of a package and its version; got {_check.shown(value)}. Give pairs."
+            )
+        return tuple((package, version) for package, version in value)
+
+
+Share = Annotated[float, Real(0.0, 1.0)]
+Loss = Annotated[float, Real(0.0, 1e6)]
+Count = Annotated[int, Whole(0, 1 << 62)]
+
+
+@dataclass(frozen=True)
+class Progress(Declared):
+    """Steps done, and the mean training loss (nats a token) since the last report."""
+
+    step: Count
+    loss: Loss
+
+
+@dataclass(frozen=True)
+class Score(Declared):
+    """How well a trained model does at one length of sequence.
+
+    accuracy: the share of predicted tokens that are right.   exact: the share of sequences with all of them right.
+    loss: nats a predicted token.   bleu: of the greedy output, from 0 to 100, where a task has references.
+    by_position: (tokens up to its end, loss) for equal stretches of the sequence; none where nothing is predicted.
+    """
+
+    length: Annotated[int, Whole(1, LONGEST)]
+    accuracy: Share
+    exact: Share
+    loss: Loss
+    bleu: Annotated[float, Real(0.0, 100.01)] | None = None
+    by_position: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
+
+
+@dataclass(frozen=True)
+class Result(Declared):
+    """What a run gave.
+
+    curve: the training loss.   scores: one for each test length.
+    by_context: (context, loss) of the same last tokens, read with so many tokens in all; none for tasks whose targets
+    mean something else when the start is cut off.
+    parameters: numbers that the model learns; learned: those of them that are the encoding's.
+    seconds: of processor time.   memory: the most bytes the process held.
+    sample: text from the model, or "".   versions: of packages.
+
+    >>> from posenc.lab.experiment import Experiment
+    >>> score = Score(64, accuracy=0.75, exact=0.5, loss=0.4)
+    >>> result = Result(Experiment("RoPE(dim=16)", "copy"), (Progress(10, 2.0),), (score,), parameters=9)
+    >>> Result.from_json(result.to_json()) == result, result.at(64).accuracy
+    (True, 0.75)
+    """
+
+    experiment: Annotated[Experiment, Instance("an Experiment")]
+    curve: Annotated[tuple[Progress, ...], Each(Progress)]
+    scores: Annotated[tuple[Score, ...], Each(Score)]
+    by_context: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
+    parameters: Count = 0
+    learned: Count = 0
+    seconds: Annotated[float, Real(0.0, 1e12)] = 0.0
+    memory: Count = 0
+    sample: Annotated[str, Instance("text")] = ""
+    versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
+
+    def at(self, length: int) -> Score:
+        """The score at a test length."""
+        for score in self.scores:
+            if score.length == length:
+                return score
+        lengths = [score.length for score in self.scores]
+        raise ValueError(f"length must be a test length, one of {lengths}; got {length}. Choose one of them.")
+
+    def to_json(self) -> str:
+        """One line, without a line break."""
+        return json.dumps(dataclasses.asdict(self), allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> Result:
+        """The result that a line holds; a ValueError that names `line` where it is cut, changed or something else."""
+        try:
+            fields = _fields(cls, json.loads(line))
+            fields["experiment"] = Experiment(**_fields(Experiment, fields["experiment"]))
+            for name, kind in (("curve", Progress), ("scores", Score)):
+                fields[name] = tuple(kind(**_fields(kind, part)) for part in fields[name])
+            return cls(**fields)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"line must be a result as to_json writes it; got {_check.shown(line)}: {str(error).rstrip('.')}. "
+                "Delete the line, and the run is done again."
+            ) from None
+
+
+def _fields(kind: type[Declared], mapping: Any) -> dict[str, Any]:
+    """A JSON object with exactly the fields of a record."""
+    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(mapping, dict):
+        raise ValueError(f"{kind.__name__} must be an object of {len(names)} fields, not {type(mapping).__name__}.")
+    wrong = sorted(names ^ set(mapping))
+    if wrong:
+        raise ValueError(f"{kind.__name__} must have exactly its fields: {', '.join(wrong)} missing or unknown.")
+    return dict(mapping)
