@@ -1,27 +1,22 @@
 """What a worker process writes for the jobs it reads."""
 
-from __future__ import annotations
-
 import io
 import pickle
-from collections.abc import Iterator
-from typing import Any
 
-import pytest
-
-from posenc.lab import worker
+from posenc.lab.engines import worker
+from posenc.lab.engines.events import Failure, Finished, Job
 
 
-def test_a_worker_writes_the_events_of_each_job_in_order_and_ends_with_its_input(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def trial(*job: Any) -> Iterator[Any]:
-        yield from (("begun", *job), ("done", *job))
-
-    monkeypatch.setattr(worker, "trial", trial)
-    jobs, events = io.BytesIO(b"".join(pickle.dumps((name, "corpus", 3)) for name in ("first", "second"))), io.BytesIO()
-    worker.serve(jobs, events)
-    events.seek(0)
-    read = [pickle.load(events) for _ in range(4)]
-    assert read == [(word, name, "corpus", 3) for name in ("first", "second") for word in ("begun", "done")]
-    assert not events.read()
+def test_a_worker_writes_the_reports_of_each_job_in_order_and_ends_with_its_input():
+    first, broken, last = (
+        Job("first", "builtins:range", (2,)),
+        Job("broken", "builtins:int", ("x\ny",)),
+        Job("last", "builtins:str", ("ab",)),
+    )
+    jobs, reports = io.BytesIO(b"".join(map(pickle.dumps, (first, broken, last)))), io.BytesIO()
+    worker.serve(jobs, reports)
+    reports.seek(0)
+    read = [pickle.load(reports) for _ in range(7)]
+    message = "ValueError: invalid literal for int() with base 10: 'x\\ny'"
+    assert read == [0, 1, Finished(), Failure(message), "a", "b", Finished()]
+    assert not reports.read()

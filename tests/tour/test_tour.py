@@ -11,7 +11,7 @@ import pytest
 from posenc.cli import main
 from posenc.explorer import tour_page
 from posenc.explorer.tour_order import ORDER_TITLE, PAIRS
-from posenc.lab.pool import Event
+from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Outcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text

@@ -22,8 +22,7 @@ from posenc.explorer.tour_pictures import PICTURES, PICTURES_TITLE
 from posenc.explorer.tour_results import conditions, results
 from posenc.explorer.tour_text import TEXT_TITLE, Reading, read, tokens_and_positions
 from posenc.explorer.tour_words import findings
-from posenc.lab.contestants import contestants
-from posenc.lab.pool import run
+from posenc.lab.contestants import contestants, run
 from posenc.lab.run_config import Outcome, Recipe
 
 #: What trains in about a minute and a half on two cores; the orderings it shows are those of this budget.

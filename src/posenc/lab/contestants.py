@@ -1,6 +1,8 @@
-"""The encodings that the tour compares, one for each way of telling a decoder where it is."""
+"""The encodings that the tour compares, one for each way of telling a decoder where it is, and their training."""
 
 from __future__ import annotations
+
+from collections.abc import Generator, Sequence
 
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.nope import NoPE
@@ -8,6 +10,9 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.data import Corpus
+from posenc.lab.engines import local
+from posenc.lab.engines.events import Event, Failure, Job
 from posenc.lab.run_config import Contestant, Recipe
 
 #: The rate of an encoding's own parameters, as a multiple of the model's.
@@ -29,3 +34,14 @@ def contestants(recipe: Recipe) -> tuple[Contestant, ...]:
         Contestant("ALiBi", ALiBi(heads=recipe.heads)),
         Contestant("T5", T5Bias(heads=recipe.heads, bidirectional=False), PACE),
     )
+
+
+def run(
+    contestants: Sequence[Contestant], corpus: Corpus, recipe: Recipe, workers: int | None = None
+) -> Generator[Event, None, None]:
+    """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""
+    jobs = [Job(each.name, "posenc.lab.trial:trial", (each, corpus, recipe)) for each in contestants]
+    for event in local.run(jobs, workers):
+        if isinstance(event.report, Failure):
+            raise RuntimeError(f"training {contestants[event.job].name} failed: {event.report.message}")
+        yield event

@@ -1,0 +1,46 @@
+"""What an engine is given and what it yields. Loads no torch."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Job(NamedTuple):
+    """A generator function as "module:name", called with `arguments` where the job runs. name: for messages."""
+
+    name: str
+    function: str
+    arguments: tuple[Any, ...]
+
+    def reports(self) -> Iterator[Any]:
+        """Do the job here; the reports as they come.
+
+        >>> list(Job("three", "builtins:range", (3,)).reports())
+        [0, 1, 2]
+        """
+        module, _, name = self.function.partition(":")
+        yield from getattr(importlib.import_module(module), name)(*self.arguments)
+
+
+class Failure(NamedTuple):
+    """A job that ended without a result, and why, in one line."""
+
+    message: str
+
+
+class Finished(NamedTuple):
+    """The end of a job's reports."""
+
+
+class Event(NamedTuple):
+    """What a job reports. job: its index in the list."""
+
+    job: int
+    report: Any
+
+
+def failure(error: Exception) -> Failure:
+    """An exception as a failure."""
+    return Failure(f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}")

@@ -1,0 +1,140 @@
+"""Several jobs at once, each in a process of one thread, with their reports in one stream. Loads no torch."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator, Sequence
+from typing import IO, Any
+
+from posenc.lab.engines.events import Event, Failure, Finished, Job
+
+
+class Ended:
+    """A worker process has ended."""
+
+
+def cores() -> int:
+    """How many processes can run at once here."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(jobs: Sequence[Job], workers: int | None = None) -> Generator[Event, None, None]:
+    """The reports of all jobs as they come, at most `workers` jobs at a time; a `Failure` for each job that failed.
+
+    The numbers do not depend on `workers`, since every job has one thread to itself. Closing the iterator, or an
+    exception in whoever reads it (Ctrl-C), ends the worker processes at once. A process that is killed fails its job,
+    and another takes its place.
+    """
+    waiting = list(range(len(jobs)))[::-1]
+    inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
+    crew: set[Worker] = set()
+    try:
+        for _ in range(min(len(jobs), workers or cores())):
+            crew.add(_started(inbox, jobs, waiting.pop()))
+        while crew:
+            worker, report = _next(inbox)
+            if worker not in crew:
+                continue
+            if not isinstance(report, Finished):
+                yield Event(worker.job, Failure(worker.last_words()) if isinstance(report, Ended) else report)
+            if isinstance(report, Ended):
+                crew.remove(worker)
+                worker.end()
+                if waiting:
+                    crew.add(_started(inbox, jobs, waiting.pop()))
+            elif isinstance(report, Finished | Failure):
+                if waiting:
+                    worker.give(jobs, waiting.pop())
+                else:
+                    crew.remove(worker)
+                    worker.end()
+    finally:
+        for worker in crew:
+            worker.end()
+
+
+def _started(inbox: queue.Queue[tuple[Worker, Any]], jobs: Sequence[Job], index: int) -> Worker:
+    worker = Worker(inbox)
+    worker.give(jobs, index)
+    return worker
+
+
+def _next(inbox: queue.Queue[Any]) -> Any:
+    """Wait in short stretches: on Windows an endless wait does not hear Ctrl-C."""
+    while True:
+        try:
+            return inbox.get(timeout=0.5)
+        except queue.Empty:
+            continue
+
+
+class Worker:
+    """A process that does jobs, and a thread that reads what it writes."""
+
+    def __init__(self, inbox: queue.Queue[tuple[Worker, Any]]) -> None:
+        self.job = 0
+        self._inbox = inbox
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
+        # In a session of its own: Ctrl-C in a terminal reaches the parent alone, which ends its workers without noise.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "posenc.lab.engines.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def give(self, jobs: Sequence[Job], index: int) -> None:
+        """Start a job."""
+        self.job = index
+        try:
+            pickle.dump(jobs[index], self._input)
+            self._input.flush()
+        except BrokenPipeError:
+            pass  # it has ended; its reader reports that
+
+    def end(self) -> None:
+        """End the process, whatever it does, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            try:
+                if stream is not None:
+                    stream.close()
+            except BrokenPipeError:
+                pass  # what was still to be written has no reader any more
+
+    def last_words(self) -> str:
+        """Why a process ended: the last line that it wrote about its errors, or its exit code."""
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"the worker process ended with exit code {code}{': ' if last else ''}{last}"
+
+    @property
+    def _input(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise RuntimeError("worker has no input; it was started without one. Start another.")
+        return self._process.stdin
+
+    def _read(self) -> None:
+        """Pass on every report; at the end of the output, whatever the reason, pass on that the process has ended."""
+        output = self._process.stdout
+        while output is not None:
+            try:
+                report = pickle.load(output)
+            except (EOFError, pickle.UnpicklingError, OSError, ValueError):
+                break
+            self._inbox.put((self, report))
+        self._inbox.put((self, Ended()))

@@ -1,0 +1,89 @@
+"""Jobs in worker processes: the same numbers, and nothing left behind."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from posenc import Learned, NoPE, RoPE
+from posenc.lab.contestants import run as run_contestants
+from posenc.lab.data import Corpus
+from posenc.lab.engines import local
+from posenc.lab.engines.events import Event, Failure, Job
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Contestant, Outcome, Recipe
+from posenc.lab.trial import trial
+
+SMALL = Recipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)
+TOKENS = np.random.default_rng(0).integers(0, 20, 1000)
+CORPUS = Corpus(TOKENS[:800], TOKENS[800:], 20)
+THREE = [Contestant("none", NoPE(dim=16)), Contestant("rotary", RoPE(dim=8)), Contestant("again", RoPE(dim=8))]
+ENDLESS = Job("endless", "itertools:count", ())
+
+
+def test_workers_give_the_numbers_of_this_process():
+    events = list(run_contestants(THREE, CORPUS, SMALL, workers=2))
+    outcomes = {event.job: event.report for event in events if isinstance(event.report, Outcome)}
+    assert outcomes.keys() == {0, 1, 2}
+    for index, contestant in enumerate(THREE):
+        *_, here = trial(contestant, CORPUS, SMALL)
+        assert outcomes[index].curve == here.curve
+        assert outcomes[index].sample == here.sample
+        assert np.array_equal(outcomes[index].losses, here.losses)
+        steps = [event.report.step for event in events if event.job == index and isinstance(event.report, Progress)]
+        assert steps == [10, 20]
+
+
+@pytest.fixture
+def spied(monkeypatch):
+    crew = []
+    start = local.Worker.__init__
+    monkeypatch.setattr(local.Worker, "__init__", lambda self, inbox: (start(self, inbox), crew.append(self))[0])
+    return crew
+
+
+def test_closing_ends_the_processes_at_once(spied):
+    events = local.run([ENDLESS, ENDLESS], workers=2)
+    next(events)
+    assert [worker._process.poll() for worker in spied] == [None, None]
+    began = time.monotonic()
+    events.close()
+    assert time.monotonic() - began < 5
+    assert None not in [worker._process.poll() for worker in spied]
+
+
+def test_a_job_that_fails_or_is_killed_costs_only_itself(spied):
+    jobs = [Job("fails", "operator:truediv", (1, 0)), ENDLESS, Job("last", "builtins:range", (2,))]
+    events, seen = local.run(jobs, workers=1), []
+    for event in events:
+        if event.job == 1 and event.report == 0:
+            os.kill(spied[0]._process.pid, signal.SIGKILL)
+        if event.job != 1 or isinstance(event.report, Failure):
+            seen.append(event)
+    assert seen == [
+        Event(0, Failure("ZeroDivisionError: division by zero")),
+        Event(1, Failure("the worker process ended with exit code -9")),
+        Event(2, 0),
+        Event(2, 1),
+    ]
+
+
+@pytest.mark.nightly
+def test_a_broken_trial_says_why():
+    broken = [Contestant("learned", Learned(dim=16, length=4))]
+    with pytest.raises(RuntimeError, match="training learned failed: ValueError: positions must be from 0 to 3"):
+        list(run_contestants(broken, CORPUS, SMALL, workers=1))
+
+
+@pytest.mark.nightly
+def test_a_worker_whose_parent_is_gone_ends(spied):
+    events = local.run([ENDLESS], workers=1)
+    next(events)
+    process = spied[0]._process
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, process.stdout.fileno())  # the reading end of the pipe is gone, as it is when a parent dies
+    os.close(null)
+    assert process.wait(timeout=20) == 1
+    events.close()
