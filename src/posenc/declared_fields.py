@@ -7,6 +7,8 @@ is made. A `bool` and a `Literal` are their own rules; with `| None` a rule hold
 
 from __future__ import annotations
 
+import abc
+import inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from posenc import _check
+from posenc.field_names import wrong_names
 
 Rule = Callable[[str, Any], Any]
 
@@ -57,9 +60,31 @@ Base = Annotated[float, Real(0.0, 1e30, above=True)]
 Spread = Annotated[float, Real(0.0, 1e3)]
 
 
-class Declared:
+class NamesFields(abc.ABCMeta):
+    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right
+    ones. A call is looked at once it has failed, so that making a record costs nothing more."""
+
+    def __call__(cls, *values: Any, **fields: Any) -> Any:
+        try:
+            return type.__call__(cls, *values, **fields)
+        except TypeError:
+            wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
+            if wrong is None:  # the names are right, and a value is not
+                raise
+        raise TypeError(" ".join(filter(None, (wrong, cls._instead))))  # type: ignore[attr-defined]
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """What `help` and editors show: the fields, and not the call above."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+class Declared(metaclass=NamesFields):
     """A frozen record that checks its fields by their rules, and then what joins several of them."""
 
+    #: What to write where the fields are not what a caller has at hand, added to the error about their names.
+    _instead: ClassVar[str] = ""
     #: The fields that have a rule, each with it, and what a record makes of its fields once, kept in a
     #: `cached_property`. Both are found when a class is defined, so that torch.compile can trace a record that is made.
     _rules: ClassVar[tuple[tuple[str, Rule], ...] | None] = ()

@@ -12,22 +12,13 @@ from typing import Any
 from posenc import frequencies
 from posenc.catalog import CATALOG
 from posenc.compose import PerLayer
+from posenc.field_names import near_field
 from posenc.phase import Frequencies
 
 #: Longer or deeper than any record that is meant.
 LONGEST = 10_000
 DEEPEST = 12
 LONGEST_NUMBER = 40
-
-#: What other libraries call a field.
-OTHER_NAMES = {
-    "dim": ("d_model", "head_dim", "hidden_size", "embed_dim", "embedding_dim", "model_dim", "d_head", "d", "features"),
-    "heads": ("num_heads", "n_heads", "n_head", "nhead", "num_attention_heads"),
-    "base": ("theta", "rope_theta", "max_wavelength", "temperature", "n"),
-    "length": ("max_len", "max_length", "max_position_embeddings", "num_embeddings", "max_seq_len", "rows"),
-    "buckets": ("num_buckets", "relative_attention_num_buckets"),
-    "pairing": ("interleaved", "layout", "style", "is_neox_style"),
-}
 
 _CALL = re.compile(r"\s*[A-Za-z_]\w*\(")
 
@@ -200,13 +191,8 @@ def _near(word: str, options: list[str]) -> str:
 
 
 def _near_field(word: str, fields: list[str]) -> str:
-    """The field that is meant: by the name that other libraries give it, or by its letters."""
-    field_name = next(
-        (field for field, names in OTHER_NAMES.items() if word.lower() in names and field in fields), None
-    )
-    near = difflib.get_close_matches(word.lower(), fields, n=1, cutoff=0.5)
-    field_name = field_name or (near[0] if near else None)
-    return f"Did you mean {field_name}=?" if field_name else f"Choose one of these: {', '.join(fields)}."
+    near = near_field(word, fields)
+    return f"Did you mean {near}=?" if near else f"Choose one of these: {', '.join(fields)}."
 
 
 def _hint(text: str) -> str:

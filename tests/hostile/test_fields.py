@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -16,8 +18,11 @@ from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.doors import Encoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.axial_layouts import axial
+from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Divisors, Geometric
+from posenc.positions import grid
 from posenc.turn import Pairing
 
 RECORDS: tuple[Any, ...] = (
@@ -75,6 +80,37 @@ def test_a_bad_field_is_refused_by_its_name(record: Any, name: str) -> None:
     may_be_none = (type(record).__name__, name) in MEANT
     values = [bad for bad in _bad(record, name) if not (bad is None and may_be_none)]
     all_refused(lambda bad: replace(record, **{name: bad}), name, values)
+
+
+@pytest.mark.parametrize("kind", sorted({type(record) for record in RECORDS}, key=lambda kind: kind.__name__))
+def test_a_wrong_name_of_a_field_is_answered_with_the_right_ones(kind: Any) -> None:
+    """Unknown, missing, twice, too many; and what `help` shows stays the fields."""
+    name, parameters = kind.__name__, list(inspect.signature(kind).parameters)
+    values = dict.fromkeys(parameters)
+    last = parameters[-1] if parameters else "dim"
+    for given, message in (
+        ({**values, "zzz": 1}, f"{name} has no field zzz. I"),
+        ({**values, f"{last}_": 1}, f"{name} has no field {last}_" + (f"; did you mean {last}?" if values else "")),
+    ):
+        with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+            kind(**given)
+    with pytest.raises(TypeError, match=f"^{name} must have at most {len(parameters)} values; got {len(values) + 1}"):
+        kind(*values, None)
+    if any(field.default is field.default_factory for field in fields(kind) if field.init):
+        with pytest.raises(TypeError, match=rf"^{name} must be given .* Write {name}\(.*=\.\.\."):
+            kind()
+    if values:
+        with pytest.raises(TypeError, match=f"^{parameters[0]} must be given once; got it by place and by name"):
+            kind(None, **values)
+    assert parameters == [field.name for field in fields(kind) if field.init]
+
+
+def test_an_image_of_a_width_alone() -> None:
+    """What a user types first says what to type; that is the layout of most models."""
+    with pytest.raises(TypeError, match=r"^AxialRoPE has no field dim\. .* For an image, posenc\.axial\(dim=64\)"):
+        AxialRoPE(dim=64)  # type: ignore[call-arg]
+    assert axial(dim=64) == axial("sam2", (16, 16))
+    assert axial(dim=64).turn(grid(14, 14)).cos.shape == (196, 32)
 
 
 @dataclass(frozen=True)

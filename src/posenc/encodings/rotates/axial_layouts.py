@@ -68,7 +68,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
 
 
 def axial(
-    layout: str,
+    layout: str = "sam2",
     sections: tuple[int, ...] | None = None,
     *,
     dim: int | None = None,
@@ -79,9 +79,11 @@ def axial(
 ) -> AxialRoPE:
     """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
-    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial("sam2", dim=64)`, for positions
-    `grid(14, 14)`, say.
+    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions
+    `grid(14, 14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels turn with
+    the row, the second half with the column, in adjacent pairs.
 
+    layout: one of `LAYOUTS`.
     sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
     width).
     dim: in place of sections, channels of a head, half of them for the rows of an image and half for its columns.

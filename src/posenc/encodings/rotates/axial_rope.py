@@ -25,7 +25,7 @@ MOST_AXES = 16  # more coordinates than any medium has
 class AxialRoPE(Rotates):
     """Turn pair i by the angle position[axis[i]] · base^(-2·rung[i]/ladder). `axial` gives it for named layouts.
 
-    For the patches of an image, `axial("sam2", dim=64)` chooses the axes, the frequencies and the pairing.
+    For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing.
     Every rotation over a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how
     channels are paired. Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023,
     arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
@@ -56,6 +56,7 @@ class AxialRoPE(Rotates):
     claims: ClassVar[frozenset[Claim]] = frozenset(
         {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
     )
+    _instead: ClassVar[str] = "For an image, posenc.axial(dim=64) gives them all."
 
     def _check_together(self) -> None:
         _check.settle(self, axis=_numbers("axis", self.axis, MOST_AXES - 1))
