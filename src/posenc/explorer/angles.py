@@ -1,0 +1,47 @@
+"""Frequencies and sinusoids as the browser takes them: turns for one step, in whole numbers (browser/angles.js)."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from posenc.doors import Adds
+from posenc.phase import FixedSinusoids, Frequencies, fixed_sinusoids_of
+from posenc.phase.frequencies import EXACT, TWO_PI
+
+#: Bits of a limb and how many there are: a limb times 27 bits of a position is exact in a double.
+BITS, LIMBS = 26, 4
+
+
+def frequency_limbs(frequencies: Frequencies) -> list[list[int]]:
+    """Each frequency in turns for one step, to 2^-104 turns: the whole turns, then limbs of 26 bits.
+
+    >>> from posenc import RoPE
+    >>> frequency_limbs(RoPE(dim=4).frequencies)[0]
+    [0, 10680707, 28915984, 22192066, 30798973]
+    """
+    return [_limbs(frequency) for frequency in frequencies.exact()]
+
+
+def sinusoids(record: Adds) -> dict[str, Any] | None:
+    """The sinusoids of a record for `sinusoidTable` of the browser; None where its vectors are no exact sinusoids."""
+    fixed: FixedSinusoids | None = fixed_sinusoids_of(record)
+    if fixed is None:
+        return None
+    return {
+        "frequencies": frequency_limbs(fixed.frequencies),
+        "layout": fixed.layout,
+        "first": fixed.first,
+        "width": fixed.width,
+        "factor": fixed.factor,
+        "start": fixed.start,
+        "channels": record.width,
+    }
+
+
+def _limbs(frequency: Decimal) -> list[int]:
+    scale = Decimal(1 << (BITS * LIMBS))
+    scaled = EXACT.multiply(EXACT.divide(frequency, TWO_PI), scale)
+    turns = int(scaled.to_integral_value(ROUND_HALF_EVEN, EXACT))
+    fraction = [(turns >> (BITS * (LIMBS - 1 - index))) % (1 << BITS) for index in range(LIMBS)]
+    return [turns >> (BITS * LIMBS), *fraction]
