@@ -40,7 +40,9 @@ def run(
     contestants: Sequence[Contestant], corpus: Corpus, recipe: Recipe, workers: int | None = None
 ) -> Generator[Event, None, None]:
     """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""
-    jobs = [Job(each.name, "posenc.lab.trial:trial", (each, corpus, recipe)) for each in contestants]
+    jobs = [
+        Job(each.name, "posenc.lab.engines.in_worker:train_contestant", (each, corpus, recipe)) for each in contestants
+    ]
     for event in local.run(jobs, workers):
         if isinstance(event.report, Failure):
             raise RuntimeError(f"training {contestants[event.job].name} failed: {event.report.message}")

@@ -12,12 +12,9 @@ from posenc.lab.engines.events import Finished, failure
 
 def main() -> int:
     """Work until there are no more jobs, or until the reader of the reports has ended."""
-    from posenc.lab.trial import reproducible
-
     # Whatever a library prints must not get between the reports: those keep the real output, the rest goes to errors.
     reports = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    reproducible()
     try:
         serve(sys.stdin.buffer, reports)
     except BrokenPipeError:

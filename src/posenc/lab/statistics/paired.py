@@ -40,9 +40,12 @@ class PairedDifference:
         return abs(self.mean) / self.deviation
 
 
-def paired_difference(first: Sequence[float], second: Sequence[float], *, level: float = LEVEL) -> PairedDifference:
-    """The paired t test of measurements of the same seeds in the same order, at least two.
+def paired_difference(
+    first: Sequence[float], second: Sequence[float], *, visible_level: float = LEVEL
+) -> PairedDifference:
+    """The paired t test of measurements of the same seeds in the same order, at least two, with a 95 % interval.
 
+    visible_level: the error rate that `visible` is for, smaller where the test is one of several.
     Equal differences in every pair have no spread: p is then 0, or 1 where they are all 0.
 
     >>> difference = paired_difference([0.9, 0.8, 0.85], [0.5, 0.45, 0.5])
@@ -65,10 +68,10 @@ def paired_difference(first: Sequence[float], second: Sequence[float], *, level:
         p_value = 2 * float(t.sf(abs(mean) / (deviation / math.sqrt(count)), count - 1))
     return PairedDifference(
         tuple(map(float, gaps)),
-        student_interval(gaps.tolist(), 1 - level),
+        student_interval(gaps.tolist(), 1 - LEVEL),
         deviation,
         p_value,
-        smallest_visible(deviation, count, level),
+        smallest_visible(deviation, count, visible_level),
     )
 
 

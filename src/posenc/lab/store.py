@@ -1,0 +1,144 @@
+"""The results of a folder, in `results.jsonl`: a line for each finished run, on disk before the next one is asked for.
+
+A line holds a result and a digest of it, so that a changed digit is noticed. Killing the process that writes can leave
+a last line without its end: it is cut off, that run is repeated, and no other result is touched. Loads no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self
+
+from posenc.lab.result import Result
+
+NAME = "results.jsonl"
+_LINE = re.compile(r'\{"digest":"([0-9a-f]{16})","result":(.*)\}')
+
+
+class Stored(NamedTuple):
+    """What a results file holds: results by the identity of their run, and how many bytes of it are whole lines."""
+
+    results: dict[str, Result]
+    whole: int
+    torn: int
+
+    @property
+    def note(self) -> str:
+        """A sentence where the last line is half-written, or ""."""
+        if not self.torn:
+            return ""
+        return (
+            f"The last line of {NAME} is half-written ({self.torn} bytes without a line end): its run is not counted."
+        )
+
+
+def line_of(result: Result) -> str:
+    """A result as its line in the file, with the line break."""
+    text = result.to_json()
+    return f'{{"digest":"{_digest(text)}","result":{text}}}\n'
+
+
+def read(folder: str | os.PathLike[str]) -> Stored:
+    """All results of a folder; ValueError names the line that is damaged. A folder without results gives none."""
+    path = Path(folder) / NAME
+    data = path.read_bytes() if path.exists() else b""
+    whole = data.rfind(b"\n") + 1
+    results: dict[str, Result] = {}
+    for number, line in enumerate(data[:whole].splitlines(), 1):
+        result = _result(path, number, line)
+        if result.experiment.identity in results:
+            raise ValueError(
+                f"{path}, line {number}: its run is already in an earlier line. Delete one of the two lines."
+            )
+        results[result.experiment.identity] = result
+    return Stored(results, whole, len(data) - whole)
+
+
+def _result(path: Path, number: int, line: bytes) -> Result:
+    match = _LINE.fullmatch(line.decode("utf-8", "replace"))
+    reason = "it is not a result with its digest"
+    if match is not None:
+        reason = "its digest does not fit: something in it was changed"
+        if _digest(match[2]) == match[1]:
+            try:
+                return Result.from_json(match[2])
+            except ValueError as error:
+                reason = " ".join(str(error).split())[:300]
+    raise ValueError(f"{path}, line {number} is damaged: {reason}. Delete the line; its run is then repeated.")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Store:
+    """A folder to which results are added, by one process at a time.
+
+    note: what was repaired while opening it, or "".
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"out must be a folder; got the file {str(self.folder)!r}. Name a folder.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = (self.folder / NAME).open("ab")
+        try:
+            _lock(self._file, self.folder)
+            stored = read(self.folder)
+            if stored.torn:
+                self._file.truncate(stored.whole)
+            _synced(self._file)
+            _folder_synced(self.folder)
+        except BaseException:
+            self._file.close()
+            raise
+        self.results = stored.results
+        self.note = stored.note
+
+    def add(self, result: Result) -> None:
+        """Append a result. When this returns, it is on disk."""
+        self._file.write(line_of(result).encode())
+        _synced(self._file)
+        self.results[result.experiment.identity] = result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _synced(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _folder_synced(folder: Path) -> None:
+    """A new file's name is on disk, too, where a system can say so."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Two writers of one file would mix their lines. The lock ends with the process, however it ends."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ValueError(
+            f"out must not be in use; another comparison writes to {str(folder)!r}. Wait for it or use another folder."
+        ) from None
