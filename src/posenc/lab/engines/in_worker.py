@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from posenc.lab.data import Corpus
-    from posenc.lab.experiment import Experiment
-    from posenc.lab.result import Progress, Result
+    from posenc.lab.result import Progress
     from posenc.lab.run_config import Contestant, Outcome, Recipe
-
-
-def train(experiment: Experiment) -> Iterator[Progress | Result]:
-    """`posenc.lab.trial.run` in a process of its own."""
-    from posenc.lab import trial
-
-    trial.reproducible()
-    yield from trial.run(experiment)
 
 
 def train_contestant(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:
