@@ -44,3 +44,14 @@ class Event(NamedTuple):
 def failure(error: Exception) -> Failure:
     """An exception as a failure."""
     return Failure(f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}")
+
+
+def last_report(job: Job) -> Any:
+    """Do the job here; its last report, or a `Failure` where it raised or reported nothing."""
+    report: Any = Failure("it reported nothing")
+    try:
+        for report in job.reports():
+            pass
+    except Exception as error:
+        return failure(error)
+    return report

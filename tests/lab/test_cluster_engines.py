@@ -1,0 +1,69 @@
+"""The same jobs on Ray, on a Ray cluster of two nodes, and through submitit give what the local engine gives."""
+
+import sys
+
+import pytest
+
+from posenc.lab.engines import local, ray_core, slurm
+from posenc.lab.engines.events import Event, Failure, Job
+
+JOBS = [Job(str(n), "builtins:range", (n,)) for n in range(1, 6)] + [Job("fails", "operator:truediv", (1, 0))]
+LAST = {*(Event(n - 1, n - 1) for n in range(1, 6)), Event(5, Failure("ZeroDivisionError: division by zero"))}
+
+
+def test_the_local_engine_ends_with_the_same():
+    events = list(local.run(JOBS, workers=2))
+    assert {event for event in events if event in LAST} == LAST
+
+
+@pytest.mark.nightly
+def test_ray_on_this_machine(monkeypatch):
+    import ray
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert set(ray_core.run(JOBS)) == LAST
+    assert not ray.is_initialized()
+
+
+@pytest.mark.nightly
+def test_ray_on_two_nodes(monkeypatch):
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        cluster.add_node(num_cpus=1)
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        where = [Job(str(n), "lab.test_cluster_engines:node", ()) for n in range(6)]
+        nodes = {event.report for event in ray_core.run(where)}
+        assert len(nodes) == 2, nodes
+        assert set(ray_core.run(JOBS)) == LAST
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def node():
+    """The Ray node that this runs on, after long enough for the other one to be asked as well."""
+    import time
+
+    import ray
+
+    time.sleep(0.5)
+    yield ray.get_runtime_context().get_node_id()
+
+
+@pytest.mark.nightly
+def test_submitit(tmp_path):
+    assert set(slurm.run(JOBS, tmp_path, {"timeout_min": 5}, cluster="local")) == LAST
+
+
+def test_what_is_missing_is_said_in_one_line(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"ray must be installed here; it is not\. Run: pip install ray .*engine"):
+        next(ray_core.run(JOBS))
+    monkeypatch.setattr(slurm.shutil, "which", lambda name: None)
+    with pytest.raises(ValueError, match="slurm must be installed where this runs"):
+        next(slurm.run(JOBS, tmp_path, {}))
+    with pytest.raises(ValueError, match=r"slurm must be given parameters of submitit; .*speed"):
+        next(slurm.run(JOBS, tmp_path, {"speed": 3}, cluster="local"))
