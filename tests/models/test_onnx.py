@@ -3,6 +3,8 @@ record."""
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -87,7 +89,7 @@ def test_refusals(tmp_path):
     del model.graph.initializer[0]
     with pytest.raises(ValueError, match="'cos_cache' must be an initializer inside the graph"):
         from_onnx(model)
-    with pytest.raises(ValueError, match="model must have a RotaryEmbedding node"):
+    with pytest.raises(ValueError, match="model must have from 1 to 8192 RotaryEmbedding nodes; it has none"):
         from_onnx(onnx.ModelProto())
     with pytest.raises(TypeError, match="model must be an ONNX model or the path of one"):
         from_onnx(3)
@@ -119,8 +121,8 @@ def tables(rows, pairs, base=10_000.0):
 @pytest.mark.parametrize(
     ("model", "stated", "says"),
     [
-        (cached(*tables(1, 4)), {}, "'cos_cache' must be finite, with a row for each position; got shape (1, 4)"),
-        (cached(np.full((3, 4), np.nan), np.ones((3, 4))), {}, "'cos_cache' must be finite, with a row for each"),
+        (cached(*tables(1, 4)), {}, "'cos_cache' must hold floats, with a row for each position"),
+        (cached(np.full((3, 4), np.nan), np.ones((3, 4))), {}, "'cos_cache' must be finite; it is not"),
         (cached(*tables(9, 4), rotary_embedding_dim=6), {"head_dim": 16},
             "rotary_embedding_dim must be twice the width of the caches, 8; got 6"),
         (cached(*tables(9, 4), rotary_embedding_dim=8), {},
@@ -177,3 +179,10 @@ def test_a_scale_of_onnx_runtime_is_refused_by_name():
     assert from_onnx(of_onnx_runtime(RECORDS[0], scale=1.0)).groups[0].encodings == (RECORDS[0],)
     with pytest.raises(ValueError, match=r"scale must be 1 in com\.microsoft's RotaryEmbedding; got 2\.0"):
         from_onnx(of_onnx_runtime(RECORDS[0], scale=2.0))
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    for call in (lambda: from_onnx("a.onnx"), lambda: to_onnx(positions_of(RECORDS[0]), length=4, heads=1)):
+        with pytest.raises(ModuleNotFoundError, match=r"^ONNX models need the onnx package.* pip install onnx$"):
+            call()

@@ -33,7 +33,7 @@ class GGUFHead:
 def read_gguf(path: str | Path) -> GGUFHead:
     """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
     path = Path(path)
-    if plain_size(path) < 24:
+    if plain_size(path, "a GGUF") < 24:
         raise _bad(path, "it is too short")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +17,27 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
+from posenc.models.config.layer_type_rules import MOST_LAYERS
+from posenc.models.formats.protobuf_parts import more_parts_than
 from posenc.models.formats.safetensors_header import plain_size
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 from posenc.models.pair_rotation import PairLayout
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 OPSET = 23
 #: The domain of ONNX Runtime's own operator of the same name.
 MICROSOFT = "com.microsoft"
 #: A graph without its weights stays far below this.
 LARGEST_FILE = 1 << 28
+#: Nodes, attributes, names and unpacked numbers of a graph: far above those of any model, and a second to count.
+MOST_PARTS = 1 << 20
+MOST_PAIRS = _check.LARGEST_WIDTH // 2
+#: Of float32, float16, float64 and bfloat16, by their number in the format: bytes of a number, and the field of numbers
+#: that are not raw bytes.
+FLOATS = {1: (4, "float_data"), 10: (2, "int32_data"), 11: (8, "double_data"), 16: (2, "int32_data")}
 #: Caches are float32 tables of someone's float32 arithmetic: angles of 2^-24 relative, times the rows compared.
 ROWS = 64
 TOLERANCE = 1e-4
@@ -45,6 +56,7 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     >>> [node.op_type for node in to_onnx(positions, length=16, heads=2).graph.node]
     ['RotaryEmbedding']
     """
+    _package()
     from onnx import TensorProto, helper, numpy_helper
 
     rotation = only_rotation(positions, "ONNX", of_all_layers=True)
@@ -90,11 +102,15 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
     """
     graph = _load(model).graph
     nodes = [node for node in graph.node if node.op_type == "RotaryEmbedding"]
-    if not nodes:
-        raise ValueError("model must have a RotaryEmbedding node; it has none. Export it with opset 23.")
+    if not 0 < len(nodes) <= MOST_LAYERS:
+        raise ValueError(
+            f"model must have from 1 to {MOST_LAYERS} RotaryEmbedding nodes; it has {len(nodes) or 'none'}. Export it "
+            "with opset 23."
+        )
+    of_caches = _rotations(graph, dict(stated or {}))
     groups: dict[Rotates, tuple[list[int], tuple[Value, ...]]] = {}
     for layer, node in enumerate(nodes):
-        record, values = _record(graph, node, dict(stated or {}))
+        record, values = _record(graph, node, of_caches, dict(stated or {}))
         groups.setdefault(record, ([], values))[0].append(layer)
     return ModelPositions(
         "onnx",
@@ -106,84 +122,142 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
     )
 
 
-def _load(model: ModelProto | str | Path) -> ModelProto:
-    import onnx
+def _package() -> Any:
+    try:
+        return importlib.import_module("onnx")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "ONNX models need the onnx package, which is not installed. Run: pip install onnx", name="onnx"
+        ) from None
 
+
+def _load(model: ModelProto | str | Path) -> ModelProto:
+    onnx = _package()
     damaged = importlib.import_module("google.protobuf.message").DecodeError  # the package has no types
     if isinstance(model, onnx.ModelProto):
         return model
     _check.instance("model", model, str | Path, "an ONNX model or the path of one")  # type: ignore[arg-type]
     path = Path(model)
-    if plain_size(path) > LARGEST_FILE:
+    if plain_size(path, "an ONNX") > LARGEST_FILE:
         raise ValueError(
             f"model must be a graph of at most {LARGEST_FILE} bytes; {path.name} is larger. "
             "Keep its weights in a file beside it."
         )
+    data = path.read_bytes()
+    if more_parts_than(MOST_PARTS, data, onnx.ModelProto.DESCRIPTOR):
+        raise ValueError(
+            f"model must have at most {MOST_PARTS} parts (nodes, names, numbers); {path.name} has more. Export the "
+            "rotation alone."
+        )
     try:
-        return onnx.load(path, load_external_data=False)
+        loaded: ModelProto = onnx.load_model_from_string(data)
     except damaged:
         raise ValueError(
             f"model must be an ONNX file; {path.name} is damaged, or another format. Name another one."
         ) from None
+    return loaded
 
 
-def _record(graph: GraphProto, node: NodeProto, stated: dict[str, Any]) -> tuple[Rotates, tuple[Value, ...]]:
+def _record(
+    graph: GraphProto, node: NodeProto, of_caches: Callable[[str, str], RoPE], stated: dict[str, Any]
+) -> tuple[Rotates, tuple[Value, ...]]:
     """One node's rotation, compared with its caches."""
-    from onnx import helper
-
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    pairing: PairLayout = "adjacent" if attributes.get("interleaved", 0) else "halves"
+    attributes = _attributes(node)
+    pairing: PairLayout = "adjacent" if attributes["interleaved"] else "halves"
     # The operator of ONNX Runtime takes the positions before the caches.
     first = 2 if node.domain == MICROSOFT else 1
-    cosine, sine = (_cache(graph, name) for name in node.input[first : first + 2])
+    if len(node.input) < first + 2:
+        raise ValueError(
+            f"RotaryEmbedding must have the inputs cos_cache and sin_cache; got {len(node.input)} inputs. The model is "
+            "damaged."
+        )
+    rope = replace(of_caches(*node.input[first : first + 2]), pairing=pairing)
     if attributes.get("scale", 1.0) != 1.0:
         raise ValueError(
             f"scale must be 1 in com.microsoft's RotaryEmbedding; got {attributes['scale']}, which no record holds. "
             "Fold it into the caches."
         )
-    width = 2 * cosine.shape[1]
-    rotary_dim = attributes.get("rotary_embedding_dim", 0)
-    dim = _head_dim(graph, node, attributes, stated) if rotary_dim else width
-    if rotary_dim not in (0, width):
+    rotary_dim = attributes["rotary_embedding_dim"]
+    dim = _head_dim(graph, node, attributes, stated) if rotary_dim else rope.dim
+    if rotary_dim not in (0, rope.dim):
         raise ValueError(
-            f"rotary_embedding_dim must be twice the width of the caches, {width}; got {rotary_dim}. The model is "
+            f"rotary_embedding_dim must be twice the width of the caches, {rope.dim}; got {rotary_dim}. The model is "
             "damaged."
         )
-    base = _check.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
-    scaling = stated.get("scaling")
-    if scaling is not None:
-        _check.instance("stated['scaling']", scaling, Scaling, "a scaling")
-    rope = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
-    _require_same_caches(rope, cosine, sine)
 
-    def of_attribute(name: str, value: int, is_stated: bool) -> Value:
-        return Value(name, value, "file" if is_stated else "class default", name)
+    def of_attribute(name: str, value: int) -> Value:
+        return Value(name, value, "file" if name in {one.name for one in node.attribute} else "class default", name)
 
     is_stated = "base" in stated
     values = (
-        Value("base", base, "caller" if is_stated else "file", "stated" if is_stated else "cos_cache, sin_cache"),
-        of_attribute("interleaved", int(pairing == "adjacent"), "interleaved" in attributes),
-        of_attribute("rotary_embedding_dim", rotary_dim, bool(rotary_dim)),
+        Value("base", rope.base, "caller" if is_stated else "file", "stated" if is_stated else "cos_cache, sin_cache"),
+        of_attribute("interleaved", int(pairing == "adjacent")),
+        of_attribute("rotary_embedding_dim", rotary_dim),
     )
-    return (rope if dim == width else Partial(rope, dim)), values
+    return (rope if dim == rope.dim else Partial(rope, dim)), values
 
 
-def _cache(graph: GraphProto, name: str) -> np.ndarray:
+def _attributes(node: NodeProto) -> dict[str, Any]:
+    """The attributes that say how a node rotates, with their defaults."""
+    attributes = {"interleaved": 0, "rotary_embedding_dim": 0, "num_heads": 0, "scale": 1.0}
+    for attribute in node.attribute:
+        if attribute.name in attributes:
+            kind = "f" if attribute.name == "scale" else "i"
+            if not attribute.HasField(kind):
+                raise ValueError(
+                    f"{attribute.name} must be one number; the node has another kind. The model is damaged."
+                )
+            attributes[attribute.name] = getattr(attribute, kind)
+    return attributes
+
+
+def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str], RoPE]:
+    """The plain rotation of two caches, by their names; read and compared once for all nodes that name them."""
+    initializers = {tensor.name: tensor for tensor in graph.initializer}
+    scaling = stated.get("scaling")
+    if scaling is not None:
+        _check.instance("stated['scaling']", scaling, Scaling, "a scaling")
+
+    @cache
+    def rotation(cosine_name: str, sine_name: str) -> RoPE:
+        cosine, sine = (_cache(initializers, name) for name in (cosine_name, sine_name))
+        if cosine.shape != sine.shape:
+            raise ValueError(
+                f"caches must have one shape; got {cosine.shape} of cos and {sine.shape} of sin. The model is damaged."
+            )
+        base = _check.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
+        rope = RoPE(dim=2 * cosine.shape[1], base=base, scaling=scaling)
+        _require_same_caches(rope, cosine, sine)
+        return rope
+
+    return rotation
+
+
+def _cache(initializers: Mapping[str, TensorProto], name: str) -> np.ndarray:
     """A table (positions, pairs) that is a constant of the graph."""
     from onnx import numpy_helper
 
-    cache = next((tensor for tensor in graph.initializer if tensor.name == name), None)
-    if cache is None or cache.external_data:
+    tensor = initializers.get(name)
+    if tensor is None or tensor.external_data or tensor.data_location == tensor.EXTERNAL:
         raise ValueError(
             f"{name!r:.80} must be an initializer inside the graph, for its frequencies to be read; it is not. "
             "Fold constants first."
         )
-    table = np.asarray(numpy_helper.to_array(cache), np.float64)
-    if table.ndim != 2 or table.shape[0] < 2 or not table.shape[1] or not np.isfinite(table).all():
+    shape = tuple(tensor.dims)
+    if tensor.data_type not in FLOATS or len(shape) != 2 or shape[0] < 2 or not 1 <= shape[1] <= MOST_PAIRS:
         raise ValueError(
-            f"{name!r:.80} must be finite, with a row for each position; got shape {table.shape}. This is not a cache "
-            "of cos or sin."
+            f"{name!r:.80} must hold floats, with a row for each position and a column for each pair; got type "
+            f"{tensor.data_type} in shape {shape[:8]}. This is not a cache of cos or sin."
         )
+    itemsize, numbers = FLOATS[tensor.data_type]
+    held = len(tensor.raw_data) / itemsize if tensor.HasField("raw_data") else len(getattr(tensor, numbers))
+    if math.prod(shape) != held:
+        raise ValueError(
+            f"{name!r:.80} must hold the numbers of shape {shape}; it holds {held:g}. The model is damaged."
+        )
+    table: np.ndarray = numpy_helper.to_array(tensor)
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name!r:.80} must be finite; it is not. This is not a cache of cos or sin.")
     return table
 
 
@@ -194,9 +268,9 @@ def _head_dim(graph: GraphProto, node: NodeProto, attributes: dict[str, Any], st
     x = next((value for value in (*graph.input, *graph.value_info) if value.name == node.input[0]), None)
     shape = [] if x is None else [axis.dim_value for axis in x.type.tensor_type.shape.dim]
     if len(shape) == 4 and shape[3]:
-        return int(shape[3])
-    if len(shape) == 3 and shape[2] and attributes.get("num_heads"):
-        return int(shape[2] // attributes["num_heads"])
+        return _check.integer("head_dim", shape[3], 2)
+    if len(shape) == 3 and shape[2] and attributes["num_heads"]:
+        return _check.integer("head_dim", shape[2] // attributes["num_heads"], 2)
     raise ValueError(
         "head_dim must be known where a part of a head rotates; the graph does not show it. "
         "Give stated={'head_dim': …}."
@@ -209,7 +283,7 @@ def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
     if pairs == 1:
         return 10_000.0  # one pair rotates by 1 whatever the base is
     # The farthest row within half a turn of the slowest pair gives most digits.
-    angles = np.arctan2(sine[:, -1], cosine[:, -1])
+    angles = np.arctan2(sine[:, -1].astype(float), cosine[:, -1].astype(float))
     row, step = max(1, int(np.argmax(angles))), angles[1]
     if not 0 < step <= 1:
         raise ValueError(
@@ -225,7 +299,8 @@ def _require_same_caches(record: RoPE, cosine: np.ndarray, sine: np.ndarray) -> 
     last = len(cosine) - 1
     rows = np.unique(np.linspace(0, last, min(ROWS, last + 1)).astype(int))
     turn = record.turn(rows)
-    difference = max(np.abs(turn.cos - cosine[rows]).max(), np.abs(turn.sin - sine[rows]).max())
+    tables = ((turn.cos, cosine), (turn.sin, sine))
+    difference = max(np.abs(exact - table[rows].astype(float)).max() for exact, table in tables)
     if difference > TOLERANCE * max(1.0, last / 4096):
         raise ValueError(
             f"caches must be those of {record!r:.120}; they differ by {difference:.2g}. "

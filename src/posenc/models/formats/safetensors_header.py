@@ -75,11 +75,11 @@ def read_header(path: str | Path) -> Header:
     return Header(8 + length, size, _laid_out(path, header, size - 8 - length))
 
 
-def plain_size(path: Path) -> int:
+def plain_size(path: Path, kind: str = "a safetensors") -> int:
     """Bytes of a plain file; a pipe or a device is never opened, since it might never end."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise _bad(path, "it is no plain file", "Name a .safetensors file")
+        raise ValueError(f"{path.name} must be {kind} file; it is no plain file. Name a file on a disk.")
     return status.st_size
 
 
