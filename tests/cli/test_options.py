@@ -36,7 +36,8 @@ RECORDS = {
 DRAWN = {
     **dict.fromkeys(("rotation", "rotated", "pairing"), "LearnedRoPE(dim=8)"),
     **dict.fromkeys(("bias", "bias_by_distance", "score_by_distance"), RECORDS["biases"]),
-    **dict.fromkeys(("waves", "wavelengths", "binary", "dials"), "Sinusoidal(dim=8)"),
+    **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
+    **dict.fromkeys(("shift_matrix", "derivation", "look_back"), "Sinusoidal(dim=8)"),
 }
 CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")
 
@@ -98,6 +99,8 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "output": ("other.svg",),
         "positions": ("31",),
         "position": ("7",),
+        "offset": ("2",),
+        "sentence": ("Man bites dog",),
         "dims": ("2", "3"),
         "dpi": ("50",),
         "seed": ("7",),

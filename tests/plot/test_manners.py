@@ -35,9 +35,19 @@ PICTURES = {
     "dials": (plot.dials, (S,), 1, {"linewidth": 5.0}, lambda a: 5.0 in [line.get_linewidth() for line in a.lines]),
     "binary": (plot.binary, (), 2, {"alpha": 0.25}, lambda a: a.images[0].get_alpha() in (0.25, None)),
     "differences": (plot.differences, (S,), 2, {"color": "green"}, lambda a: a.lines[0].get_color() == "green"),
+    "attention_map": (plot.attention_map, (R,), 2, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "look_back": (plot.look_back, (S,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "input_sum": (plot.input_sum, (Sinusoidal(dim=8),), 3, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "shift_matrix": (plot.shift_matrix, (Sinusoidal(dim=8),), 1, {"alpha": 0.5},
+        lambda a: a.images[0].get_alpha() == 0.5),
+    "derivation": (plot.derivation, (S,), 1, {"color": "green"}, lambda a: a.texts[0].get_color() == "green"),
+    "number_waves": (plot.number_waves, (Sinusoidal(dim=8),), 12, {"color": "green"},
+        lambda a: a.lines[0].get_color() == "green"),
     "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"},
         lambda a: a.lines[0].get_marker() == "x"),
 }  # fmt: skip
+#: Pictures that have no axes to label.
+WITHOUT_LABELS = ("dials", "derivation", "number_waves")
 each = pytest.mark.parametrize("name", PICTURES)
 
 
@@ -55,7 +65,7 @@ def test_a_picture_returns_labelled_axes_of_a_figure_of_its_own(name):
     drawn = panels(draw(*arguments))
     assert len(drawn) == count
     assert all(isinstance(one, Axes) for one in drawn)
-    assert name == "dials" or all(one.get_xlabel() for one in drawn[-1:])
+    assert name in WITHOUT_LABELS or all(one.get_xlabel() for one in drawn[-1:])
     assert name in ("binary", "curves") or drawn[0].get_title() or drawn[0].figure.get_suptitle()
     assert plot.image(drawn[0]).data
 
@@ -67,7 +77,7 @@ def test_a_picture_draws_into_the_given_axes_and_makes_no_others(name):
     given = figure.subplots(1, count)
     drawn = draw(*arguments, ax=given)
     assert panels(drawn) == ([given] if count == 1 else list(given))
-    assert all(one.has_data() for one in panels(drawn))
+    assert all(one.has_data() or one.texts for one in panels(drawn))
     bars = [one for one in figure.axes if one.get_label() == "<colorbar>"]
     assert len(figure.axes) == count + len(bars)
 

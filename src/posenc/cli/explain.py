@@ -12,8 +12,9 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
 from posenc.cli.explain_record import explain_record
 from posenc.cli.explain_sentences import explain_sentences
+from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
-from posenc.doors import Biases, Encoding, Scores
+from posenc.doors import Adds, Biases, Encoding, Scores
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class ExplainVerb(Verb):
     examples:
       posenc explain "RoPE(dim=8)" --position 3
       posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
+      posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
       posenc explain "ALiBi(heads=8)" --position 5 --key 3
       posenc explain "AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)" --position 3 5
       posenc explain "Partial(RoPE(dim=4), dim=8)" --position 1
@@ -48,7 +50,8 @@ class ExplainVerb(Verb):
     """A record, a sentence, or a model's config."""
 
     position: tuple[int | float, ...] = ()
-    """The position of the token, or of the query: a number for each axis; 3 if left out, or 3 4 for two axes."""
+    """The position of the token, or of the query: a number for each axis; 3 if left out, or 3 4 for two axes. Several
+    numbers for an encoding of one axis that adds make a table of their rows."""
 
     key: tuple[int | float, ...] = ()
     """The position of the key, for encodings that act on logits; 0 on every axis if left out."""
@@ -93,6 +96,9 @@ class ExplainVerb(Verb):
             raise ValueError(f"key must come with an encoding that acts on logits; got {self.what:.100}. Leave it out.")
         if self.all and self.dims:
             raise ValueError("all must come without --dims, which chooses some; got both. Leave one out.")
+        if isinstance(record, Adds) and record.axes == 1 and len(self.position) > 1:
+            self._only("a table of several positions", "position", "seed")
+            return explain_table(record, self.position, self.seed or 0)
         dims = self.dims or None
         return explain_record(record, self.position, self.key, dims, every=self.all, seed=self.seed or 0)
 

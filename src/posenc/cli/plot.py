@@ -47,24 +47,37 @@ PICTURES: Mapping[str, Picture] = {
     "score_by_distance": Picture({"positions": "distances"}),
     "bias": Picture({"positions": "length"}),
     "bias_by_distance": Picture({}),
+    "input_sum": Picture({"sentence": "sentence"}),
+    "attention_map": Picture({"sentence": "sentence"}),
+    "shift_matrix": Picture({"offset": "offset"}, learns=False),
+    "derivation": Picture({"offset": "offset", "position": "position"}, learns=False),
+    "look_back": Picture({"offset": "offset", "positions": "positions"}, learns=False),
+    "number_waves": Picture({"position": "position"}, learns=False),
 }
 #: How many positions are drawn where none are asked for; a picture that is left out has its own number.
-USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100)
+USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100) | {
+    "look_back": 32
+}
 
 
 @dataclass(frozen=True)
 class PlotVerb(Verb):
     """Draw a picture of an encoding into a PNG, SVG or PDF file; the ending of --output decides which.
 
-    Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials (encodings that add);
-    rotation, rotated, pairing, waves, wavelengths, dials (that rotate); bias, bias_by_distance (that bias);
-    score_by_distance (most). `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
+    Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves, input_sum,
+    shift_matrix, derivation, look_back (encodings that add); rotation, rotated, pairing, waves, wavelengths, dials,
+    number_waves (that rotate); bias, bias_by_distance (that bias); attention_map, score_by_distance (most).
+    `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
 
     examples:
       posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
       posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
       posenc plot "RoPE(dim=128)" --picture rotated --output rotated.png
       posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
+      posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
+      posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
+      posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
+      posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
       posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
       posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
@@ -82,7 +95,13 @@ class PlotVerb(Verb):
     """How many positions, numbers or distances to draw; 100, or 16 of binary, if left out."""
 
     position: int | None = None
-    """The position of the dials; 150 if left out."""
+    """The position of the dials and waves (150 if left out), or where a derivation starts (5)."""
+
+    offset: int | None = None
+    """How many positions a shift moves, or a head looks back; 1, or 3 of look_back, if left out."""
+
+    sentence: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
+    """The words of input_sum and attention_map; "Dog bites man" if left out."""
 
     dims: tuple[int, ...] = ()
     """Which curves of dimensions to draw; 0 and 21, or the first and the last, if left out."""
@@ -141,7 +160,7 @@ class PlotVerb(Verb):
         taken = {option for name in names for option in PICTURES[name].options}
         taken |= {"dpi"} if ending == ".png" else set()
         taken |= {"seed"} if draws(record) and any(PICTURES[name].learns for name in names) else set()
-        for option in ("positions", "position", "dims", "dpi", "seed"):
+        for option in ("positions", "position", "offset", "sentence", "dims", "dpi", "seed"):
             if option not in taken and getattr(self, option) not in (None, ()):
                 listed = ", ".join(f"--{one}" for one in sorted(taken)) or "no such option"
                 raise ValueError(
@@ -157,7 +176,8 @@ class PlotVerb(Verb):
             "positions": USUAL_POSITIONS.get(name),
             "dims": (0, 21) if width > 21 else (0, max(width - 1, 0)),
         }
-        options = {option: getattr(self, option) or usual.get(option) for option in picture.options}
+        chosen = {option: getattr(self, option) for option in picture.options}
+        options = {option: usual.get(option) if value in (None, ()) else value for option, value in chosen.items()}
         given = {picture.options[option]: value for option, value in options.items() if value is not None}
         if picture.learns:
             given["params"] = record.init(np.random.default_rng(self.seed or 0)) if record.shapes else None

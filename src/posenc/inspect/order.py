@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc.attention import attention
+from posenc.attention import Attended, attention
 from posenc.compose import Concatenated
 from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.encodings.adds.learned import Learned
@@ -150,19 +150,14 @@ def order_blindness(
     >>> order_blindness("Dog bites man", "Man bites dog", Sinusoidal(dim=16)).blind
     False
     """
-    first, second = _words("sentence", sentence), _words("other", other)
+    first, second = checked_words("sentence", sentence), checked_words("other", other)
     seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
     _check.truth("causal", causal)
-    if encoding is not None:
-        _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
-        if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
-            encoding = Concatenated(encoding)
-        if params is None and encoding.shapes:
-            params = encoding.init(np.random.default_rng(seed))
-    width = _width(encoding, dim)
-    here, there = (_attended(words, encoding, params, causal, width, seed) for words in (first, second))
+    encoding, params = prepared(encoding, params, seed)
+    width = width_of_words(encoding, dim)
+    here, there = (_outputs(words, encoding, params, causal, width, seed) for words in (first, second))
     changes_nothing = encoding is not None and all(
-        np.array_equal(outputs, _attended(words, encoding, params, causal, width, seed, without=True))
+        np.array_equal(outputs, _outputs(words, encoding, params, causal, width, seed, without=True))
         for words, outputs in ((first, here), (second, there))
     )
     # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
@@ -170,11 +165,23 @@ def order_blindness(
     rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
     changes = [
         WordChange(word, i, j, amount, amount <= rounding)
-        for word, i, j in _matched(first, second)
+        for word, i, j in matched(first, second)
         for amount in (float(np.abs(here[i] - there[j]).max()),)
     ]
     alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
     return OrderBlindness(sentence, other, encoding, causal, tuple(changes), alone, rounding, changes_nothing)
+
+
+def prepared(encoding: Encoding | None, params: Params | None, seed: int) -> tuple[Encoding | None, Params | None]:
+    """The encoding as a layer of words takes it, a narrow vector appended, and what it learns drawn from the seed."""
+    if encoding is None:
+        return None, params
+    _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+    if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
+        encoding = Concatenated(encoding)
+    if params is None and encoding.shapes:
+        params = encoding.init(np.random.default_rng(seed))
+    return encoding, params
 
 
 def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
@@ -182,7 +189,7 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
 
 
-def _attended(
+def _outputs(
     words: list[str],
     encoding: Encoding | None,
     params: Params | None,
@@ -192,6 +199,20 @@ def _attended(
     without: bool = False,
 ) -> np.ndarray:
     """One layer's output for every word, the heads side by side; shape (n, heads·d). without: the encoding left out."""
+    attended = one_layer(words, encoding, params, causal, width, seed, without)
+    return np.asarray(attended.output[0]).swapaxes(0, 1).reshape(len(words), -1)
+
+
+def one_layer(
+    words: list[str],
+    encoding: Encoding | None,
+    params: Params | None,
+    causal: bool,
+    width: int,
+    seed: int,
+    without: bool = False,
+) -> Attended:
+    """One layer of self-attention with projections drawn from the seed. without: the encoding left out."""
     axes = 1 if encoding is None else encoding.axes
     positions = row_positions = np.arange(len(words))
     if axes > 1:  # a word among pictures stands at the same number on every axis
@@ -214,7 +235,7 @@ def _attended(
     read = None
     if inside and isinstance(encoding, Scores) and encoding.reads:
         read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
-    attended = attention(
+    return attention(
         q,
         k,
         v,
@@ -226,8 +247,6 @@ def _attended(
         causal=causal,
         hidden=read,
     )
-    output: np.ndarray = attended.output[0].swapaxes(0, 1).reshape(len(words), -1)
-    return output
 
 
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
@@ -242,7 +261,8 @@ def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarr
     return HEADS, HEAD_DIM
 
 
-def _width(encoding: Encoding | None, dim: int | None) -> int:
+def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
+    """Channels of the words' vectors: the encoding's where it adds."""
     added = isinstance(encoding, Adds) and not isinstance(encoding, Concatenated)
     if dim is None:
         reads = isinstance(encoding, Scores) and encoding.reads
@@ -281,13 +301,14 @@ def usual_records(longest: int) -> tuple[Encoding, ...]:
     )
 
 
-def _words(name: str, sentence: Any) -> list[str]:
+def checked_words(name: str, sentence: Any) -> list[str]:
+    """The words of an argument, if it is a sentence."""
     words = words_of(_check.instance(name, sentence, str, "a sentence"))
     _check.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
     return words
 
 
-def _matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
+def matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
     """Every word of the first with its position in both: the nth of its kind with the nth."""
     row_positions: dict[str, list[int]] = {}
     for index, word in enumerate(second):

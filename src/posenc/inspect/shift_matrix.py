@@ -46,7 +46,7 @@ def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
     >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()
     [[0.5403, 0.8415], [-0.8415, 0.5403]]
     """
-    sinusoids = _paired(record)
+    sinusoids = paired(record)
     offset = np.asarray(_array.as_array("offset", offset))
     _check.size("offset", max(1, offset.size) * sinusoids.width**2)
     matrix = np.zeros((*offset.shape, sinusoids.width, sinusoids.width))
@@ -68,7 +68,7 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     >>> shift_error(Sinusoidal(dim=8), [0, 5, 100], [1, 7]).largest < 1e-14
     True
     """
-    sinusoids = _paired(record)
+    sinusoids = paired(record)
     positions, offsets = (
         np.atleast_1d(np.asarray(_array.as_array(name, value)))
         for name, value in (("positions", positions), ("offsets", offsets))
@@ -89,7 +89,8 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     )
 
 
-def _paired(record: Adds) -> SinusoidChannels:
+def paired(record: Adds) -> SinusoidChannels:
+    """The sinusoids of a record whose sines all have a cosine, or the error that a shift is not linear."""
     sinusoids = required_channels(record)
     if not sinusoids.paired:
         raise ValueError(

@@ -54,6 +54,12 @@ ERRATA: tuple[Erratum, ...] = (
         "that it starts at position 1: they are rotations by 1, 51, 100",
         RoPE(dim=128),
     ),
+    Erratum("the article", 'that row 0 is "like 0000"', "that PE(0) = [0, 1, 0, 1, ...]"),
+    Erratum(
+        "the article",
+        "‖q‖·‖k‖ as the similarity of tokens",
+        "that similarity is in the angle; the product of the norms is a size",
+    ),
     Erratum("the notes", "sin 2 = 0.87 and 0.71", "0.9093", OneSine(), 2, 0),
     Erratum("the notes", "sin 3 = 0.19", "0.1411", OneSine(), 3, 0),
     Erratum("the notes", "sin 4 = -0.90", "-0.7568", OneSine(), 4, 0),
@@ -94,6 +100,11 @@ ERRATA: tuple[Erratum, ...] = (
         7,
         1088,
         (1088, 0.488814),
+    ),
+    Erratum(
+        "the chapter",
+        "that Llama 4 comprehends only relative positions",
+        "that its layers without rotation scale queries by absolute position",
     ),
 )
 

@@ -1,0 +1,27 @@
+"""`posenc explain RECORD --position 0 1 2`: the rows of several positions in one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posenc.cli.answer import Answer
+from posenc.cli.show import Heading
+from posenc.doors import Adds
+from posenc.inspect import position_table
+
+
+def explain_table(record: Adds, positions: tuple[int | float, ...], seed: int) -> Answer:
+    """The encoding at each position, a row each; what it learns is drawn from the seed."""
+    params = record.init(np.random.default_rng(seed)) if record.shapes else None
+    table = position_table(record, list(positions), params=params)
+
+    def facts() -> dict[str, Any]:
+        return {"record": record, "positions": table.positions, "rows": table.rows}
+
+    def lines() -> list[str]:
+        title, *rows = table.lines()
+        return [Heading(title), *rows]
+
+    return Answer(facts, lines)

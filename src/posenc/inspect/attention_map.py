@@ -1,0 +1,63 @@
+"""Which word looks at which: the attention weights of one layer, with or without an encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _check
+from posenc.doors import Encoding, Params
+from posenc.inspect import _text
+from posenc.inspect.order import checked_words, one_layer, prepared, width_of_words
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap(_text.Lines):
+    """Attention weights of one layer for one sentence.
+
+    weights: (heads, words, words), float64; a row is a query, and its weights sum to 1.   steps: of training before it.
+    """
+
+    words: tuple[str, ...]
+    encoding: Encoding | None
+    causal: bool
+    weights: np.ndarray
+    steps: int = 0
+
+    def lines(self) -> list[str]:
+        name = "no encoding" if self.encoding is None else _text.short(self.encoding)
+        training = f"after {_text.count(self.steps, 'step')} of training" if self.steps else "untrained"
+        title = f'"{" ".join(self.words)}", {name}, {"causal" if self.causal else "not causal"}, {training}'
+        tables = [title]
+        for head, weights in enumerate(self.weights):
+            rows = [
+                [word, *(_text.fixed(weight, 2) for weight in row)]
+                for word, row in zip(self.words, weights, strict=True)
+            ]
+            tables += [f"head {head}: rows look at columns", *_text.aligned(["", *self.words], rows)]
+        return tables
+
+
+def attention_map(
+    sentence: str,
+    encoding: Encoding | None = None,
+    *,
+    causal: bool = False,
+    seed: int = 0,
+    params: Params | None = None,
+) -> AttentionMap:
+    """The weights softmax(QKᵀ/√d + ...) of one layer with projections drawn from the seed, for the words of a sentence.
+
+    The layer, its words' vectors and the projections are those of `order_blindness`.
+    Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Raises ValueError or TypeError naming the argument.
+
+    >>> attention_map("Dog bites man").weights.shape
+    (2, 3, 3)
+    """
+    words = checked_words("sentence", sentence)
+    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    _check.truth("causal", causal)
+    encoding, params = prepared(encoding, params, seed)
+    attended = one_layer(words, encoding, params, causal, width_of_words(encoding), seed)
+    return AttentionMap(tuple(words), encoding, causal, np.asarray(attended.weights[0], dtype=np.float64))

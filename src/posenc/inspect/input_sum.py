@@ -1,0 +1,93 @@
+"""What enters the first layer: embedding + encoding, for every token, and several positions in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.doors import Adds, Params
+from posenc.inspect import _text
+from posenc.inspect.order import checked_words, embedding
+
+
+@dataclass(frozen=True, eq=False)
+class PositionTable(_text.Lines):
+    """The encoding at several positions: a row a position, a column a dimension."""
+
+    record: Adds
+    positions: np.ndarray
+    rows: np.ndarray
+
+    def lines(self) -> list[str]:
+        body = [
+            [_text.number(position), *map(_text.fixed, row)]
+            for position, row in zip(self.positions, self.rows, strict=True)
+        ]
+        return [_text.short(self.record), *_text.aligned(["position", *map(str, range(self.rows.shape[1]))], body)]
+
+
+def position_table(record: Adds, positions: Any, *, params: Params | None = None) -> PositionTable:
+    """The rows of an encoding that adds, for positions (n,).
+
+    Raises TypeError for a record that does not add, ValueError naming the argument.
+
+    >>> from posenc import Sinusoidal
+    >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
+    [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
+    """
+    _check.instance("record", record, Adds, "a record that adds")
+    _check.one_axis("record", record)
+    positions = np.asarray(positions)
+    if positions.ndim != 1 or not positions.size:
+        raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
+    _check.size("positions", positions.size * record.width)
+    if params is None and record.shapes:
+        params = record.init(np.random.default_rng(0))
+    return PositionTable(record, positions, np.asarray(record.embed(positions, params), dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class InputSum(_text.Lines):
+    """X = E + P: token embeddings, encoding and their sum, (tokens, dim) each."""
+
+    words: tuple[str, ...]
+    record: Adds
+    embeddings: np.ndarray
+    encoding: np.ndarray
+    total: np.ndarray
+
+    def lines(self) -> list[str]:
+        lines = [f"X = E + P with {_text.short(self.record)}"]
+        for position, word in enumerate(self.words):
+            parts = (("E", self.embeddings), ("P", self.encoding), ("X", self.total))
+            lines += [f"{word}, position {position}"]
+            lines += [f"  {name} = {_text.vector(values[position], 2)}" for name, values in parts]
+        return lines
+
+
+def input_sum(
+    sentence: str, record: Adds, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
+) -> InputSum:
+    """Embedding + encoding of every word of a sentence, as the first layer receives them.
+
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5.   embeddings: (words, dim); drawn from the seed and the letters of each
+    word if left out, as in `order_blindness`.   Raises ValueError or TypeError naming the argument.
+
+    >>> from posenc import Sinusoidal
+    >>> input_sum("Dog bites man", Sinusoidal(dim=4)).total.shape
+    (3, 4)
+    """
+    words = checked_words("sentence", sentence)
+    table = position_table(record, np.arange(len(words)), params=params)
+    if embeddings is None:
+        embeddings = np.stack([embedding(word, record.width, seed) for word in words])
+    values = np.asarray(embeddings, dtype=np.float64)
+    if values.shape != table.rows.shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"embeddings must be finite numbers of shape {table.rows.shape}, words by dimensions; got shape "
+            f"{values.shape}. Give one vector for each word."
+        )
+    return InputSum(tuple(words), record, values, table.rows, values + table.rows)

@@ -1,0 +1,82 @@
+"""A head that looks exactly k tokens back: one linear map of the encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _check
+from posenc.doors import Adds
+from posenc.inspect import _text
+from posenc.inspect.shift_matrix import paired, shift_matrix
+
+#: More positions than this make no readable map.
+MOST = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class LookBack(_text.Lines):
+    """Scores P·M(-k)ᵀ·Pᵀ of every query with every key, and where each query looks.
+
+    scores: (length, length), float64.   target: (length,), the key with the largest score of each query.
+    hits: queries from k on whose target is k back; misses: the others of them.
+    margin: the least amount by which the right key wins among these queries; negative where it loses.
+    """
+
+    record: Adds
+    offset: int
+    scores: np.ndarray
+    target: np.ndarray
+
+    @property
+    def hits(self) -> int:
+        return int((self.target[self._first :] == self._wanted).sum())
+
+    @property
+    def misses(self) -> int:
+        return len(self._wanted) - self.hits
+
+    @property
+    def margin(self) -> float:
+        rows = self.scores[self._first :].copy()
+        index = np.arange(len(rows))
+        right = rows[index, self._wanted]
+        rows[index, self._wanted] = -np.inf
+        return float((right - rows.max(1)).min())
+
+    @property
+    def _first(self) -> int:
+        return max(0, self.offset)
+
+    @property
+    def _wanted(self) -> np.ndarray:
+        return np.arange(self._first, len(self.target)) - self.offset
+
+    def lines(self) -> list[str]:
+        total = len(self._wanted)
+        return [
+            f"{_text.short(self.record)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
+            f"{len(self.target) - 1}",
+            f"{self.hits} of {total} queries that can look {self.offset} back do; the right key wins by at least "
+            f"{_text.number(self.margin, 4)}",
+            f"The first {_text.count(self.offset, 'position')} cannot: nothing stands so far before them.",
+        ]
+
+
+def look_back(record: Adds, offset: int, length: int = 32) -> LookBack:
+    """The scores of a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
+
+    M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k:
+    scores = P·M(-k)ᵀ·Pᵀ. Raises TypeError for a record not made of sinusoids, ValueError naming the argument.
+
+    >>> from posenc import Sinusoidal
+    >>> look_back(Sinusoidal(dim=64), 3, 8).target[3:].tolist()
+    [0, 1, 2, 3, 4]
+    """
+    paired(record)
+    length = _check.integer("length", length, 2, MOST)
+    offset = _check.integer("offset", offset, 0, length - 1)
+    rows = np.asarray(record.embed(np.arange(length)), dtype=np.float64)
+    scores = rows @ shift_matrix(record, -offset).T @ rows.T
+    return LookBack(record, offset, scores, scores.argmax(1))

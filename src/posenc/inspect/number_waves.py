@@ -1,0 +1,80 @@
+"""A number as waves: its binary digits under square waves, its encoding under sinusoids."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.inspect import _text
+from posenc.inspect.binary import Dials, dials
+
+#: Points of a curve in its window, and whole periods that the window shows.
+POINTS, PERIODS = 193, 3
+
+
+@dataclass(frozen=True, eq=False)
+class NumberWaves(_text.Lines):
+    """The digits of a number and the pairs of its encoding, each with a stretch of its wave that ends at the number.
+
+    digits: (bits,) of 0 and 1, the last digit first.   periods: 2, 4, 8, ... of the square waves.
+    dials: the pairs of the encoding at the number.   A window holds three periods of its own wave, so that every wave
+    can be seen, whatever the number: `bit_windows` (bits, 2) and `pair_windows` (pairs, 2) say from where to where.
+    sines: (pairs, 193), the sine of each pair at evenly spaced places of its window; the last is the number.
+    """
+
+    number: int
+    record: Encoding
+    digits: np.ndarray
+    periods: np.ndarray
+    bit_windows: np.ndarray
+    dials: Dials
+    pair_windows: np.ndarray
+    sines: np.ndarray
+
+    def lines(self) -> list[str]:
+        bits = [
+            [str(index), f"{period:,}", str(digit)]
+            for index, (period, digit) in enumerate(zip(self.periods.tolist(), self.digits.tolist(), strict=True))
+        ]
+        return [
+            f"{self.number} = {self.number:b} in binary",
+            *_text.aligned(["bit", "period", "digit"], bits),
+            *self.dials.lines(),
+        ]
+
+
+def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
+    """The digits of a number under square waves and its encoding under sinusoids.
+
+    number: from 0 to 2^53, of any length.   record: one with frequencies; Sinusoidal(dim=8) if left out.
+    Raises TypeError for a record without frequencies, ValueError naming the argument.
+
+    >>> number_waves(150).digits.tolist()
+    [0, 1, 1, 0, 1, 0, 0, 1]
+    """
+    from posenc.encodings.adds.sinusoidal import Sinusoidal
+
+    number = _check.integer("number", number, 0, 2**53)
+    record = Sinusoidal(dim=8) if record is None else record
+    bits = max(1, number.bit_length())
+    periods = np.array([2 << index for index in range(bits)], dtype=np.int64)
+    hands = dials(record, number)
+    back = np.linspace(-PERIODS, 0.0, POINTS)
+    # A window reaches back from the number by whole periods, so its angles are the number's own less whole turns.
+    sines = np.sin(2 * math.pi * (hands.turns[:, None] + back))
+    ends = np.full(bits, number, dtype=np.float64)
+    spans = PERIODS * hands.wavelengths
+    return NumberWaves(
+        number,
+        record,
+        np.array([number >> index & 1 for index in range(bits)]),
+        periods,
+        np.stack([ends - PERIODS * periods, ends], 1),
+        hands,
+        np.stack([number - spans, np.full(len(spans), float(number))], 1),
+        sines,
+    )

@@ -1,0 +1,104 @@
+"""Why recurrence and convolution need no positional encoding: the same words in two orders through each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc import _check
+from posenc.inspect import _text
+from posenc.inspect.order import DIM, WordChange, checked_words, embedding, matched, one_layer
+
+#: Words that a convolution reads at once: the word and its two neighbours.
+KERNEL = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ArchitectureOrder(_text.Lines):
+    """One layer's outputs for the same words in two orders.
+
+    here, there: outputs (words, channels) in the order of each sentence.   words: each compared with itself.
+    """
+
+    architecture: str
+    sentence: str
+    other: str
+    here: np.ndarray
+    there: np.ndarray
+    words: tuple[WordChange, ...]
+
+    @property
+    def blind(self) -> bool:
+        """Whether no word's output differs by more than rounding."""
+        return all(word.same for word in self.words)
+
+    def lines(self) -> list[str]:
+        rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in self.words]
+        verdict = "cannot distinguish the orders" if self.blind else "distinguishes the orders"
+        return [
+            f"{self.architecture} {verdict}",
+            *_text.aligned(["word", "position", "difference"], rows),
+        ]
+
+
+def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[ArchitectureOrder, ...]:
+    """The same words in two orders through a recurrence, a convolution and self-attention, no encoding in any of them.
+
+    recurrence: h_t = tanh(W·x_t + U·h_(t-1)) (Elman 1990).   convolution: y_t = tanh(Σ_j K_j·x_(t+j)), j = -1, 0, 1,
+    zeros outside the sentence.   attention: softmax(QKᵀ/√d)V (Vaswani et al. 2017, arXiv:1706.03762, eq. 1), without a
+    causal mask. Weights are normally distributed, drawn from the seed; words have the vectors of `order_blindness`.
+    Raises ValueError or TypeError naming the argument.
+
+    >>> [(one.architecture, one.blind) for one in order_by_architecture("Dog bites man", "Man bites dog")]
+    [('recurrence', False), ('convolution', False), ('attention', True)]
+    """
+    first, second = checked_words("sentence", sentence), checked_words("other", other)
+    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    results = []
+    for name, layer in LAYERS.items():
+        here, there = layer(first, seed), layer(second, seed)
+        # As many roundings of the largest value as there are terms in a sum over words and channels, eight-fold.
+        size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
+        rounding = 8 * (len(first) + len(second) + DIM) * float(np.finfo(np.float64).eps) * size
+        changes = tuple(
+            WordChange(word, i, j, amount, amount <= rounding)
+            for word, i, j in matched(first, second)
+            for amount in (float(np.abs(here[i] - there[j]).max()),)
+        )
+        results.append(ArchitectureOrder(name, sentence, other, here, there, changes))
+    return tuple(results)
+
+
+def _recurrence(words: list[str], seed: int) -> np.ndarray:
+    inward, onward = np.random.default_rng([seed, 1]).standard_normal((2, DIM, DIM)) / np.sqrt(DIM)
+    state, states = np.zeros(DIM), []
+    for vector in _vectors(words, seed):
+        state = np.tanh(vector @ inward + state @ onward)
+        states.append(state)
+    return np.stack(states)
+
+
+def _convolution(words: list[str], seed: int) -> np.ndarray:
+    kernel = np.random.default_rng([seed, 2]).standard_normal((KERNEL, DIM, DIM)) / np.sqrt(KERNEL * DIM)
+    padded = np.pad(_vectors(words, seed), ((KERNEL // 2, KERNEL // 2), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, KERNEL, axis=0)
+    return np.asarray(np.tanh(np.einsum("tdj,jde->te", windows, kernel)))
+
+
+def _attention(words: list[str], seed: int) -> np.ndarray:
+    output = one_layer(words, None, None, False, DIM, seed).output
+    return np.asarray(output[0]).swapaxes(0, 1).reshape(len(words), -1)
+
+
+def _vectors(words: list[str], seed: int) -> np.ndarray:
+    return np.stack([embedding(word, DIM, seed) for word in words])
+
+
+#: A layer of each architecture, by its name.
+LAYERS: Mapping[str, Callable[[list[str], int], np.ndarray]] = {
+    "recurrence": _recurrence,
+    "convolution": _convolution,
+    "attention": _attention,
+}

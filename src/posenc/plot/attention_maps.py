@@ -1,0 +1,74 @@
+"""Pictures of where attention looks: its weights, and the head that looks k tokens back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc.doors import Adds, Encoding, Params
+from posenc.inspect import AttentionMap, LookBack
+from posenc.inspect import attention_map as attention_map_of
+from posenc.inspect import look_back as look_back_of
+from posenc.plot import canvas
+
+#: Words up to which every cell holds its number.
+NUMBERED = 12
+
+
+def attention_map(
+    record: Encoding | AttentionMap | None,
+    sentence: str = "Dog bites man",
+    *,
+    causal: bool = False,
+    params: Params | None = None,
+    ax: Any = None,
+    **keywords: Any,
+) -> np.ndarray:
+    """The attention weights of each head: a row a query, a column a key. An array of Axes, one for each head.
+
+    record: an encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
+    keywords: for `Axes.imshow`.
+    """
+    if not isinstance(record, AttentionMap):
+        record = attention_map_of(sentence, record, causal=causal, params=params)
+    heads, words = len(record.weights), record.words
+    side = max(2.0, 0.5 * len(words) + 0.9)
+    axes = canvas.several(ax, 1, heads, (side * heads, side + 0.5))
+    for head, (panel, weights) in enumerate(zip(axes, record.weights, strict=True)):
+        panel.imshow(weights, **{"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, **keywords})
+        if len(words) <= NUMBERED:
+            _numbered(panel, weights)
+        ticks = range(len(words))
+        panel.set_xticks(ticks, [canvas.literal(word) for word in words], rotation=45, ha="right")
+        panel.set_yticks(ticks, [canvas.literal(word) for word in words])
+        canvas.finish(panel, f"head {head}", "key", "query" if not head else "")
+    name = "no encoding" if record.encoding is None else canvas.name(record.encoding, 40)
+    trained = f"after {record.steps} steps" if record.steps else "untrained"
+    axes[0].figure.suptitle(f"{name}, {trained}", fontsize="medium")
+    return axes
+
+
+def look_back(
+    record: Adds | LookBack, offset: int = 3, positions: int = 32, *, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """Scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
+
+    record: sinusoids, or the result of `posenc.inspect.look_back`.   keywords: for `Axes.imshow`.
+    """
+    shown = record if isinstance(record, LookBack) else look_back_of(record, offset, positions)
+    index = np.arange(len(shown.target))
+    ax = canvas.single(ax, (4.6, 3.8))
+    canvas.draw_heatmap(
+        ax, shown.scores, index, index, "score", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
+    )
+    ax.plot(shown.target, index, linestyle="none", marker="o", markersize=3, color="#D55E00")
+    title = f"A head that looks {shown.offset} back, {canvas.name(shown.record, 36)}"
+    return canvas.finish(ax, title, "key position s", "query position t")
+
+
+def _numbered(ax: Axes, weights: np.ndarray) -> None:
+    for (row, column), weight in np.ndenumerate(weights):
+        colour = "white" if weight > 0.6 else "black"
+        ax.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize="x-small", color=colour)

@@ -1,0 +1,91 @@
+"""Vectors and matrices as coloured cells with their numbers: E + P, and the matrix of a shift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.doors import Adds, Params
+from posenc.inspect import InputSum
+from posenc.inspect import input_sum as input_sum_of
+from posenc.inspect import shift_matrix as shift_matrix_of
+from posenc.inspect.shift_derivation import shift_derivation
+from posenc.plot import canvas
+
+#: More columns than this leave no room for numbers.
+NUMBERED = 24
+#: Channels of a matrix that is drawn.
+WIDEST = 256
+
+
+def input_sum(
+    record: Adds | InputSum,
+    sentence: str = "Dog bites man",
+    *,
+    params: Params | None = None,
+    ax: Any = None,
+    **keywords: Any,
+) -> np.ndarray:
+    """Embedding, encoding and their sum, a row a word; an array of three Axes with one scale of colours.
+
+    record: an encoding that adds, or the result of `posenc.inspect.input_sum`.   keywords: for `Axes.imshow`.
+    """
+    shown = record if isinstance(record, InputSum) else input_sum_of(sentence, record, params=params)
+    parts = {"embedding E": shown.embeddings, "encoding P": shown.encoding, "input X = E + P": shown.total}
+    count, width = shown.total.shape
+    size = (min(12.0, max(4.0, 0.42 * width + 1.2)), 3 * (0.32 * count + 0.75))
+    axes = canvas.several(ax, 3, 1, size, sharex=True)
+    shades = canvas.centred(np.stack(list(parts.values())))
+    for panel, (name, values) in zip(axes, parts.items(), strict=True):
+        _cells(panel, values, {**shades, **keywords})
+        panel.set_yticks(range(count), [canvas.literal(word) for word in shown.words])
+        canvas.finish(panel, name, "dimension" if panel is axes[-1] else "", "")
+    return axes
+
+
+def shift_matrix(record: Adds, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
+    """M(offset), which moves every row of the encoding by `offset` positions: a block of two by two for each pair.
+
+    keywords: for `Axes.imshow`.
+    """
+    _check.instance("record", record, Adds, canvas.ADDS)
+    _check.integer("record.width", record.width, 2, WIDEST)
+    matrix = shift_matrix_of(record, offset)
+    side = min(9.0, max(3.0, 0.45 * len(matrix) + 0.8))
+    ax = canvas.single(ax, (side, side))
+    _cells(ax, matrix, {**canvas.centred(matrix), "aspect": "equal", **keywords})
+    return canvas.finish(ax, f"M({offset}) of {canvas.name(record, 40)}", "from dimension", "to dimension")
+
+
+def derivation(
+    record: Adds, offset: int = 1, position: int = 5, *, pair: int = 0, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """The steps from the addition theorems to M(offset), each with its numbers, as text.
+
+    keywords: for `Axes.text`.
+    """
+    derived = shift_derivation(record, offset, position=position, pair=pair)
+    title, *lines = derived.lines()
+    ax = canvas.single(ax, (8.0, 0.25 * len(lines) + 0.5))
+    for row, line in enumerate(lines):
+        indented = line.startswith("  ")
+        look = {"family": "monospace", "fontsize": "small"} if indented else {"fontsize": "medium"}
+        height = 1 - (row + 0.5) / len(lines)
+        ax.text(0.04 * indented, height, canvas.literal(line.strip()), va="center", **{**look, **keywords})
+    ax.set_axis_off()
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:
+    """Coloured cells, with numbers where there is room."""
+    image = ax.imshow(values, **{"aspect": "auto", "interpolation": "nearest", **keywords})
+    if values.shape[1] > NUMBERED:
+        return
+    for (row, column), value in np.ndenumerate(values):
+        dark = abs(float(np.asarray(image.norm(value))) - 0.5) > 0.35
+        text = f"{value:.2f}".replace("-", "−")
+        ax.text(column, row, text, ha="center", va="center", fontsize="x-small", color="white" if dark else "black")
