@@ -134,9 +134,9 @@ def _package() -> Any:
 def _load(model: ModelProto | str | Path) -> ModelProto:
     onnx = _package()
     damaged = importlib.import_module("google.protobuf.message").DecodeError  # the package has no types
-    if isinstance(model, onnx.ModelProto):
+    if not isinstance(model, str | Path):
+        _check.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
         return model
-    _check.instance("model", model, str | Path, "an ONNX model or the path of one")  # type: ignore[arg-type]
     path = Path(model)
     if plain_size(path, "an ONNX") > LARGEST_FILE:
         raise ValueError(
