@@ -33,8 +33,8 @@ def places() -> torch.Tensor:
 def true(where: torch.Tensor, record: posenc.RoPE) -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines by mpmath, to 40 digits before they are rounded to float64."""
     with mpmath.workdps(40):
-        rungs = [mpmath.mpf(record.base) ** (-mpmath.mpf(2 * i) / DIM) for i in range(DIM // 2)]
-        both = [[mpmath.cos_sin(position * rung) for rung in rungs] for position in where.tolist()]
+        frequencies = [mpmath.mpf(record.base) ** (-mpmath.mpf(2 * i) / DIM) for i in range(DIM // 2)]
+        both = [[mpmath.cos_sin(position * frequency) for frequency in frequencies] for position in where.tolist()]
         cosine, sine = ([[float(pair[part]) for pair in row] for row in both] for part in (0, 1))
     return np.array(cosine), np.array(sine)
 

@@ -78,20 +78,22 @@ def interleaved(*counts: int) -> tuple[int, ...]:
     return tuple(pair % 3 if pair < 3 * counts[pair % 3] else 0 for pair in range(sum(counts)))
 
 
-def own_ladders(*counts: int) -> tuple[int, ...]:
-    """The rung of every pair where each axis begins at the fastest."""
-    return tuple(rung for count in counts for rung in range(count))
+def own_frequencies(*counts: int) -> tuple[int, ...]:
+    """The frequency index of every pair where each axis begins at the fastest."""
+    return tuple(index for count in counts for index in range(count))
 
 
 ALL = tuple(range(32))
 #: Rotations over several axes: which coordinate each pair reads, in `axis`.
 AXES = (
     Case(
-        "picture_own_ladders", AxialRoPE(blocks(16, 16), own_ladders(16, 16), 32), "two axes, each with its own ladder"
+        "picture_own_ladders",
+        AxialRoPE(blocks(16, 16), own_frequencies(16, 16), 32),
+        "two axes, each with its own frequencies",
     ),
     Case(
         "picture_halves",
-        AxialRoPE(blocks(16, 16), own_ladders(16, 16), 32, pairing=HALVES),
+        AxialRoPE(blocks(16, 16), own_frequencies(16, 16), 32, pairing=HALVES),
         "Qwen2-VL, Pixtral: vision",
     ),
     Case("sections", AxialRoPE(blocks(8, 12, 12), ALL, 64, 1e6, HALVES), "mrope_section in blocks: Qwen2-VL"),
@@ -101,8 +103,8 @@ AXES = (
     Case("sections_yarn", AxialRoPE(blocks(8, 12, 12), ALL, 64, 1e6, HALVES, scaling=YaRN(4.0, 32_768)), "with YaRN"),
     Case(
         "video",
-        AxialRoPE(blocks(12, 10, 10), own_ladders(12, 10, 10), 24),
-        "three axes, each from the fastest rung of one ladder",
+        AxialRoPE(blocks(12, 10, 10), own_frequencies(12, 10, 10), 24),
+        "three axes, each from the highest of one set of frequencies",
     ),
 )
 

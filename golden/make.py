@@ -54,7 +54,7 @@ def rotary(case: Case) -> Arrays:
     oracle = dual_base if hasattr(inner, "second_base") else rope
     scaling = getattr(inner, "scaling", None)
     factor, planes = scalings.attention_factor(scaling), oracle.planes(inner)
-    turns = _two_ladders if oracle is dual_base else rope.turned_by
+    turns = _two_sets if oracle is dual_base else rope.turned_by
     waves = [[factor * turns(inner, plane, place) for plane in range(len(planes))] for place in cases.POSITIONS]
     vector = [mpmath.mpf(channel % 7 - 3) / 4 for channel in range(dim)]
     turned = [_turned(row, vector, planes, start) for row in waves]
@@ -91,7 +91,7 @@ def axes(case: Case) -> Arrays:
     }
 
 
-def _two_ladders(record: Any, plane: int, place: int) -> Any:
+def _two_sets(record: Any, plane: int, place: int) -> Any:
     return mpmath.expj(mpmath.mpf(place) * dual_base.theta(record, plane))
 
 
@@ -200,7 +200,7 @@ def manifest(shapes: dict[str, dict[str, list[int]]]) -> str:
                 "arrays": own,
             }
         files[f"{name}.npz"] = {"along": along, "entries": rows}
-    return json.dumps({"format": 1, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
+    return json.dumps({"format": 2, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
 
 
 def main(folder: Path) -> None:

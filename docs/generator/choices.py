@@ -385,7 +385,7 @@ CHOICES: tuple[Choice, ...] = (
         GRIDS,
         "positional-encodings in three dimensions",
         "three equal slices, cut to the width",
-        "`GridSinusoidal(dims=…, ladder=…)` says how wide each is",
+        "`GridSinusoidal(dims=…, frequency_dim=…)` says how wide each is",
         "with 8 channels a step along the third axis changes the table by {:.0f}",
         "third axis",
     ),

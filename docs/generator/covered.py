@@ -219,7 +219,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "E3",
         "EVA and timm",
-        ("axial:sam2", "AxialRoPE.ladder", "posenc.frequencies.Bands"),
+        ("axial:sam2", "AxialRoPE.frequency_dim", "posenc.frequencies.Bands"),
         "For bands in pixels, use `Bands`; for a reference size, scale the positions.",
     ),
     Item("E4", "rope-vit, axial", ("axial:sam2",), "With base 100, and positions (x, y)."),

@@ -34,7 +34,7 @@ def is_record(text: str) -> bool:
 
 def classes() -> dict[str, type]:
     """What may be called: the records of the catalog, schedules of them,
-    ladders of frequencies and what scales them."""
+    frequencies and what scales them."""
     frequency_records = {
         name: value
         for name, value in vars(frequencies).items()
@@ -79,7 +79,7 @@ def describe(record: Any, then: str) -> str:
     if isinstance(record, frequencies.Scaling):
         return "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)."
     if isinstance(record, Frequencies):
-        return "a ladder of frequencies. Give it to a rotation of several axes."
+        return "a record of frequencies. Give it to a rotation of several axes."
     return f"a schedule. {then}"
 
 

@@ -150,7 +150,7 @@ def test_one_encoding(posenc):
 
 
 def test_a_place_of_several_coordinates(posenc):
-    axial = "AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)"
+    axial = "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)"
     assert "at position (3, 5)" in posenc("explain", axial, "--position", "3", "5").out
     assert "at position (3, 4)" in posenc("explain", axial).out
     ran = posenc("explain", axial, "--position", "3")

@@ -18,10 +18,10 @@ def test_a_scaling_alone_is_no_encoding(posenc, verb):
     assert "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)." in ran.err
 
 
-def test_a_ladder_alone_is_no_encoding(posenc):
+def test_frequencies_alone_is_no_encoding(posenc):
     ran = posenc("explain", "Geometric(dim=8)")
     assert ran.code == 2
-    assert "got Geometric(dim=8), a ladder of frequencies. Give it to a rotation of several axes." in ran.err
+    assert "got Geometric(dim=8), a record of frequencies. Give it to a rotation of several axes." in ran.err
 
 
 def test_a_scaling_is_listed_by_its_name(posenc):

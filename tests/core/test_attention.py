@@ -132,7 +132,7 @@ REFUSED = [
     ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of records"),
     ({"encodings": [posenc.ALiBi(heads=3)]}, ValueError, r"^encodings must have as many heads as q, 12; got ALiBi"),
     (
-        {"encodings": [posenc.RoPE(dim=8), posenc.AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)]},
+        {"encodings": [posenc.RoPE(dim=8), posenc.AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)]},
         ValueError,
         r"^encodings must have one number of axes, since they share positions; got \[1, 2\]",
     ),

@@ -13,8 +13,8 @@ from posenc.diagnosis import diagnose
 
 SECTIONS = (8, 12, 12)
 BLOCKS = (0,) * 8 + (1,) * 12 + (2,) * 12
-RUNGS = tuple(range(32))
-MEANT = AxialRoPE(axis=BLOCKS, rung=RUNGS, ladder=64, base=1e6, pairing="halves")
+INDICES = tuple(range(32))
+MEANT = AxialRoPE(axis=BLOCKS, frequency_index=INDICES, frequency_dim=64, base=1e6, pairing="halves")
 RATES = rotary.frequencies(64, 1e6)
 #: A row of text, a picture of 9 by 13, and text again: time, height, width.
 GRID = np.array(
@@ -85,7 +85,7 @@ def test_the_right_one_agrees() -> None:
     ],
 )
 def test_two_records_over_several_axes(other: dict[str, Any], name: str) -> None:
-    fields = {"axis": BLOCKS, "rung": RUNGS, "ladder": 64, "base": 1e6, "pairing": "halves"} | other
+    fields = {"axis": BLOCKS, "frequency_index": INDICES, "frequency_dim": 64, "base": 1e6, "pairing": "halves"} | other
     changed = AxialRoPE(**fields)
     assert [finding.name for finding in diagnose(MEANT, changed).findings] == [name]
     assert [finding.name for finding in diagnose(Partial(MEANT, 128), Partial(changed, 128)).findings] == [name]

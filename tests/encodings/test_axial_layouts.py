@@ -8,7 +8,7 @@ from posenc.encodings.rotates.axial_layouts import LAYOUTS
 from posenc.frequencies import Bands, Geometric, InTurns, Joined
 from posenc.positions import grid
 
-#: Axis and rung of each pair, written out for four pairs of two axes or eight of three, sixteen where those repeat.
+#: Axis and frequency index of each pair, for four pairs of two axes or eight of three, sixteen where those repeat.
 DEALT = {
     "qwen2-vl-vision": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
     "sam2": ((2, 2), (0, 0, 1, 1), (0, 1, 0, 1)),
@@ -36,26 +36,31 @@ def test_every_layout_is_written_out_here() -> None:
 
 @pytest.mark.parametrize("layout", DEALT)
 def test_what_is_dealt_out(layout: str) -> None:
-    sections, axis, rung = DEALT[layout]
+    sections, axis, index = DEALT[layout]
     record = axial(layout, sections, base=100.0)
-    assert (record.axis, record.rung, record.pairing) == (axis, rung, LAYOUTS[layout].pairing)
+    assert (record.axis, record.frequency_index, record.pairing) == (axis, index, LAYOUTS[layout].pairing)
     assert record.blocks == (2 if layout == "gemma4-vision" else 1)
 
 
 def test_a_layout_is_a_plain_record() -> None:
-    assert axial("sam2", (1, 1), base=100.0) == AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2, base=100.0)
-    assert axial("qwen2-vl", (1, 1, 2), scaling=Linear(4.0)).rungs == RoPE(dim=8, scaling=Linear(4.0)).frequencies
+    assert axial("sam2", (1, 1), base=100.0) == AxialRoPE(
+        axis=(0, 1), frequency_index=(0, 0), frequency_dim=2, base=100.0
+    )
+    assert (
+        axial("qwen2-vl", (1, 1, 2), scaling=Linear(4.0)).all_frequencies
+        == RoPE(dim=8, scaling=Linear(4.0)).frequencies
+    )
 
 
-def test_ladders() -> None:
-    assert axial("dinov3", (2, 2), base=100.0).ladder == InTurns(Geometric(4, 100.0))
-    assert axial("sam2", (1, 2)).ladder == Joined((Geometric(2), Geometric(4)))
-    assert axial("sam2", (1, 2)).rung == (0, 1, 2)
-    assert axial("sam2", (2, 2), base=(10.0, 20.0)).ladder == Joined((Geometric(4, 10.0), Geometric(4, 20.0)))
+def test_frequencies_of_axes() -> None:
+    assert axial("dinov3", (2, 2), base=100.0).frequency_dim == InTurns(Geometric(4, 100.0))
+    assert axial("sam2", (1, 2)).frequency_dim == Joined((Geometric(2), Geometric(4)))
+    assert axial("sam2", (1, 2)).frequency_index == (0, 1, 2)
+    assert axial("sam2", (2, 2), base=(10.0, 20.0)).frequency_dim == Joined((Geometric(4, 10.0), Geometric(4, 20.0)))
     parts, like = (Geometric(2), Geometric(4, 10.0), Bands(3)), np.zeros(())
     assert Joined(parts).float32(like).tolist() == [one for part in parts for one in part.float32(like).tolist()]
     assert Bands(3).float32(like).tolist() == [np.float32(np.pi), np.float32(2 * np.pi), np.float32(4 * np.pi)]
-    assert axial("sam2", (2, 2), ladder=Bands(2)).frequencies.radians().round(4).tolist() == [3.1416, 6.2832] * 2
+    assert axial("sam2", (2, 2), frequencies=Bands(2)).frequencies.radians().round(4).tolist() == [3.1416, 6.2832] * 2
     assert axial("hope", (3, 3, 3)).frequencies.radians()[5:].round(4).tolist() == [0.0060, 0.0, 0.0, 0.0]
 
 
@@ -80,7 +85,7 @@ def test_ladders() -> None:
         (lambda: axial("dinov3", (1, 1), scaling=Linear(2.0)), "scaling must be left out for 'dinov3'"),
         (
             lambda: AxialRoPE((0, 1), (0, 0), Geometric(2), base=5.0),
-            "ladder must be a width where base or scaling is given",
+            "frequency_dim must be a width where base or scaling is given",
         ),
     ],
 )
@@ -90,8 +95,8 @@ def test_refused(call, begins: str) -> None:
 
 
 @pytest.mark.parametrize("call", [lambda: Joined(()), lambda: Joined(3), lambda: Joined((3,)), lambda: InTurns(3)])
-def test_ladders_refuse(call) -> None:
-    with pytest.raises(TypeError, match=r"^(parts|ladder) must be"):
+def test_frequencies_of_axes_refuse(call) -> None:
+    with pytest.raises(TypeError, match=r"^(parts|frequencies) must be"):
         call()
 
 

@@ -1,4 +1,4 @@
-"""RoPE over several axes: refused fields, and that it is RoPE where there is one ladder and one coordinate moves."""
+"""RoPE over several axes: refused fields, and that it is RoPE where frequencies are shared and one coordinate moves."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from posenc.frequencies import Chosen, Geometric
         ({"axis": (0, 16)}, ValueError, "axis must be"),
         ({"axis": (0, 2)}, ValueError, "axis must use every coordinate"),
         ({"axis": (0, 0.5)}, TypeError, "axis must be"),
-        ({"rung": (0,)}, ValueError, "rung must have one number a pair, 2; got 1"),
-        ({"rung": (0, 2)}, ValueError, "rung must be"),
-        ({"ladder": 3}, ValueError, "ladder must be"),
+        ({"frequency_index": (0,)}, ValueError, "frequency_index must have one number a pair, 2; got 1"),
+        ({"frequency_index": (0, 2)}, ValueError, "frequency_index must be"),
+        ({"frequency_dim": 3}, ValueError, "frequency_dim must be"),
         ({"base": 0.0}, ValueError, "base must be"),
         ({"pairing": "both"}, ValueError, "pairing must be"),
         ({"blocks": 3}, ValueError, "blocks must"),
@@ -27,23 +27,23 @@ from posenc.frequencies import Chosen, Geometric
 )
 def test_refused_fields(fields: dict, error: type, begins: str) -> None:
     with pytest.raises(error, match=f"^{begins}"):
-        AxialRoPE(**({"axis": (0, 1), "rung": (0, 1), "ladder": 4} | fields))
+        AxialRoPE(**({"axis": (0, 1), "frequency_index": (0, 1), "frequency_dim": 4} | fields))
 
 
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_text_is_rope(pairing: str) -> None:
     """Where all coordinates are the same number, as in text of a multimodal model, the rotation is RoPE's."""
     places = np.arange(7)
-    several = AxialRoPE(axis=(0, 1, 2, 1, 0, 2), rung=(0, 1, 2, 3, 4, 5), ladder=12, pairing=pairing)
+    several = AxialRoPE(axis=(0, 1, 2, 1, 0, 2), frequency_index=(0, 1, 2, 3, 4, 5), frequency_dim=12, pairing=pairing)
     turn, own = several.turn(np.stack([places] * 3, -1)), RoPE(dim=12, pairing=pairing).turn(places)
     x = np.random.default_rng(0).standard_normal((7, 12))
     assert np.array_equal(turn(x), own(x))
 
 
 @pytest.mark.parametrize(
-    ("rungs", "error"),
+    ("indices", "error"),
     [((), TypeError), (None, TypeError), ((2,), ValueError), ((-1,), ValueError), ((0.0,), TypeError)],
 )
-def test_chosen_refuses(rungs: object, error: type) -> None:
-    with pytest.raises(error, match=r"^rungs must"):
-        Chosen(Geometric(dim=4), rungs)
+def test_chosen_refuses(indices: object, error: type) -> None:
+    with pytest.raises(error, match=r"^indices must"):
+        Chosen(Geometric(dim=4), indices)

@@ -12,8 +12,8 @@ from posenc.frequencies.directed import cosine_and_sine
 
 
 def test_two_directions_are_axial() -> None:
-    record = DirectionalRoPE(direction=(0.0, 0.0, 0.5, 0.5), rung=(0, 1, 0, 1), ladder=4, base=100.0)
-    axial = AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, base=100.0)
+    record = DirectionalRoPE(direction=(0.0, 0.0, 0.5, 0.5), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0)
+    axial = AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0)
     places = np.random.default_rng(0).integers(-(2**50), 2**50, (2, 9, 2))
     for mine, theirs in (
         (record.turn(places).cos, axial.turn(places).cos),
@@ -24,9 +24,13 @@ def test_two_directions_are_axial() -> None:
 
 def test_a_slanting_place() -> None:
     """Along the diagonal a step is √2 long; across it nothing turns."""
-    turn = DirectionalRoPE(direction=(0.25,), rung=(0,), ladder=2).turn([[3, 3], [3, -3], [2**52, -(2**52)]])
+    turn = DirectionalRoPE(direction=(0.25,), frequency_index=(0,), frequency_dim=2).turn(
+        [[3, 3], [3, -3], [2**52, -(2**52)]]
+    )
     assert turn.cos[:, 0] == pytest.approx([math.cos(3 * math.sqrt(2)), 1.0, 1.0], abs=1e-15)
-    pin = directional_rope.rotated(DirectionalRoPE(direction=(0.25,), rung=(0,), ladder=2), [1, 0], (3, 3))
+    pin = directional_rope.rotated(
+        DirectionalRoPE(direction=(0.25,), frequency_index=(0,), frequency_dim=2), [1, 0], (3, 3)
+    )
     assert [round(float(value), 6) for value in pin] == [
         round(math.cos(4.242640687), 6),
         round(math.sin(4.242640687), 6),
@@ -45,21 +49,21 @@ def test_shares(half_turns: float) -> None:
         ({"direction": (0.0,)}, ValueError, "direction must be 2 numbers of half turns"),
         ({"direction": 0.5}, ValueError, "direction must be 2 numbers of half turns"),
         ({"direction": (0.0, 1.5)}, ValueError, "direction must be"),
-        ({"rung": ()}, TypeError, "rung must be a tuple"),
-        ({"rung": (0, 2)}, ValueError, "rung must be"),
-        ({"ladder": 3}, ValueError, "ladder must be"),
+        ({"frequency_index": ()}, TypeError, "frequency_index must be a tuple"),
+        ({"frequency_index": (0, 2)}, ValueError, "frequency_index must be"),
+        ({"frequency_dim": 3}, ValueError, "frequency_dim must be"),
         ({"base": 0.0}, ValueError, "base must be"),
         ({"pairing": "both"}, ValueError, "pairing must be"),
     ],
 )
 def test_refused_fields(fields: dict, error: type, begins: str) -> None:
     with pytest.raises(error, match=f"^{begins}"):
-        DirectionalRoPE(**({"direction": (0.0, 0.5), "rung": (0, 1), "ladder": 4} | fields))
+        DirectionalRoPE(**({"direction": (0.0, 0.5), "frequency_index": (0, 1), "frequency_dim": 4} | fields))
 
 
 def test_directed_refuses() -> None:
     assert Directed(Geometric(dim=6), (0.0, 0.25, 0.5), "second").pairs == 3
     with pytest.raises(ValueError, match=r"^coordinate must be"):
         Directed(Geometric(dim=2), (0.0,), "third")
-    with pytest.raises(TypeError, match=r"^ladder must be"):
+    with pytest.raises(TypeError, match=r"^frequencies must be"):
         Directed(3, (0.0,), "first")

@@ -28,8 +28,8 @@ def test_layouts_hold_the_same_waves():
     assert np.array_equal(gathered, apart[:, [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]])
 
 
-def test_a_shared_ladder_leaves_out_the_slow_waves_of_a_narrow_slice():
-    wide, narrow = (GridSinusoidal(dims=dims, ladder=6) for dims in ((6, 6), (6, 4)))
+def test_shared_frequencies_leave_out_the_slow_waves_of_a_narrow_slice():
+    wide, narrow = (GridSinusoidal(dims=dims, frequency_dim=6) for dims in ((6, 6), (6, 4)))
     assert np.array_equal(narrow.embed(grid(3, 5)), wide.embed(grid(3, 5))[:, :10])
 
 
@@ -40,7 +40,7 @@ REFUSED = [
     ({"dims": (8, 8), "order": (0, 0)}, ValueError, r"^order must name each of 2 coordinates once; got \(0, 0\)"),
     ({"dims": (8, 8), "order": (0, 1, 2)}, ValueError, r"^order must name each of 2 coordinates once"),
     ({"dims": (8, 8), "order": "hw"}, TypeError, r"^order must be a tuple of 2 to 16"),
-    ({"dims": (8, 8), "ladder": 6}, ValueError, r"^ladder must be an even integer from 8"),
+    ({"dims": (8, 8), "frequency_dim": 6}, ValueError, r"^frequency_dim must be an even integer from 8"),
     (
         {"dims": (8, 8), "layout": "timm"},
         ValueError,

@@ -27,6 +27,6 @@ def test_one_coordinate_turns_one_pair_of_each_triple(axis: int, pair: list, res
     turned = SphericalRoPE(dim=12).turn(places)(x).reshape(7, 4, 3)
     triples = x.reshape(7, 4, 3)
     assert np.array_equal(turned[..., rest], triples[..., rest])
-    # The ladder is over all 12 channels and has four rungs: RoPE's first four of a head of 12.
+    # The frequencies are over all 12 channels, and there are four: RoPE's first four of a head of 12.
     head = np.concatenate([triples[..., pair], np.zeros((7, 2, 2))], 1).reshape(7, 12)
     assert np.allclose(RoPE(dim=12, base=100.0).turn(np.arange(7))(head).reshape(7, 6, 2)[:, :4], turned[..., pair])

@@ -32,7 +32,7 @@ def test_the_scale_is_in_the_angle_and_stays_exact() -> None:
     assert slowest == 0.01
 
 
-def test_one_pair_needs_no_ladder() -> None:
+def test_one_pair_needs_no_progression() -> None:
     assert np.array_equal(TimestepEmbedding(dim=2, shift=0.5).embed(TIMES), Sinusoidal(dim=2).embed(TIMES))
 
 

@@ -14,13 +14,16 @@ from exactness.backends import WAVES
 from posenc.frequencies import Geometric
 from posenc.phase import fixed_point
 
-LADDERS = ((1e4, 128), (5e5, 128), (1e12, 64))
+PROGRESSIONS = ((1e4, 128), (5e5, 128), (1e12, 64))
 
 
 @pytest.fixture(scope="module")
 def hardest() -> dict:
-    """For every ladder and pair: the positions, and the waves there."""
-    return {ladder: [_of_one(frequency) for frequency in truth.ladder(*ladder)] for ladder in LADDERS}
+    """For every progression and pair: the positions, and the waves there."""
+    return {
+        progression: [_of_one(frequency) for frequency in truth.progression(*progression)]
+        for progression in PROGRESSIONS
+    }
 
 
 def _of_one(frequency: tuple) -> tuple[list[int], list[tuple]]:
@@ -34,7 +37,7 @@ def wrong_entries(hardest: dict, backend: str, dtype: str = "float32") -> tuple[
     kind = truth.FLOAT32 if dtype == "float32" else truth.FLOAT64
     seen, wrong, worst = 0, 0, 0.0
     for (base, dim), pairs in hardest.items():
-        # One batch a ladder, a row of positions a pair, filled up with 0: (pairs, longest, pairs).
+        # One batch a progression, a row of positions a pair, filled up with 0: (pairs, longest, pairs).
         longest = max(len(places) for places, _ in pairs)
         batch = [places + [0] * (longest - len(places)) for places, _ in pairs]
         table = WAVES[backend](batch, Geometric(dim, base), dtype)

@@ -17,7 +17,7 @@ from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine, fixed_point
 from posenc.phase.cos_sin import cos_sin_of_sum
 
-LADDERS = ((1e4, 64), (1e12, 32))
+PROGRESSIONS = ((1e4, 64), (1e12, 32))
 #: As in test_phase.py, and two roundings more: of the rate, and of its product with what lies below 2^-52 of a step.
 ULPS_OF_TRUTH = 4.5
 
@@ -32,7 +32,7 @@ def positions() -> list[float]:
 @pytest.fixture(scope="module")
 def sampled() -> dict:
     places = positions()
-    return {ladder: (places, truth.waves(places, *ladder)) for ladder in LADDERS}
+    return {progression: (places, truth.waves(places, *progression)) for progression in PROGRESSIONS}
 
 
 def wrong_entries(sampled: dict, backend: str) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def test_gradients_pass_the_blocks_of_a_long_table() -> None:
 
 @pytest.mark.parametrize("parts", [([5], [0.25]), ([0.25], [5]), ([5.0], [0.25])])
 def test_a_whole_coordinate_and_a_fraction_add_to_the_phase_of_their_sum(parts: tuple[list, list]) -> None:
-    base, dim = LADDERS[0]
+    base, dim = PROGRESSIONS[0]
     record = Geometric(dim, base)
     got = cos_sin_of_sum([checked(part) for part in parts], [record, record], np.float64)
     for mine, true in zip(got, truth.tables(truth.waves([5.25], base, dim), truth.FLOAT64), strict=True):

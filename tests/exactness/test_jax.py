@@ -15,7 +15,7 @@ from posenc import Sinusoidal
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine, fixed_point
 
-LADDERS = ((1e4, 128), (5e5, 64), (1e12, 64))
+PROGRESSIONS = ((1e4, 128), (5e5, 64), (1e12, 64))
 #: Two roundings of the angle (at most π/4, so 2^-25 each), one of the wave's own function, one of the result.
 BOUND = 1.2e-7
 
@@ -41,7 +41,7 @@ def fractions() -> list[float]:
 
 def worst(places: np.ndarray) -> float:
     error = 0.0
-    for base, dim in LADDERS:
+    for base, dim in PROGRESSIONS:
         expected = truth.tables(truth.waves(places.astype(np.float64).tolist(), base, dim), truth.FLOAT64)
         waves = jax.jit(functools.partial(cosine_sine, frequencies=Geometric(dim, base)))(jnp.asarray(places))
         for got, true in zip(waves, expected, strict=True):

@@ -17,7 +17,7 @@ from exactness.backends import WAVES
 from posenc.frequencies import Geometric
 from posenc.phase import fixed_point, phase
 
-LADDERS = ((1e4, 128), (5e5, 96), (1e6, 64), (1e12, 50))
+PROGRESSIONS = ((1e4, 128), (5e5, 96), (1e6, 64), (1e12, 50))
 RANGES = (
     (0, 2**17), (2**23, 2**24), (2**30, 2**31), (2**40, 2**41), (2**52, 2**53), (-(2**31), -(2**30)),
         (-(2**53), -(2**52)),
@@ -39,7 +39,7 @@ def positions(seed: int, a_range: int = A_RANGE) -> list[int]:
 @pytest.fixture(scope="module")
 def sampled() -> dict:
     places = positions(1)
-    return {ladder: (places, truth.waves(places, *ladder)) for ladder in LADDERS}
+    return {progression: (places, truth.waves(places, *progression)) for progression in PROGRESSIONS}
 
 
 def wrong_entries(sampled: dict, backend: str) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.Mo
 
 def test_words_wrap_around_to_the_phase() -> None:
     """Kernels take a frequency as whole 2^-128 turns: a place times that is off by half a unit a step at most."""
-    for base, dim in LADDERS:
+    for base, dim in PROGRESSIONS:
         words = fixed_point.turn_words(Geometric(dim, base))
         assert words.dtype == np.int64
         whole = [(int(upper) << 64) + int(lower) % 2**64 for upper, lower in words.T]
@@ -146,7 +146,7 @@ def _difference_is_exact(first: object, second: object) -> bool:
 @pytest.mark.parametrize("around", [2**24, 2**31, 2**52])
 def test_neighbours_have_rows_of_their_own(backend: str, around: int) -> None:
     places = np.arange(around - 500, around + 500)
-    for base, dim in LADDERS:
+    for base, dim in PROGRESSIONS:
         rows = np.concatenate(WAVES[backend](places, Geometric(dim, base), "float32"), -1)
         assert (rows[1:] != rows[:-1]).any(-1).all()
         assert len(np.unique(rows, axis=0)) == len(places)

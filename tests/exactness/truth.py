@@ -15,7 +15,7 @@ FLOAT32 = (24, -149)
 FLOAT64 = (53, -1074)
 
 
-def ladder(base: float, dim: int) -> list[tuple]:
+def progression(base: float, dim: int) -> list[tuple]:
     """base^(-2i/dim) for every pair, as raw mpf values."""
     with mpmath.workprec(BITS + 40):
         return [(mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / dim))._mpf_ for i in range((dim + 1) // 2)]
@@ -39,7 +39,7 @@ def rounded(value: tuple, kind: tuple[int, int]) -> float:
 
 def waves(positions: list, base: float, dim: int) -> list[list[tuple]]:
     """cos and sin for every position and pair, as raw mpf values."""
-    frequencies = ladder(base, dim)
+    frequencies = progression(base, dim)
     return [[cosine_sine(position, frequency) for frequency in frequencies] for position in positions]
 
 

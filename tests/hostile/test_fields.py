@@ -34,12 +34,12 @@ RECORDS: tuple[Any, ...] = (
     PerLayer((RoPE(dim=4), None)),
 )
 NOT_NUMBERS: tuple[Any, ...] = (None, "123", 1.0, (), [], (NAN,), (1.0, "2"), (1.0, None), (True,), (0.0,), object())
-#: Where None says something: DeBERTa's first version, without buckets; coordinates in their order; a ladder of one's
+#: Where None says something: DeBERTa's first version, without buckets; coordinates in their order; frequencies of one's
 #: own; draws in place of a matrix; one clip for both sides.
 MEANT = {
     ("DeBERTa", "max_distance"),
     ("GridSinusoidal", "order"),
-    ("GridSinusoidal", "ladder"),
+    ("GridSinusoidal", "frequency_dim"),
     ("RandomFourierFeatures", "matrix"),
     ("Shaw", "ahead"),
 }

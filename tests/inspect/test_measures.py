@@ -91,10 +91,10 @@ def test_the_derivative_lives_beside_its_positions():
 def test_the_spectrum_of_members_at_other_doors():
     assert spectrum(RoPE(dim=8)).ratio == pytest.approx(10.0, rel=1e-15)
     assert spectrum(Partial(RoPE(dim=4), dim=8)).wavelengths.tolist() == spectrum(RoPE(dim=4)).wavelengths.tolist()
-    ladder = spectrum(DivisorPairs())
-    assert math.isnan(ladder.ratio)
-    assert np.isnan(ladder.exponents).all()
-    assert "The wavelengths are no geometric progression." in ladder.lines()
+    figures = spectrum(DivisorPairs())
+    assert math.isnan(figures.ratio)
+    assert np.isnan(figures.exponents).all()
+    assert "The wavelengths are no geometric progression." in figures.lines()
     assert "One pair alone: no progression." in str(spectrum(OneSine()))
     with pytest.raises(TypeError, match="record must have frequencies; got ALiBi"):
         spectrum(ALiBi(heads=2))

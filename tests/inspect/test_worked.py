@@ -86,7 +86,7 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
             expected *= abs(complex(a, b)) / abs(expected)
         # The float32 sample turns by an angle rounded to 24 bits, on values up to 12.
         assert abs(expected - complex(a, b)) < 2e-5
-    scaled = getattr(inner, "scaling", None) is not None or not isinstance(getattr(inner, "ladder", 0), int)
+    scaled = getattr(inner, "scaling", None) is not None or not isinstance(getattr(inner, "frequency_dim", 0), int)
     if hasattr(inner, "frequencies") and not record.shapes:
         number = -7 if isinstance(record, Backward) else 7 + getattr(record, "axis", (0, 0))[1]
         assert (f"angle = {number} · " if scaled else f"angle = {number} / ") in example.steps[1].text
@@ -94,7 +94,7 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
 
 
 def test_a_place_of_several_coordinates():
-    record = AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4)
+    record = AxialRoPE(axis=(0, 1), frequency_index=(0, 1), frequency_dim=4)
     first, second = (step.text.split(";")[0] for step in worked(record, (3, 5)).steps)
     assert first == "pair 0 (dimensions 0, 1): angle = 3 / 10000^(0/4) = 3 rad = 171.89°"
     assert second == "pair 1 (dimensions 2, 3): angle = 5 / 10000^(2/4) = 0.05 rad = 2.86°"
@@ -117,7 +117,7 @@ def test_a_place_of_several_coordinates():
 )
 def test_what_needs_one_number_a_place_names_the_record(measured):
     with pytest.raises(ValueError, match=r"record must be a record with one axis; got AxialRoPE.* with 2 axes"):
-        measured(AxialRoPE(axis=(0, 1), rung=(0, 1), ladder=4))
+        measured(AxialRoPE(axis=(0, 1), frequency_index=(0, 1), frequency_dim=4))
 
 
 def test_only_the_pairs_of_the_dimensions_asked_for():

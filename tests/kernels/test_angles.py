@@ -22,15 +22,23 @@ needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
 )
 SETS = native.instruction_sets() if native.MISSING is None else ("baseline",)
-LADDERS = ((1e4, 128), (5e5, 96), (1e12, 50), (1e30, 6))
+PROGRESSIONS = ((1e4, 128), (5e5, 96), (1e12, 50), (1e30, 6))
 RECORDS = (
     RoPE(dim=128, pairing="halves"),
     RoPE(dim=6),
     RoPE(dim=70, pairing="halves", scaling=YaRN(factor=8.0, original=128)),
     Partial(RoPE(dim=20, pairing="halves", scaling=Linear(factor=3.0)), dim=50, start=7),
     DualBaseRoPE(dim=44, pairing="halves"),
-    AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2),
-    AxialRoPE(axis=(0, 1, 2) * 7, rung=(*range(21),), ladder=42, scaling=YaRN(factor=4.0, original=64)),
+    AxialRoPE(
+        axis=(0,) * 12 + (1,) * 12,
+        frequency_index=(*range(12), *range(12)),
+        frequency_dim=24,
+        pairing="halves",
+        blocks=2,
+    ),
+    AxialRoPE(
+        axis=(0, 1, 2) * 7, frequency_index=(*range(21),), frequency_dim=42, scaling=YaRN(factor=4.0, original=64)
+    ),
 )
 
 
@@ -62,27 +70,27 @@ def made(instruction_set: str, record: Any, positions: torch.Tensor) -> tuple[np
 
 @needs_kernel
 @pytest.mark.parametrize("instruction_set", SETS)
-@pytest.mark.parametrize("ladder", LADDERS)
-def test_correctly_rounded(instruction_set: str, ladder: tuple[float, int]) -> None:
+@pytest.mark.parametrize("progression", PROGRESSIONS)
+def test_correctly_rounded(instruction_set: str, progression: tuple[float, int]) -> None:
     """Against 240-bit arithmetic: small positions, those around 2^31 and 2^32 where the kernel goes another way, and
     the last."""
     edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
     drawn = places(RoPE(dim=2), 60).tolist() + places(RoPE(dim=2), 30, top=2**53, seed=4).tolist()
-    expected = truth.tables(truth.waves(edges + drawn, *ladder))
-    record = RoPE(dim=ladder[1], base=ladder[0])
+    expected = truth.tables(truth.waves(edges + drawn, *progression))
+    record = RoPE(dim=progression[1], base=progression[0])
     assert truth.differing(made(instruction_set, record, torch.tensor(edges + drawn)), expected) == 0
 
 
 @needs_kernel
-@pytest.mark.parametrize("ladder", [(1e4, 128), (1e12, 64)])
-def test_where_an_angle_nearly_is_a_quarter_turn(ladder: tuple[float, int]) -> None:
+@pytest.mark.parametrize("progression", [(1e4, 128), (1e12, 64)])
+def test_where_an_angle_nearly_is_a_quarter_turn(progression: tuple[float, int]) -> None:
     """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer
     limbs."""
-    record, wrong, fewer, seen = RoPE(dim=ladder[1], base=ladder[0]), 0, 0, 0
+    record, wrong, fewer, seen = RoPE(dim=progression[1], base=progression[0]), 0, 0, 0
     numbers = torch.as_tensor(frequency_limbs(fixed_frequencies_of(record)))
     cut = numbers.clone()
     cut[2:5] = 0
-    for pair, frequency in enumerate(truth.ladder(*ladder)):
+    for pair, frequency in enumerate(truth.progression(*progression)):
         near = sorted({place for quarters in (1, 2) for place in truth.convergents(frequency, quarters)})
         values = [[truth.cosine_sine(place, frequency)] for place in near]
         expected = truth.tables(values)
@@ -121,7 +129,7 @@ def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
 @pytest.mark.parametrize("instruction_set", SETS)
 def test_too_far_away_is_no_number(instruction_set: str) -> None:
     """A position beyond 2^53 that no check has seen, and its neighbours, which stay what they are."""
-    record = AxialRoPE(axis=(0, 1) * 9, rung=(*range(18),), ladder=36)
+    record = AxialRoPE(axis=(0, 1) * 9, frequency_index=(*range(18),), frequency_dim=36)
     fixed, whole = fixed_frequencies_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
     for wave in kernel.cos_sin(whole, torch.as_tensor(frequency_limbs(fixed)), 1.0, instruction_set=instruction_set):
         lost = wave[0].isnan()
@@ -336,7 +344,7 @@ def test_bad_arguments(function: Any, name: str, value: Any, error: type) -> Non
 
 
 def test_bad_arguments_of_their_own() -> None:
-    grid = AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)
+    grid = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)
     for function in (angles, turn):
         with pytest.raises(ValueError, match=r"^positions must have a last axis of 2 coordinates"):
             function(grid, torch.zeros(3, 3, dtype=torch.int64))

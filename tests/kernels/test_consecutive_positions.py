@@ -77,7 +77,7 @@ def test_every_number_of_pairs(instruction_set: str) -> None:
 
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("base", [0.5, 1.0, 5e5, 1e12, 1e30])
-def test_every_ladder(instruction_set: str, base: float) -> None:
+def test_every_base(instruction_set: str, base: float) -> None:
     """Frequencies above one and so slow that no product tells their sines."""
     for start in (-30, 0, 10**7, 2**40):
         assert same(instruction_set, torch.arange(start, start + 140), RoPE(dim=70, base=base))
@@ -91,7 +91,9 @@ def test_what_is_no_run(instruction_set: str) -> None:
     broken = torch.cat([up[:70] + 5, up[:1], up[:60] + 2**32 - 30, up[:3], -up[:50], up])
     for places in (-up, 3 * up, torch.zeros_like(up), broken, up // 2, torch.randint(-99, 99, (200,))):
         assert same(instruction_set, places, record)
-    grid = AxialRoPE(axis=(0, 1, 2) * 7, rung=(*range(21),), ladder=42, scaling=YaRN(factor=4.0, original=64))
+    grid = AxialRoPE(
+        axis=(0, 1, 2) * 7, frequency_index=(*range(21),), frequency_dim=42, scaling=YaRN(factor=4.0, original=64)
+    )
     for steps in product((0, 1), repeat=3):
         apart = up[:, None] * torch.tensor(steps) + torch.tensor([0, 2**32 - 90, -5])
         assert same(instruction_set, torch.cat([up[:100, None].expand(100, 3), apart]), grid)

@@ -311,9 +311,9 @@ def test_single_tokens_in_plain_pytorch(
         {"q": torch.zeros(2, 12000, 1, 12)},
         {"q": single(4, "bhtd", torch.float32, 2).requires_grad_()},
         {
-            "turn": AxialRoPE(axis=(0, 0, 0, 1, 1, 1), rung=(0, 1, 2) * 2, ladder=6, pairing="halves", blocks=2).turn(
-                torch.ones(1, 2)
-            )
+            "turn": AxialRoPE(
+                axis=(0, 0, 0, 1, 1, 1), frequency_index=(0, 1, 2) * 2, frequency_dim=6, pairing="halves", blocks=2
+            ).turn(torch.ones(1, 2))
         },
         {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(3)[:, None])},
         {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(2))},

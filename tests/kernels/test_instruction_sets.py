@@ -19,7 +19,9 @@ SETS = native.instruction_sets() if native.MISSING is None else ("baseline",)
 BITS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
 #: Heads shorter than a vector, with ends of one to fifteen pairs, and whole vectors alone.
 WIDTHS = (2, 6, 14, 22, 30, 34, 46, 64, 70, 126, 128, 256)
-AXIAL = AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2)
+AXIAL = AxialRoPE(
+    axis=(0,) * 12 + (1,) * 12, frequency_index=(*range(12), *range(12)), frequency_dim=24, pairing="halves", blocks=2
+)
 
 
 def seeded(seed: int) -> torch.Generator:

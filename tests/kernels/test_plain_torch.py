@@ -24,8 +24,14 @@ RECORDS = (
     Partial(RoPE(dim=20, pairing="halves"), dim=50, start=7),
     Partial(RoPE(dim=32), dim=40, start=1),
     Partial(RoPE(dim=32), dim=40),
-    AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2),
-    AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4),
+    AxialRoPE(
+        axis=(0,) * 12 + (1,) * 12,
+        frequency_index=(*range(12), *range(12)),
+        frequency_dim=24,
+        pairing="halves",
+        blocks=2,
+    ),
+    AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4),
 )
 
 

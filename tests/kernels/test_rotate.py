@@ -26,7 +26,13 @@ RECORDS = (
     RoPE(dim=70, pairing="halves", scaling=YaRN(factor=8.0, original=128)),
     Partial(RoPE(dim=20, pairing="halves"), dim=50, start=7),
     Partial(RoPE(dim=38), dim=40),
-    AxialRoPE(axis=(0,) * 12 + (1,) * 12, rung=(*range(12), *range(12)), ladder=24, pairing="halves", blocks=2),
+    AxialRoPE(
+        axis=(0,) * 12 + (1,) * 12,
+        frequency_index=(*range(12), *range(12)),
+        frequency_dim=24,
+        pairing="halves",
+        blocks=2,
+    ),
 )
 
 

@@ -64,7 +64,7 @@ def test_a_turn_into_memory_that_is_there(record: Any, impl: Any) -> None:
             assert torch.equal(made.sin, wanted.sin)
             assert (made.pairing, made.factor) == (wanted.pairing, wanted.factor)
         assert bool((held[..., pairs:] == 7.0).all())
-    grid, cells = AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2), torch.arange(80).reshape(40, 2)
+    grid, cells = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2), torch.arange(80).reshape(40, 2)
     out = torch.empty(40, 2), torch.empty(40, 2)
     assert torch.equal(turn(grid, cells, out=out, impl=impl).sin, grid.turn(cells).sin)
 

@@ -21,7 +21,7 @@ RECORDS = (
     RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)),
     Partial(RoPE(dim=6, pairing="halves"), dim=11, start=3),
     Partial(RoPE(dim=8), dim=12),
-    AxialRoPE(axis=(0, 0, 0, 1, 1, 1), rung=(0, 1, 2, 0, 1, 2), ladder=6, pairing="halves", blocks=2),
+    AxialRoPE(axis=(0, 0, 0, 1, 1, 1), frequency_index=(0, 1, 2, 0, 1, 2), frequency_dim=6, pairing="halves", blocks=2),
 )
 
 

@@ -88,7 +88,7 @@ class OneNumberTransposed(Biases):
         return lib.astype(-slope * (rows + 2 * columns), dtype)
 
 
-GRID = {"axis": (0, 0, 1, 1), "rung": (0, 1, 0, 1), "ladder": 4}
+GRID = {"axis": (0, 0, 1, 1), "frequency_index": (0, 1, 0, 1), "frequency_dim": 4}
 
 BUGS = (
     Bug("cells off the diagonal are NaN", NothingOffTheDiagonal(**GRID), "grid_shape"),

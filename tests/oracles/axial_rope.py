@@ -15,14 +15,16 @@ def planes(record):
 
 
 def theta(record, plane):
-    return scalings.frequency(record.scaling, record.base, record.ladder, record.rung[plane])
+    return scalings.frequency(record.scaling, record.base, record.frequency_dim, record.frequency_index[plane])
 
 
 def wave(record, plane, coordinate):
-    if type(record.ladder).__name__ != "InTurns":
+    if type(record.frequency_dim).__name__ != "InTurns":
         return mpmath.expj(coordinate * theta(record, plane))
-    inner = record.ladder.ladder  # so many whole turns for one unit
-    return mpmath.expjpi(2 * coordinate * scalings.frequency(None, inner.base, inner.dim, record.rung[plane]))
+    inner = record.frequency_dim.frequencies  # so many whole turns for one unit
+    return mpmath.expjpi(
+        2 * coordinate * scalings.frequency(None, inner.base, inner.dim, record.frequency_index[plane])
+    )
 
 
 def rotated(record, x, position):

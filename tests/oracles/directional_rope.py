@@ -4,14 +4,14 @@ import mpmath
 
 
 def rotated(record, x, position):
-    half = len(record.rung)
+    half = len(record.frequency_index)
     with mpmath.workprec(280):
         turned = [mpmath.mpf(value) for value in x]
-        for plane, (half_turns, rung) in enumerate(zip(record.direction, record.rung, strict=True)):
+        for plane, (half_turns, index) in enumerate(zip(record.direction, record.frequency_index, strict=True)):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             y, across = map(mpmath.mpf, position)
             along = y * mpmath.cospi(mpmath.mpf(half_turns)) + across * mpmath.sinpi(mpmath.mpf(half_turns))
-            theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * rung) / record.ladder)
+            theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * index) / record.frequency_dim)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(along * theta)
             turned[one], turned[two] = number.real, number.imag
         return turned

@@ -24,7 +24,7 @@ def channel(record, number):
 
 def value(record, position, number):
     piece, pair, leads = channel(record, number)
-    width = record.ladder or record.dims[piece]
+    width = record.frequency_dim or record.dims[piece]
     angle = mpmath.mpf(position[record.order[piece]]) * mpmath.power(record.base, -mpmath.mpf(2 * pair) / width)
     return mpmath.sin(angle) if leads == (record.first == "sine") else mpmath.cos(angle)
 

@@ -92,7 +92,7 @@ def test_axial_learned() -> None:
 
 def test_grid_sinusoidal() -> None:
     # By hand at row 1, column 2: frequencies 1 and 1/100 of a slice of four channels.
-    fields = {"base": 10_000.0, "ladder": None}
+    fields = {"base": 10_000.0, "frequency_dim": None}
     down = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
     across = [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)]
     detr = Fields(dims=(4, 4), order=(0, 1), layout="interleaved", first="sine", **fields)
@@ -100,7 +100,7 @@ def test_grid_sinusoidal() -> None:
     mae = Fields(dims=(4, 4), order=(1, 0), layout="concatenated", first="sine", **fields)
     by_hand = [across[0], across[2], across[1], across[3], down[0], down[2], down[1], down[3]]
     assert printed(grid_sinusoidal.row(mae, (1, 2)), 12) == printed(by_hand, 12)
-    gathered = Fields(dims=(4, 2), order=(0, 1), layout="gathered", first="cosine", base=10_000.0, ladder=4)
+    gathered = Fields(dims=(4, 2), order=(0, 1), layout="gathered", first="cosine", base=10_000.0, frequency_dim=4)
     by_hand = [down[1], down[3], across[1], down[0], down[2], across[0]]
     assert printed(grid_sinusoidal.row(gathered, (1, 2)), 12) == printed(by_hand, 12)
 

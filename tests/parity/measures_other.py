@@ -22,7 +22,7 @@ def transformers(family: str) -> Any:
 
 
 def exponent() -> float:
-    """The table of Whisper, 512 channels and places, against the ladder of 2017."""
+    """The table of Whisper, 512 channels and places, against the frequencies of 2017."""
     return most(transformers("whisper").sinusoids(512, 512), sines(512, 512))
 
 
@@ -43,7 +43,7 @@ def interleaved() -> float:
 
 
 def odd_width() -> float:
-    """Seven channels, 100 places: the ladder of eight without a cosine against the ladder of seven."""
+    """Seven channels, 100 places: the frequencies of eight without a cosine against the frequencies of seven."""
     peer = quiet("positional_encodings.torch_encodings").PositionalEncoding1D(7)(torch.zeros(1, 100, 7))[0]
     return most(peer, Sinusoidal(dim=7, odd="truncate").embed(torch.arange(100)))
 

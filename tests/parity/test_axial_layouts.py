@@ -218,7 +218,7 @@ def test_dinov3() -> None:
 
 
 @pytest.mark.parametrize("sections", [(8, 28, 28), (16, 24, 24), (22, 21, 21)])
-def test_diffusers_ladders_of_unlike_width(sections: tuple[int, ...]) -> None:
+def test_diffusers_frequencies_of_unlike_width(sections: tuple[int, ...]) -> None:
     """Flux and Wan: frequencies and angles in float64 there, so the exact tables agree to the last bit of float32 but
     one."""
     pytest.importorskip("diffusers")
@@ -285,7 +285,7 @@ def test_timm(timm: Any) -> None:
     still = torch.cat([torch.zeros(15, 1, dtype=torch.long), cells], -1)
     cases = {
         "index": (axial("sam2", (16, 16), numerics="float32"), cells),
-        "pixels": (axial("sam2", (16, 16), ladder=Bands(16, "linear", 32)), edge),
+        "pixels": (axial("sam2", (16, 16), frequencies=Bands(16, "linear", 32)), edge),
         "strides": (axial("qwen3-vl", (12, 12, 12), numerics="float32"), still),
         "dino": (axial("dinov3", (16, 16), base=100.0), middle),
     }

@@ -77,19 +77,19 @@ def test_diffusers_in_three_dimensions() -> None:
     assert (ours - theirs.reshape(-1, 32)).abs().max() <= 2.0**-24 + 2.0**-40
 
 
-@pytest.mark.parametrize(("dim", "dims", "ladder"), [(16, (8, 8), None), (10, (6, 4), 6)])
-def test_positional_encodings_in_two_dimensions(dim: int, dims: tuple[int, ...], ladder: int | None) -> None:
+@pytest.mark.parametrize(("dim", "dims", "width"), [(16, (8, 8), None), (10, (6, 4), 6)])
+def test_positional_encodings_in_two_dimensions(dim: int, dims: tuple[int, ...], width: int | None) -> None:
     peer = module("positional_encodings.torch_encodings", "6.0.3", "positional-encodings")
     theirs = peer.PositionalEncoding2D(dim)(torch.zeros(1, 5, 7, dim))[0]
-    ours = GridSinusoidal(dims=dims, ladder=ladder).embed(torch.from_numpy(grid(5, 7)))
+    ours = GridSinusoidal(dims=dims, frequency_dim=width).embed(torch.from_numpy(grid(5, 7)))
     assert (ours - theirs.reshape(-1, dim)).abs().max() <= BUDGET
 
 
-@pytest.mark.parametrize(("dim", "dims", "ladder"), [(12, (4, 4, 4), None), (64, (22, 22, 20), 22), (10, (4, 4, 2), 4)])
-def test_positional_encodings_in_three_dimensions(dim: int, dims: tuple[int, ...], ladder: int | None) -> None:
+@pytest.mark.parametrize(("dim", "dims", "width"), [(12, (4, 4, 4), None), (64, (22, 22, 20), 22), (10, (4, 4, 2), 4)])
+def test_positional_encodings_in_three_dimensions(dim: int, dims: tuple[int, ...], width: int | None) -> None:
     peer = module("positional_encodings.torch_encodings", "6.0.3", "positional-encodings")
     theirs = peer.PositionalEncoding3D(dim)(torch.zeros(1, 3, 5, 7, dim))[0]
-    ours = GridSinusoidal(dims=dims, ladder=ladder).embed(torch.from_numpy(grid(5, 7, frames=3)))
+    ours = GridSinusoidal(dims=dims, frequency_dim=width).embed(torch.from_numpy(grid(5, 7, frames=3)))
     assert (ours - theirs.reshape(-1, dim)).abs().max() <= BUDGET
 
 

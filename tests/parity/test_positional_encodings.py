@@ -36,7 +36,7 @@ def test_tables(peer: Any, dim: int) -> None:
 
 
 def test_an_odd_width_differs_from_ours(peer: Any) -> None:
-    """There the ladder is that of the even width, here that of the width itself: other frequencies after the first."""
+    """There the frequencies are those of the even width, here those of the width itself: others after the first."""
     theirs = peer.PositionalEncoding1D(7)(torch.zeros(1, 100, 7))[0]
     ours = Sinusoidal(dim=7, odd="truncate").embed(torch.arange(100))
     assert (ours[:, :2] - theirs[:, :2]).abs().max() <= 4 * 2.0**-23 * 100 + 2.0**-24

@@ -34,7 +34,7 @@ class ExplainVerb(Verb):
       posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
       posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
       posenc explain "ALiBi(heads=8)" --position 5 --key 3
-      posenc explain "AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2)" --position 3 5
+      posenc explain "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)" --position 3 5
       posenc explain "Partial(RoPE(dim=4), dim=8)" --position 1
       posenc explain "Sinusoidal(dim=4)" --position 1 --json
       posenc explain "Dog bites man" --versus "Man bites dog"

@@ -1,4 +1,4 @@
-"""Some rungs of a ladder, in any order, each as often as wanted."""
+"""Some of the frequencies of another record, in any order, each as often as wanted."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ from posenc.phase.frequencies import Frequencies
 
 @dataclass(frozen=True)
 class Chosen(Frequencies):
-    """ω_i = ladder[rungs[i]]: which frequency of a ladder each pair has, so that several axes can share or repeat one.
+    """ω_i = frequencies[indices[i]]: which frequency each pair has, so that several axes can share or repeat one.
 
-    ladder: any frequencies; rungs: numbers from 0 to ladder.pairs - 1. Raises ValueError or TypeError naming the field.
+    frequencies: any record of them; indices: numbers from 0 to frequencies.pairs - 1. Raises ValueError or TypeError
+    naming the field.
 
     >>> from posenc.frequencies import Geometric
-    >>> Chosen(Geometric(dim=4), rungs=(0, 1, 0)).radians().tolist()
+    >>> Chosen(Geometric(dim=4), indices=(0, 1, 0)).radians().tolist()
     [1.0, 0.01, 1.0]
     """
 
-    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
-    rungs: tuple[int, ...]
+    frequencies: Annotated[Frequencies, Instance("a record of frequencies")]
+    indices: tuple[int, ...]
 
     def _check_together(self) -> None:
-        if not isinstance(self.rungs, tuple | list) or not self.rungs:
+        if not isinstance(self.indices, tuple | list) or not self.indices:
             raise TypeError(
-                f"rungs must be a tuple of whole numbers; got {_check.shown(self.rungs)}. Give (0, 1, 0), say."
+                f"indices must be a tuple of whole numbers; got {_check.shown(self.indices)}. Give (0, 1, 0), say."
             )
-        rungs = tuple(_check.integer("rungs", rung, 0, self.ladder.pairs - 1) for rung in self.rungs)
-        _check.settle(self, rungs=rungs)
+        indices = tuple(_check.integer("indices", index, 0, self.frequencies.pairs - 1) for index in self.indices)
+        _check.settle(self, indices=indices)
 
     @property
     def pairs(self) -> int:
-        return len(self.rungs)
+        return len(self.indices)
 
     def exact(self) -> tuple[Decimal, ...]:
-        whole = self.ladder.exact()
-        return tuple(whole[rung] for rung in self.rungs)
+        whole = self.frequencies.exact()
+        return tuple(whole[index] for index in self.indices)
 
     def float32(self, like: Array | Library) -> Array:
         lib = _array.library(like)
-        return self.ladder.float32(lib)[lib.constant(_index(self))]
+        return self.frequencies.float32(lib)[lib.constant(_index(self))]
 
     def angle32(self, positions: Array, lib: Library) -> Array:
-        return self.ladder.angle32(positions, lib)[..., lib.constant(_index(self))]
+        return self.frequencies.angle32(positions, lib)[..., lib.constant(_index(self))]
 
 
 @_array.host
 def _index(chosen: Chosen) -> np.ndarray:
-    return np.array(chosen.rungs, np.int64)
+    return np.array(chosen.indices, np.int64)

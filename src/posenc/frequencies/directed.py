@@ -14,7 +14,7 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class Directed(Frequencies):
-    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: a ladder along directions d_i, in half
+    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: frequencies along directions d_i, in half
     turns.
 
     >>> from posenc.frequencies import Geometric
@@ -22,14 +22,14 @@ class Directed(Frequencies):
     [1.0, 0.0]
     """
 
-    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
+    frequencies: Annotated[Frequencies, Instance("a record of frequencies")]
     direction: tuple[float, ...]
     coordinate: Literal["first", "second"]
 
     def _check_together(self) -> None:
-        if not isinstance(self.direction, tuple | list) or len(self.direction) != self.ladder.pairs:
+        if not isinstance(self.direction, tuple | list) or len(self.direction) != self.frequencies.pairs:
             raise ValueError(
-                f"direction must be {self.ladder.pairs} numbers of half turns, one a pair; got "
+                f"direction must be {self.frequencies.pairs} numbers of half turns, one a pair; got "
                 f"{_check.shown(self.direction)}. "
                 "Give as many."
             )
@@ -43,7 +43,7 @@ class Directed(Frequencies):
         which = 0 if self.coordinate == "first" else 1
         shares = (cosine_and_sine(direction)[which] for direction in self.direction)
         return tuple(
-            EXACT.multiply(frequency, share) for frequency, share in zip(self.ladder.exact(), shares, strict=True)
+            EXACT.multiply(frequency, share) for frequency, share in zip(self.frequencies.exact(), shares, strict=True)
         )
 
 

@@ -1,4 +1,4 @@
-"""Ladders of frequencies: the geometric one of 2017 in its published exponents, and plain divisors."""
+"""Frequencies in closed form: the geometric ones of 2017 in their published exponents, and plain divisors."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ class Divisors(Frequencies):
         return tuple(EXACT.divide(Decimal(1), Decimal(value)) for value in self.divisors)
 
 
-def powers(base: float, ladder: Geometric, lib: Library, count: int | None = None) -> Array:
-    """Another base raised to the exponents of a ladder, or to the first `count`, in float32.
+def powers(base: float, frequencies: Geometric, lib: Library, count: int | None = None) -> Array:
+    """Another base raised to the exponents of these frequencies, or to the first `count`, in float32.
 
     The count is that of the released code: torch's powers of a few numbers need not be the first of its powers of more.
     """
-    tops, bottom = [float(top) for top, _ in ladder.exponents()][:count], float(ladder.exponents()[0][1])
+    tops, bottom = [float(top) for top, _ in frequencies.exponents()][:count], float(frequencies.exponents()[0][1])
     fractions = lib.constant(np.array(tops, np.float32), lib.xp.float32) / bottom
     return base**fractions
 

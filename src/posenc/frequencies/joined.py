@@ -1,4 +1,4 @@
-"""Several ladders one after another."""
+"""The frequencies of several records, one record after another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posenc.phase.frequencies import Frequencies
 
 @dataclass(frozen=True)
 class Joined(Frequencies):
-    """The frequencies of each part, one part after another: a ladder for each axis of a video, say.
+    """The frequencies of each part, one part after another: a record for each axis of a video, say.
 
     parts: records of frequencies, at least one. Raises TypeError naming the field.
 

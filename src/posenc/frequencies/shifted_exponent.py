@@ -1,4 +1,4 @@
-"""The ladder of diffusion models: the exponent's divisor is shifted, the angle scaled."""
+"""The frequencies of diffusion models: the exponent's divisor is shifted, the angle scaled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posenc.phase.frequencies import EXACT, Frequencies
 class Shifted(Frequencies):
     """ω_i = scale · base^(-i / (count - shift)) for the pairs i = 0 … count-1, in radians a step.
 
-    With shift 1 the last frequency is exactly scale/base, with shift 0 it stops one rung short of it.
+    With shift 1 the last frequency is exactly scale/base, with shift 0 it stops one step short of it.
     """
 
     count: int
@@ -55,7 +55,7 @@ class Shifted(Frequencies):
 
 
 @lru_cache(maxsize=256)
-def _exact(ladder: Shifted) -> tuple[Decimal, ...]:
-    rung = EXACT.divide(EXACT.ln(Decimal(ladder.base)), EXACT.subtract(Decimal(ladder.shift), Decimal(ladder.count)))
-    scale = Decimal(ladder.scale)
-    return tuple(EXACT.multiply(scale, EXACT.exp(EXACT.multiply(rung, Decimal(i)))) for i in range(ladder.count))
+def _exact(shifted: Shifted) -> tuple[Decimal, ...]:
+    step = EXACT.divide(EXACT.ln(Decimal(shifted.base)), EXACT.subtract(Decimal(shifted.shift), Decimal(shifted.count)))
+    scale = Decimal(shifted.scale)
+    return tuple(EXACT.multiply(scale, EXACT.exp(EXACT.multiply(step, Decimal(i)))) for i in range(shifted.count))

@@ -1,4 +1,4 @@
-"""A ladder whose frequencies count whole turns, not radians."""
+"""Frequencies that count whole turns, not radians."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class InTurns(Frequencies):
-    """ω_i = 2π·ladder_i: one unit of position is so many whole turns, as for coordinates from -1 to 1 (DINOv3).
+    """ω_i = 2π·frequencies_i: one unit of position is so many whole turns, as for coordinates from -1 to 1 (DINOv3).
 
-    ladder: a record of frequencies. Raises TypeError naming the field.
+    frequencies: a record of them. Raises TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric
     >>> InTurns(Geometric(dim=2)).radians().round(4).tolist()
     [6.2832]
     """
 
-    ladder: Annotated[Frequencies, Instance("a record of frequencies")]
+    frequencies: Annotated[Frequencies, Instance("a record of frequencies")]
 
     @property
     def pairs(self) -> int:
-        return self.ladder.pairs
+        return self.frequencies.pairs
 
     def exact(self) -> tuple[Decimal, ...]:
-        return tuple(EXACT.multiply(frequency, TWO_PI) for frequency in self.ladder.exact())
+        return tuple(EXACT.multiply(frequency, TWO_PI) for frequency in self.frequencies.exact())
 
     def angle32(self, positions: Array, lib: Library) -> Array:
-        return self.ladder.angle32(positions * (2 * math.pi), lib)  # the position first, as released code multiplies
+        return self.frequencies.angle32(
+            positions * (2 * math.pi), lib
+        )  # the position first, as released code multiplies

@@ -46,6 +46,19 @@ ADDED_FIELDS = frozenset(
         ("Shaw", "ahead"),
     }
 )
+#: Names that a form keeps as they were when fingerprints were pinned, for fields that have other names now.
+PINNED_NAMES = {
+    ("AxialRoPE", "frequency_index"): "rung",
+    ("AxialRoPE", "frequency_dim"): "ladder",
+    ("DirectionalRoPE", "frequency_index"): "rung",
+    ("DirectionalRoPE", "frequency_dim"): "ladder",
+    ("GridSinusoidal", "frequency_dim"): "ladder",
+    ("Chosen", "frequencies"): "ladder",
+    ("Chosen", "indices"): "rungs",
+    ("Directed", "frequencies"): "ladder",
+    ("InTurns", "frequencies"): "ladder",
+    ("Rescaled", "unscaled"): "ladder",
+}
 #: The form of what does nothing.
 NOTHING: Form = ("nothing",)
 
@@ -240,7 +253,8 @@ def _fields(record: Any) -> Form:
         and not _idle(record, field.name)
         and ((name, field.name) not in ADDED_FIELDS or getattr(record, field.name) != field.default)
     ]
-    return (name, *((name, _value(getattr(record, name))) for name in sorted(kept)))
+    pinned = {PINNED_NAMES.get((name, field), field): field for field in kept}
+    return (name, *((label, _value(getattr(record, pinned[label]))) for label in sorted(pinned)))
 
 
 def _idle(record: Any, name: str) -> bool:

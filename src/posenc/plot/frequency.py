@@ -1,4 +1,4 @@
-"""Pictures of frequencies: the waves of several pairs together, and the ladder of wavelengths."""
+"""Pictures of frequencies: the waves of several pairs together, and the wavelengths."""
 
 from __future__ import annotations
 

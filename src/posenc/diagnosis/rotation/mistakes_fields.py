@@ -56,9 +56,13 @@ def partial_ignored(usage: RotationUsage, evidence: RotationEvidence) -> Changes
         words = {"got": dim, "meant": rope.head_dim}
         if isinstance(rope, RoPE):
             yield usage.with_rope(dim=dim), words
-        elif rope.head_dim < dim and rope.rung == tuple(range(len(rope.rung))) and rope.ladder == rope.head_dim:
+        elif (
+            rope.head_dim < dim
+            and rope.frequency_index == tuple(range(len(rope.frequency_index)))
+            and rope.frequency_dim == rope.head_dim
+        ):
             axis = (*rope.axis, *(0,) * ((dim - rope.head_dim) // 2))
-            yield usage.with_rope(axis=axis, rung=tuple(range(dim // 2)), ladder=dim), words
+            yield usage.with_rope(axis=axis, frequency_index=tuple(range(dim // 2)), frequency_dim=dim), words
 
 
 def partial_twice(usage: RotationUsage, evidence: RotationEvidence) -> Changes:

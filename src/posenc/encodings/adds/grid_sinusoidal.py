@@ -22,7 +22,7 @@ LAYOUTS = ("interleaved", "concatenated", "gathered")
 
 @dataclass(frozen=True)
 class GridSinusoidal(Adds):
-    """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin and cos of p·base^(-2i/ladder).
+    """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin, cos of p·base^(-2i/frequency_dim).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and
     He et al. 2022, arXiv:2111.06377 (MAE).
@@ -30,14 +30,14 @@ class GridSinusoidal(Adds):
     dims: channels of each slice, even; one slice for each coordinate.
     order: the coordinate each slice reads; None is
     0, 1, ….
-    ladder: the width that the exponents are taken of; None is each slice's own.
+    frequency_dim: the width that the exponents are taken of; None is each slice's own.
     first: "sine" or "cosine".
     layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered": the
     sines of all slices, then all cosines.
 
     With positions (row, column): DETR has dims (d/2, d/2); RT-DETR the same, concatenated; MAE and diffusers besides
     order=(1, 0); timm gathers. positional-encodings rounds dims up to even, equal ones and cuts the last: dims (6, 4),
-    ladder=6 for d = 10. diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1:
+    frequency_dim=6 for d = 10. diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1:
     `positions.grid_from_mask`.
 
     Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims). Raises
@@ -52,7 +52,7 @@ class GridSinusoidal(Adds):
     base: Base = 10_000.0
     layout: Layout = "interleaved"
     first: Literal["sine", "cosine"] = "sine"
-    ladder: int | None = None
+    frequency_dim: int | None = None
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
@@ -65,8 +65,10 @@ class GridSinusoidal(Adds):
             raise ValueError(
                 f"order must name each of {len(dims)} coordinates once; got {self.order}. Give (0, 1), say."
             )
-        if self.ladder is not None:
-            _check.settle(self, ladder=_check.integer("ladder", self.ladder, max(self.dims), even=True))
+        if self.frequency_dim is not None:
+            _check.settle(
+                self, frequency_dim=_check.integer("frequency_dim", self.frequency_dim, max(self.dims), even=True)
+            )
 
     @property
     def axes(self) -> int:
@@ -79,7 +81,9 @@ class GridSinusoidal(Adds):
     @cached_property
     def frequencies(self) -> tuple[Chosen, ...]:
         """Those of each slice."""
-        return tuple(Chosen(Geometric(self.ladder or dim, self.base), tuple(range(dim // 2))) for dim in self.dims)
+        return tuple(
+            Chosen(Geometric(self.frequency_dim or dim, self.base), tuple(range(dim // 2))) for dim in self.dims
+        )
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, _, dtype = self.checked_call(positions, params, dtype)
@@ -115,7 +119,7 @@ ROW = Row(
     (
         GridSinusoidal(dims=(4, 4)),
         GridSinusoidal(dims=(6, 6), order=(1, 0), base=100.0, layout="concatenated", first="cosine"),
-        GridSinusoidal(dims=(4, 6, 2), order=(0, 2, 1), layout="gathered", ladder=6),
+        GridSinusoidal(dims=(4, 6, 2), order=(0, 2, 1), layout="gathered", frequency_dim=6),
     ),
     "Carion et al. 2020, arXiv:2005.12872",
     (

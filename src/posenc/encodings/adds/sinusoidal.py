@@ -72,7 +72,7 @@ class Sinusoidal(Adds):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """The ladder of this record; with odd="zero" that of the even width below."""
+        """The frequencies of this record; with odd="zero" those of the even width below."""
         even = self.dim - (self.dim % 2 if self.odd == "zero" else 0)
         return Geometric(even, self.base, self.exponent, released="exponential")
 

@@ -48,8 +48,8 @@ class TimestepEmbedding(Adds):
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
-        ladder = self.frequencies
-        _check.settle(self, shift=ladder.shift, scale=ladder.scale, max_period=ladder.base)
+        shifted = self.frequencies
+        _check.settle(self, shift=shifted.shift, scale=shifted.scale, max_period=shifted.base)
 
     @property
     def width(self) -> int:
@@ -57,7 +57,7 @@ class TimestepEmbedding(Adds):
 
     @cached_property
     def frequencies(self) -> Shifted:
-        """The ladder, with the scale in it."""
+        """The frequencies, with the scale in them."""
         return Shifted(self.dim // 2, self.max_period, self.shift, self.scale)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

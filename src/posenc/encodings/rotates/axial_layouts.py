@@ -73,7 +73,7 @@ def axial(
     *,
     dim: int | None = None,
     base: float | tuple[float, ...] = 10_000.0,
-    ladder: Frequencies | None = None,
+    frequencies: Frequencies | None = None,
     numerics: Numerics = "exact",
     scaling: Scaling | None = None,
 ) -> AxialRoPE:
@@ -87,19 +87,19 @@ def axial(
     sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
     width).
     dim: in place of sections, channels of a head, half of them for the rows of an image and half for its columns.
-    base: of the ladders; one an axis where each axis has a ladder of its own.
-    ladder: frequencies in their place, of which each axis with its own ladder takes the first, and axes that share one
+    base: of the frequencies; one an axis where each axis has frequencies of its own.
+    frequencies: in their place; each axis with frequencies of its own takes the first, and axes that share them
     take one each.
     numerics, scaling: as in `RoPE`.
 
     Raises ValueError or TypeError naming the argument.
 
-    >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).rung
+    >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).frequency_index
     ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
     """
     kind = LAYOUTS[_check.choice("layout", layout, tuple(LAYOUTS))]
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
-    axis, rung, restarts = kind.rule(sections)
+    axis, index, restarts = kind.rule(sections)
     _fit(kind, layout, sections, axis)
     if kind.fixed_time:
         _left_out("scaling", scaling, layout, "whose time does not rotate")
@@ -111,17 +111,17 @@ def axial(
     if len(bases) != len(widths):
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
     same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
-    if ladder is None and same_frequencies and not kind.turns:
-        record: dict[str, Any] = {"ladder": widths[0], "base": bases[0], "scaling": scaling}
+    if frequencies is None and same_frequencies and not kind.turns:
+        record: dict[str, Any] = {"frequency_dim": widths[0], "base": bases[0], "scaling": scaling}
     else:
         _left_out("scaling", scaling, layout, "whose frequencies are not one geometric sequence")
-        if ladder is None and not same_frequencies:
-            rung = tuple(sum(sections[:one]) + index for one, index in zip(axis, rung, strict=True))
-        ladders = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
-        joined = ladders[0] if same_frequencies else Joined(tuple(ladders))
-        record = {"ladder": ladder or (InTurns(joined) if kind.turns else joined)}
+        if frequencies is None and not same_frequencies:
+            index = tuple(sum(sections[:one]) + within for one, within in zip(axis, index, strict=True))
+        of_axes = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
+        joined = of_axes[0] if same_frequencies else Joined(tuple(of_axes))
+        record = {"frequency_dim": frequencies or (InTurns(joined) if kind.turns else joined)}
     blocks = len(sections) if kind.blocks == "axes" else 1
-    return AxialRoPE(axis=axis, rung=rung, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
+    return AxialRoPE(axis=axis, frequency_index=index, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
 
 
 #: Rules that share pairs out evenly between rows and columns.

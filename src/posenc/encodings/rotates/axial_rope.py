@@ -23,30 +23,30 @@ MOST_AXES = 16  # more coordinates than any medium has
 
 @dataclass(frozen=True)
 class AxialRoPE(Rotates):
-    """Turn pair i by the angle position[axis[i]] · base^(-2·rung[i]/ladder). `axial` gives it for named layouts.
+    """Turn pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
 
     For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing.
     Every rotation over a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how
     channels are paired. Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023,
     arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
 
-    axis: the coordinate that each pair reads, from 0; as many as pairs.     rung: its frequency's place in the ladder.
-    ladder: the width that the exponents are taken of: dim where axes share one ladder, dim/axes where each has its own.
-    Or a record of frequencies of which `rung` chooses, Bands or Joined, say; base and scaling are then left alone.
+    axis: the coordinate that each pair reads, from 0; as many as pairs.     frequency_index: which frequency, from 0.
+    frequency_dim: d of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its own.
+    Or a record of frequencies to choose from, Bands or Joined, say; base and scaling are then left alone.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
-    numerics, scaling: as in `RoPE`; a scaling changes the ladder, before the rungs are chosen.
+    numerics, scaling: as in `RoPE`; a scaling changes all frequencies, before each pair takes one.
 
     Positions (*batch, n, axes), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2).
     Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> turn = AxialRoPE(axis=(0, 1), rung=(0, 0), ladder=2).turn([[1, 0], [0, 1]])
+    >>> turn = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).turn([[1, 0], [0, 1]])
     >>> turn.cos.round(4).tolist()
     [[0.5403, 1.0], [1.0, 0.5403]]
     """
 
     axis: tuple[int, ...]
-    rung: tuple[int, ...]
-    ladder: int | Frequencies
+    frequency_index: tuple[int, ...]
+    frequency_dim: int | Frequencies
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
     blocks: int = 1
@@ -60,16 +60,21 @@ class AxialRoPE(Rotates):
 
     def _check_together(self) -> None:
         _check.settle(self, axis=_numbers("axis", self.axis, MOST_AXES - 1))
-        if not isinstance(self.ladder, Frequencies):
-            _check.settle(self, ladder=_check.integer("ladder", self.ladder, 2, even=True))
+        if not isinstance(self.frequency_dim, Frequencies):
+            _check.settle(self, frequency_dim=_check.integer("frequency_dim", self.frequency_dim, 2, even=True))
         elif self.base != 10_000.0 or self.scaling is not None:
             raise ValueError(
-                f"ladder must be a width where base or scaling is given; got {self.ladder!r}. Put them into this "
-                "record."
+                f"frequency_dim must be a width where base or scaling is given; got {self.frequency_dim!r}. Put them "
+                "into this record."
             )
-        _check.settle(self, rung=_numbers("rung", self.rung, self.rungs.pairs - 1))
-        if len(self.rung) != len(self.axis):
-            raise ValueError(f"rung must have one number a pair, {len(self.axis)}; got {len(self.rung)}. Give as many.")
+        _check.settle(
+            self, frequency_index=_numbers("frequency_index", self.frequency_index, self.all_frequencies.pairs - 1)
+        )
+        if len(self.frequency_index) != len(self.axis):
+            raise ValueError(
+                f"frequency_index must have one number a pair, {len(self.axis)}; got {len(self.frequency_index)}. "
+                "Give as many."
+            )
         if set(self.axis) != set(range(self.axes)):
             raise ValueError(f"axis must use every coordinate from 0 to its last; got {self.axis}. Leave none out.")
         if self.attention_factor != 1.0:
@@ -89,17 +94,17 @@ class AxialRoPE(Rotates):
         return Pairing(self.pairing, self.head_dim, self.head_dim, 0, self.blocks)
 
     @property
-    def rungs(self) -> Frequencies:
-        """The whole ladder, of which each pair has one rung."""
-        if isinstance(self.ladder, Frequencies):
-            return self.ladder
-        ladder = Geometric(self.ladder, self.base)
-        return ladder if self.scaling is None else Rescaled(ladder, self.scaling)
+    def all_frequencies(self) -> Frequencies:
+        """The frequencies of which each pair takes one."""
+        if isinstance(self.frequency_dim, Frequencies):
+            return self.frequency_dim
+        unscaled = Geometric(self.frequency_dim, self.base)
+        return unscaled if self.scaling is None else Rescaled(unscaled, self.scaling)
 
     @cached_property
     def frequencies(self) -> Frequencies:
         """How fast each pair turns along its own axis."""
-        return Chosen(self.rungs, self.rung)
+        return Chosen(self.all_frequencies, self.frequency_index)
 
     @cached_property
     def on_axes(self) -> tuple[Chosen, ...]:
@@ -149,10 +154,23 @@ def _numbers(name: str, value: Any, most: int) -> tuple[int, ...]:
 ROW = Row(
     AxialRoPE,
     (
-        AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, base=100.0),
-        AxialRoPE(axis=(0, 1, 2, 0), rung=(0, 1, 2, 3), ladder=8, pairing="halves", scaling=Linear(factor=4.0)),
-        AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4, pairing="halves", blocks=2, numerics="float32"),
-        AxialRoPE(axis=(0, 1), rung=(1, 2), ladder=InTurns(Geometric(dim=6, base=100.0))),
+        AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0),
+        AxialRoPE(
+            axis=(0, 1, 2, 0),
+            frequency_index=(0, 1, 2, 3),
+            frequency_dim=8,
+            pairing="halves",
+            scaling=Linear(factor=4.0),
+        ),
+        AxialRoPE(
+            axis=(0, 0, 1, 1),
+            frequency_index=(0, 1, 0, 1),
+            frequency_dim=4,
+            pairing="halves",
+            blocks=2,
+            numerics="float32",
+        ),
+        AxialRoPE(axis=(0, 1), frequency_index=(1, 2), frequency_dim=InTurns(Geometric(dim=6, base=100.0))),
     ),
     "Wang et al. 2024, arXiv:2409.12191",
     ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),

@@ -19,7 +19,8 @@ from posenc.turn import Pairing, Turn
 
 @dataclass(frozen=True)
 class DirectionalRoPE(Rotates):
-    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · base^(-2·rung_i/ladder), the place's projection on direction d_i.
+    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · ω_i, the place's projection on direction d_i times the frequency
+    ω_i = base^(-2·frequency_index[i]/frequency_dim).
 
     Spiral RoPE (Liu et al. 2026, arXiv:2602.03227): groups of channels with evenly spread directions, d = g/K for
     group g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two
@@ -31,21 +32,21 @@ class DirectionalRoPE(Rotates):
     is longer than half a side. For diagonal directions that changes the corners, a fifth of 14 × 14 patches.
 
     direction: of each pair, in half turns from the first coordinate, from -1 to 1.
-    rung: its frequency's place in the ladder.
-    ladder: the width that the exponents are taken of.   base: of the ladder.
+    frequency_index: which frequency each pair has, from 0.
+    frequency_dim: d of the frequencies base^(-2i/d).   base: of these.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
 
     Positions (*batch, n, 2), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2).
     Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> turn = DirectionalRoPE(direction=(0.0, 0.25), rung=(0, 0), ladder=2).turn([[1, 0], [1, 1]])
+    >>> turn = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).turn([[1, 0], [1, 1]])
     >>> turn.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
     [[0.5403, 0.7602], [0.5403, 0.1559]]
     """
 
     direction: tuple[float, ...]
-    rung: tuple[int, ...]
-    ladder: EvenWidth
+    frequency_index: tuple[int, ...]
+    frequency_dim: EvenWidth
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
@@ -54,11 +55,18 @@ class DirectionalRoPE(Rotates):
     )
 
     def _check_together(self) -> None:
-        if not isinstance(self.rung, tuple | list) or not self.rung:
+        if not isinstance(self.frequency_index, tuple | list) or not self.frequency_index:
             raise TypeError(
-                f"rung must be a tuple of whole numbers, one a pair; got {_check.shown(self.rung)}. Give (0, 1)."
+                "frequency_index must be a tuple of whole numbers, one a pair; got "
+                f"{_check.shown(self.frequency_index)}. Give (0, 1)."
             )
-        _check.settle(self, rung=tuple(_check.integer("rung", rung, 0, self.ladder // 2 - 1) for rung in self.rung))
+        _check.settle(
+            self,
+            frequency_index=tuple(
+                _check.integer("frequency_index", index, 0, self.frequency_dim // 2 - 1)
+                for index in self.frequency_index
+            ),
+        )
         _check.settle(self, direction=self.on_axes[0].direction)
 
     @property
@@ -67,13 +75,13 @@ class DirectionalRoPE(Rotates):
 
     @property
     def head_dim(self) -> int:
-        return 2 * len(self.rung)
+        return 2 * len(self.frequency_index)
 
     @cached_property
     def on_axes(self) -> tuple[Directed, Directed]:
         """How fast each pair turns with each coordinate."""
-        ladder = Chosen(Geometric(self.ladder, self.base), self.rung)
-        return Directed(ladder, self.direction, "first"), Directed(ladder, self.direction, "second")
+        chosen = Chosen(Geometric(self.frequency_dim, self.base), self.frequency_index)
+        return Directed(chosen, self.direction, "first"), Directed(chosen, self.direction, "second")
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
@@ -84,8 +92,8 @@ class DirectionalRoPE(Rotates):
 ROW = Row(
     DirectionalRoPE,
     (
-        DirectionalRoPE(direction=(0.0, 0.25, 0.5, 0.75), rung=(0, 1, 0, 1), ladder=4, base=100.0),
-        DirectionalRoPE(direction=(0.0, 0.61, -0.78), rung=(0, 1, 2), ladder=6, pairing="halves"),
+        DirectionalRoPE(direction=(0.0, 0.25, 0.5, 0.75), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0),
+        DirectionalRoPE(direction=(0.0, 0.61, -0.78), frequency_index=(0, 1, 2), frequency_dim=6, pairing="halves"),
     ),
     "Liu et al. 2026, arXiv:2602.03227",
     ("Spiral RoPE", "GoldenGateRoPENd (article)"),

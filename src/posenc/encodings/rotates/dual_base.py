@@ -1,4 +1,4 @@
-"""Rotary position embedding with two ladders: one base for each half of the head."""
+"""Rotary position embedding with two sets of frequencies: one base for each half of the head."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class DualBaseRoPE(Rotates):
     """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
 
     The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half turns by p·base^(-4i/dim)
-    (`DualRotaryEncoder` of fairseq2). A fine ladder for near tokens and a coarse one for far tokens in one head.
+    (`DualRotaryEncoder` of fairseq2). High frequencies for near tokens and low ones for far tokens in one head.
 
-    dim: channels of a head, a multiple of 4.     base, second_base: of the two ladders.
+    dim: channels of a head, a multiple of 4.     base, second_base: of the two sets of frequencies.
     pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
     numerics: "exact", or "float32" for what released models compute.
 
@@ -83,5 +83,5 @@ ROW = Row(
     ),
     "no paper: released code; the rotation is Su et al. 2021, arXiv:2104.09864",
     ("DualRotaryEncoder (fairseq2)",),
-    "To give near and far tokens a ladder each within one head.",
+    "To give near and far tokens frequencies of their own within one head.",
 )

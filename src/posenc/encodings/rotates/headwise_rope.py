@@ -28,12 +28,12 @@ class HeadwiseRoPE(Rotates):
     turn.
 
     Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the
-    heads, not the channels, so that each coordinate is told by the whole ladder of frequencies. The rotation is that of
+    heads, not the channels, so that each coordinate is told by all frequencies. The rotation is that of
     Su et al. 2021, arXiv:2104.09864, eq. 15.
 
     dim: channels of a head.   heads: as they are turned (repeat grouped ones first).
     shares: how many heads each axis has, the first ones the first axis; together at most `heads`.
-    base: of the ladder.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+    base: of the frequencies.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Turn holds cos and sin of
     shape (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.

@@ -68,8 +68,8 @@ class RoPE(Rotates):
     @cached_property
     def frequencies(self) -> Frequencies:
         """How fast each pair turns."""
-        ladder = Geometric(self.dim, self.base)
-        return ladder if self.scaling is None else Rescaled(ladder, self.scaling)
+        unscaled = Geometric(self.dim, self.base)
+        return unscaled if self.scaling is None else Rescaled(unscaled, self.scaling)
 
     @cached_property
     def attention_factor(self) -> float:

@@ -36,7 +36,7 @@ class ContextualGRAPE(Gathers):
 
     dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
     base: of RoPE's frequencies, with which training begins.   initial: softplus(c) then.
-    own_clocks: whether each head has a W and c of its own.   own_frequencies: whether it has a ladder of its own.
+    own_clocks: whether each head has a W and c of its own.   own_frequencies: whether it has frequencies of its own.
     gate: what makes a step of W·x + c, "softplus" or "sigmoid".   gate_scale: what divides W·x + c (`ctx_omega_scale`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and

@@ -31,10 +31,10 @@ class Clipped(Scaling):
     Raises ValueError or TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric, Rescaled
-    >>> ladder = Geometric(dim=8)
-    >>> Rescaled(ladder, Clipped(count=3)).radians().tolist()
+    >>> unscaled = Geometric(dim=8)
+    >>> Rescaled(unscaled, Clipped(count=3)).radians().tolist()
     [1.0, 0.1, 0.005, 0.0]
-    >>> Rescaled(ladder, Clipped(count=3, soft=False)).radians().tolist()
+    >>> Rescaled(unscaled, Clipped(count=3, soft=False)).radians().tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
 
@@ -42,29 +42,29 @@ class Clipped(Scaling):
     soft: bool = True
     scaling: Annotated[Scaling, Instance("a scaling or None")] | None = None
 
-    def fits(self, ladder: Geometric) -> None:
+    def fits(self, unscaled: Geometric) -> None:
         if self.scaling is not None:
-            self.scaling.fits(ladder)
-        most = ladder.pairs if self.soft and self.count > 1 else ladder.pairs - 1
+            self.scaling.fits(unscaled)
+        most = unscaled.pairs if self.soft and self.count > 1 else unscaled.pairs - 1
         if self.count > most:
             raise ValueError(
-                f"count must leave at least one of {ladder.pairs} pairs that turns, so it is at most {most} here; got "
-                f"{self.count}. Lower it, or use NoPE."
+                f"count must leave at least one of {unscaled.pairs} pairs that turns, so it is at most {most} here; "
+                f"got {self.count}. Lower it, or use NoPE."
             )
 
     @property
     def attention_factor(self) -> float:
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        before = ladder.exact() if self.scaling is None else self.scaling.exact(ladder)
-        clipped = zip(before[ladder.pairs - self.count :], _shares(self.count, self.soft), strict=True)
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        before = unscaled.exact() if self.scaling is None else self.scaling.exact(unscaled)
+        clipped = zip(before[unscaled.pairs - self.count :], _shares(self.count, self.soft), strict=True)
         slowed = (EXACT.multiply(frequency, share) for frequency, share in clipped)
-        return (*before[: ladder.pairs - self.count], *slowed)
+        return (*before[: unscaled.pairs - self.count], *slowed)
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        before = ladder.float32(lib) if self.scaling is None else self.scaling.float32(ladder, lib)
-        kept = ladder.pairs - self.count
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        before = unscaled.float32(lib) if self.scaling is None else self.scaling.float32(unscaled, lib)
+        kept = unscaled.pairs - self.count
         if not self.soft:
             return lib.xp.concatenate([before[:kept], 0 * before[kept:]], 0)
         mask = 0.5 * (1.0 + lib.xp.cos(lib.constant(_angles(self), lib.xp.float32)))

@@ -35,14 +35,14 @@ class DynamicNTK(Scaling):
     original: PositionCount
     length: PositionCount
 
-    def fits(self, ladder: Geometric) -> None:
-        wider_than_two(ladder, "DynamicNTK")
+    def fits(self, unscaled: Geometric) -> None:
+        wider_than_two(unscaled, "DynamicNTK")
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
         factor, length = Decimal(self.factor), Decimal(max(self.length, self.original))
         whole = EXACT.divide(EXACT.multiply(factor, length), Decimal(self.original))
-        return with_base_stretched(ladder, EXACT.subtract(whole, EXACT.subtract(factor, Decimal(1))))
+        return with_base_stretched(unscaled, EXACT.subtract(whole, EXACT.subtract(factor, Decimal(1))))
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
         by = (self.factor * max(self.length, self.original) / self.original) - (self.factor - 1)
-        return 1.0 / powers(ladder.base * by ** (ladder.dim / (ladder.dim - 2)), ladder, lib)
+        return 1.0 / powers(unscaled.base * by ** (unscaled.dim / (unscaled.dim - 2)), unscaled, lib)

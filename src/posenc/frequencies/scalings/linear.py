@@ -25,8 +25,8 @@ class Linear(Scaling):
 
     factor: Stretch
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return tuple(EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact())
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return tuple(EXACT.divide(frequency, Decimal(self.factor)) for frequency in unscaled.exact())
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        return ladder.float32(lib) / self.factor
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        return unscaled.float32(lib) / self.factor

@@ -44,8 +44,8 @@ class Llama3(Scaling):
                 "stretched, those below original/high are not."
             )
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in ladder.exact())
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in unscaled.exact())
 
     def _share(self, frequency: Decimal) -> Decimal:
         """γ: how much of the pair stays as it was."""
@@ -55,8 +55,8 @@ class Llama3(Scaling):
             return Decimal(int(rotations >= low))
         return clipped(EXACT.divide(EXACT.subtract(rotations, low), EXACT.subtract(high, low)))
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        xp, frequencies = lib.xp, ladder.float32(lib)
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        xp, frequencies = lib.xp, unscaled.float32(lib)
         wavelengths = 2 * math.pi / frequencies
         slow = wavelengths > self.original / self.low
         scaled = xp.where(slow, frequencies / self.factor, frequencies)

@@ -47,11 +47,11 @@ class LongRoPE(Scaling):
     def _check_together(self) -> None:
         _check.settle(self, short=_divisors("short", self.short), long=_divisors("long", self.long))
 
-    def fits(self, ladder: Geometric) -> None:
+    def fits(self, unscaled: Geometric) -> None:
         for name in ("short", "long"):
-            if len(getattr(self, name)) != ladder.pairs:
+            if len(getattr(self, name)) != unscaled.pairs:
                 raise ValueError(
-                    f"{name} must have a divisor for each of {ladder.pairs} pairs; got {len(getattr(self, name))}. "
+                    f"{name} must have a divisor for each of {unscaled.pairs} pairs; got {len(getattr(self, name))}. "
                     "Give the list of this width."
                 )
 
@@ -66,12 +66,12 @@ class LongRoPE(Scaling):
             return self.attention
         return 1.0 if self.factor <= 1.0 else math.sqrt(1 + math.log(self.factor) / math.log(self.original))
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        pairs = zip(ladder.exact(), self.divisors, strict=True)
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        pairs = zip(unscaled.exact(), self.divisors, strict=True)
         return tuple(EXACT.divide(frequency, Decimal(divisor)) for frequency, divisor in pairs)
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        return 1.0 / (lib.constant(_single(self), lib.xp.float32) * ladder.powers(lib))
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        return 1.0 / (lib.constant(_single(self), lib.xp.float32) * unscaled.powers(lib))
 
 
 @_array.host

@@ -27,20 +27,20 @@ class NTKAware(Scaling):
 
     factor: Stretch
 
-    def fits(self, ladder: Geometric) -> None:
-        wider_than_two(ladder, "NTKAware")
+    def fits(self, unscaled: Geometric) -> None:
+        wider_than_two(unscaled, "NTKAware")
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return with_base_stretched(ladder, Decimal(self.factor))
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return with_base_stretched(unscaled, Decimal(self.factor))
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        return 1.0 / powers(ladder.base * self.factor ** (ladder.dim / (ladder.dim - 2)), ladder, lib)
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        return 1.0 / powers(unscaled.base * self.factor ** (unscaled.dim / (unscaled.dim - 2)), unscaled, lib)
 
 
-def with_base_stretched(ladder: Geometric, by: Decimal) -> tuple[Decimal, ...]:
+def with_base_stretched(unscaled: Geometric, by: Decimal) -> tuple[Decimal, ...]:
     """The frequencies of the base multiplied by `by`^(d/(d-2)): each times by^(-2i/(d-2))."""
-    logarithm = EXACT.divide(EXACT.ln(by), Decimal(ladder.dim - 2))
+    logarithm = EXACT.divide(EXACT.ln(by), Decimal(unscaled.dim - 2))
     return tuple(
         EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(logarithm, Decimal(-2 * pair))))
-        for pair, frequency in enumerate(ladder.exact())
+        for pair, frequency in enumerate(unscaled.exact())
     )

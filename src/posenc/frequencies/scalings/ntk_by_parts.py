@@ -42,8 +42,8 @@ class NTKByParts(Scaling):
                 "slowed, those of more than beta are not."
             )
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in ladder.exact())
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in unscaled.exact())
 
     def _share(self, frequency: Decimal) -> Decimal:
         """γ: how much of the pair stays as it was."""

@@ -26,9 +26,9 @@ class NTKFixed(Scaling):
 
     factor: Stretch
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        step = EXACT.divide(EXACT.ln(Decimal(self.factor)), Decimal(ladder.dim))
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        step = EXACT.divide(EXACT.ln(Decimal(self.factor)), Decimal(unscaled.dim))
         return tuple(
             EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(step, Decimal(-2 * (pair + 1)))))
-            for pair, frequency in enumerate(ladder.exact())
+            for pair, frequency in enumerate(unscaled.exact())
         )

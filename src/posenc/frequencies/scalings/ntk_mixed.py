@@ -29,12 +29,12 @@ class NTKMixed(Scaling):
     factor: Stretch
     b: Annotated[float, Real(0.0, 10.0)]
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
         # (i+1)^b over (d/2)^b, by way of one logarithm a pair.
-        last, whole = EXACT.ln(Decimal(ladder.pairs)), EXACT.ln(Decimal(self.factor))
+        last, whole = EXACT.ln(Decimal(unscaled.pairs)), EXACT.ln(Decimal(self.factor))
         return tuple(
             EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(whole, self._share(pair, last).copy_negate())))
-            for pair, frequency in enumerate(ladder.exact())
+            for pair, frequency in enumerate(unscaled.exact())
         )
 
     def _share(self, pair: int, last: Decimal) -> Decimal:

@@ -36,30 +36,30 @@ class Proportional(Scaling):
     fraction: Annotated[float, Real(0.0, 1.0, above=True)]
     factor: Stretch = 1.0
 
-    def fits(self, ladder: Geometric) -> None:
-        if not self.turning(ladder):
+    def fits(self, unscaled: Geometric) -> None:
+        if not self.turning(unscaled):
             raise ValueError(
-                f"fraction must rotate at least one of {ladder.pairs} pairs; got {self.fraction}. Raise it, "
+                f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, "
                 "or "
                 "use NoPE."
             )
 
-    def turning(self, ladder: Geometric) -> int:
+    def turning(self, unscaled: Geometric) -> int:
         """How many pairs turn."""
-        return int(self.fraction * ladder.dim // 2)
+        return int(self.fraction * unscaled.dim // 2)
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        turning = self.turning(ladder)
-        kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in ladder.exact()[:turning]]
-        return (*kept, *(Decimal(0) for _ in range(ladder.pairs - turning)))
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        turning = self.turning(unscaled)
+        kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in unscaled.exact()[:turning]]
+        return (*kept, *(Decimal(0) for _ in range(unscaled.pairs - turning)))
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        turning = 1.0 / powers(ladder.base, ladder, lib, self.turning(ladder)) / self.factor
-        unrotated = lib.constant(_zeros(self, ladder), lib.xp.float32)
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        turning = 1.0 / powers(unscaled.base, unscaled, lib, self.turning(unscaled)) / self.factor
+        unrotated = lib.constant(_zeros(self, unscaled), lib.xp.float32)
         return lib.xp.concatenate([turning, unrotated], 0)
 
 
 @_array.host
-def _zeros(scaling: Proportional, ladder: Geometric) -> np.ndarray:
+def _zeros(scaling: Proportional, unscaled: Geometric) -> np.ndarray:
     """0 for every pair that stands still."""
-    return np.zeros(ladder.pairs - scaling.turning(ladder), np.float32)
+    return np.zeros(unscaled.pairs - scaling.turning(unscaled), np.float32)

@@ -29,28 +29,28 @@ class Resonance(Scaling):
 
     scaling: Annotated[Scaling, Instance("a scaling or None")] | None = None
 
-    def fits(self, ladder: Geometric) -> None:
+    def fits(self, unscaled: Geometric) -> None:
         if self.scaling is not None:
-            self.scaling.fits(ladder)
-        if any(frequency > TWO_PI * 2 for frequency in self._before(ladder)):
+            self.scaling.fits(unscaled)
+        if any(frequency > TWO_PI * 2 for frequency in self._before(unscaled)):
             raise ValueError(
-                f"base must leave wavelengths of half a position or more to be rounded; got {ladder.base}. Raise it."
+                f"base must leave wavelengths of half a position or more to be rounded; got {unscaled.base}. Raise it."
             )
 
     @property
     def attention_factor(self) -> float:
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return tuple(_resonant(frequency) for frequency in self._before(ladder))
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return tuple(_resonant(frequency) for frequency in self._before(unscaled))
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        before = ladder.float32(lib) if self.scaling is None else self.scaling.float32(ladder, lib)
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        before = unscaled.float32(lib) if self.scaling is None else self.scaling.float32(unscaled, lib)
         turning = lib.xp.where(before == 0, 1.0, before)
         return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / turning))
 
-    def _before(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        return ladder.exact() if self.scaling is None else self.scaling.exact(ladder)
+    def _before(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        return unscaled.exact() if self.scaling is None else self.scaling.exact(unscaled)
 
 
 def _resonant(frequency: Decimal) -> Decimal:

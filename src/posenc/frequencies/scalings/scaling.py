@@ -1,4 +1,4 @@
-"""Scalings: how a ladder of frequencies is changed for contexts longer than the trained one."""
+"""Scalings: how frequencies are changed for contexts longer than the trained one."""
 
 from __future__ import annotations
 
@@ -33,70 +33,71 @@ class Scaling(Untraced, abc.ABC):
     """
 
     @abc.abstractmethod
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        """The scaled frequencies to 100 digits, in radians a step, one for each pair of the ladder."""
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        """The scaled frequencies to 100 digits, in radians a step, one for each pair."""
 
     @property
     def attention_factor(self) -> float:
         """What cosine and sine are multiplied by, so that logits are multiplied by its square."""
         return 1.0
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
         """The scaled frequencies as released models compute them in float32, in the library of a call.
 
         Where no released arithmetic is followed: the exact ones, rounded.
         """
-        return lib.constant(_rounded(self, ladder), lib.xp.float32)
+        return lib.constant(_rounded(self, unscaled), lib.xp.float32)
 
-    def fits(self, ladder: Geometric) -> None:
-        """Raise ValueError where this scaling has no meaning for the ladder."""
+    def fits(self, unscaled: Geometric) -> None:
+        """Raise ValueError where this scaling has no meaning for these frequencies."""
         return
 
 
 @dataclass(frozen=True)
 class Rescaled(Frequencies):
-    """The frequencies of a ladder after a scaling.
+    """Frequencies after a scaling.
 
-    ladder: with the exponents 2i/d of a rotation and an even width. Raises ValueError or TypeError naming the field.
+    unscaled: those before it, with the exponents 2i/d of a rotation and an even width. Raises ValueError or
+    TypeError naming the field.
 
     >>> from posenc.frequencies import Linear
     >>> Rescaled(Geometric(dim=4), Linear(factor=4.0)).radians().tolist()
     [0.25, 0.0025]
     """
 
-    ladder: Annotated[Geometric, Instance("a geometric ladder, Geometric(dim=64), say")]
+    unscaled: Annotated[Geometric, Instance("geometric frequencies, Geometric(dim=64), say")]
     scaling: Annotated[Scaling, Instance("a scaling, Linear(factor=4.0), say")]
 
     def _check_together(self) -> None:
-        if self.ladder.exponent != "2i/d" or self.ladder.dim % 2:
+        if self.unscaled.exponent != "2i/d" or self.unscaled.dim % 2:
             raise ValueError(
-                f"ladder must have the exponents 2i/d of an even width; got exponent={self.ladder.exponent!r}, "
-                f"dim={self.ladder.dim}. Scalings are defined for rotations alone."
+                f"unscaled must have the exponents 2i/d of an even width; got exponent={self.unscaled.exponent!r}, "
+                f"dim={self.unscaled.dim}. Scalings are defined for rotations alone."
             )
-        self.scaling.fits(self.ladder)
+        self.scaling.fits(self.unscaled)
 
     @property
     def pairs(self) -> int:
-        return self.ladder.pairs
+        return self.unscaled.pairs
 
     def exact(self) -> tuple[Decimal, ...]:
-        return _remembered(self.scaling, self.ladder)
+        return _remembered(self.scaling, self.unscaled)
 
     def float32(self, like: Array | Library) -> Array:
-        return self.scaling.float32(self.ladder, _array.library(like))
+        return self.scaling.float32(self.unscaled, _array.library(like))
 
 
-def wider_than_two(ladder: Geometric, name: str) -> None:
+def wider_than_two(unscaled: Geometric, name: str) -> None:
     """Refuse the one pair of channels for which d/(d-2) is no number."""
-    if ladder.dim < 4:
-        raise ValueError(f"dim must be at least 4 for {name}, which divides by dim-2; got {ladder.dim}. Widen it.")
+    if unscaled.dim < 4:
+        raise ValueError(f"dim must be at least 4 for {name}, which divides by dim-2; got {unscaled.dim}. Widen it.")
 
 
 @lru_cache(maxsize=256)
-def _remembered(scaling: Scaling, ladder: Geometric) -> tuple[Decimal, ...]:
-    return scaling.exact(ladder)
+def _remembered(scaling: Scaling, unscaled: Geometric) -> tuple[Decimal, ...]:
+    return scaling.exact(unscaled)
 
 
 @_array.host
-def _rounded(scaling: Scaling, ladder: Geometric) -> np.ndarray:
-    return np.array([float(frequency) for frequency in _remembered(scaling, ladder)], np.float32)
+def _rounded(scaling: Scaling, unscaled: Geometric) -> np.ndarray:
+    return np.array([float(frequency) for frequency in _remembered(scaling, unscaled)], np.float32)

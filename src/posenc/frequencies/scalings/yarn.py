@@ -76,11 +76,11 @@ class YaRN(Scaling):
                 f"attention must be given without mscale; got {self.attention} and mscale={self.mscale}. Leave one out."
             )
 
-    def fits(self, ladder: Geometric) -> None:
-        if ladder.base <= 1.0 or self._ends(ladder)[0] > self._ends(ladder)[1]:
+    def fits(self, unscaled: Geometric) -> None:
+        if unscaled.base <= 1.0 or self._ends(unscaled)[0] > self._ends(unscaled)[1]:
             raise ValueError(
                 f"base must be above 1, and so large that some pair turns at most beta_slow={self.beta_slow} times in "
-                f"{self.original} positions; got {ladder.base}. Raise it."
+                f"{self.original} positions; got {unscaled.base}. Raise it."
             )
 
     @property
@@ -96,27 +96,27 @@ class YaRN(Scaling):
         """What DeepSeek's attention multiplies its logits by besides, m(mscale_all_dim)²; 1 without mscale_all_dim."""
         return magnitude(self.factor, self.mscale_all_dim or 0.0) ** 2
 
-    def exact(self, ladder: Geometric) -> tuple[Decimal, ...]:
-        low, high = self._ends(ladder)
+    def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        low, high = self._ends(unscaled)
         length = EXACT.subtract(high, low) or Decimal(LEAST_RAMP)
-        shares = (clipped(EXACT.divide(EXACT.subtract(Decimal(i), low), length)) for i in range(ladder.pairs))
+        shares = (clipped(EXACT.divide(EXACT.subtract(Decimal(i), low), length)) for i in range(unscaled.pairs))
         one = Decimal(1)
         return tuple(
             blended(frequency, self.factor, EXACT.subtract(one, share))
-            for frequency, share in zip(ladder.exact(), shares, strict=True)
+            for frequency, share in zip(unscaled.exact(), shares, strict=True)
         )
 
-    def float32(self, ladder: Geometric, lib: Library) -> Array:
-        kept = 1 - lib.constant(_ramp(self, ladder), lib.xp.float32)
-        powers = ladder.powers(lib)
+    def float32(self, unscaled: Geometric, lib: Library) -> Array:
+        kept = 1 - lib.constant(_ramp(self, unscaled), lib.xp.float32)
+        powers = unscaled.powers(lib)
         return 1.0 / (self.factor * powers) * (1 - kept) + 1.0 / powers * kept
 
-    def _ends(self, ladder: Geometric) -> tuple[Decimal, Decimal]:
+    def _ends(self, unscaled: Geometric) -> tuple[Decimal, Decimal]:
         """The pairs between which the ramp rises, to 100 digits."""
-        low, high = (_pair_of(Decimal(beta), self.original, ladder) for beta in (self.beta_fast, self.beta_slow))
+        low, high = (_pair_of(Decimal(beta), self.original, unscaled) for beta in (self.beta_fast, self.beta_slow))
         if self.truncate:
             low, high = low.to_integral_value(ROUND_FLOOR), high.to_integral_value(ROUND_CEILING)
-        return max(low, Decimal(0)), min(high, Decimal(ladder.dim - 1))
+        return max(low, Decimal(0)), min(high, Decimal(unscaled.dim - 1))
 
 
 def magnitude(factor: float, mscale: float) -> float:
@@ -152,28 +152,28 @@ def attention_of(
     )
 
 
-def _pair_of(rotations: Decimal, original: int, ladder: Geometric) -> Decimal:
+def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
     """c(r): the pair, between whole ones, that turns so many times over the trained length."""
     turns = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
     return EXACT.divide(
-        EXACT.multiply(Decimal(ladder.dim), turns), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(ladder.base)))
+        EXACT.multiply(Decimal(unscaled.dim), turns), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(unscaled.base)))
     )
 
 
 @_array.host
-def _ramp(scaling: YaRN, ladder: Geometric) -> np.ndarray:
+def _ramp(scaling: YaRN, unscaled: Geometric) -> np.ndarray:
     """ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
 
     def pair_of(rotations: float) -> float:
         turns = math.log(scaling.original / (rotations * 2 * math.pi))
-        return (ladder.dim * turns) / (2 * math.log(ladder.base))
+        return (unscaled.dim * turns) / (2 * math.log(unscaled.base))
 
     low, high = pair_of(scaling.beta_fast), pair_of(scaling.beta_slow)
     if scaling.truncate:
         low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, ladder.dim - 1)
+    low, high = max(low, 0), min(high, unscaled.dim - 1)
     if low == high:
         high += LEAST_RAMP
-    ramp: np.ndarray = (np.arange(ladder.pairs, dtype=np.float32) - np.float32(low)) / np.float32(high - low)
+    ramp: np.ndarray = (np.arange(unscaled.pairs, dtype=np.float32) - np.float32(low)) / np.float32(high - low)
     ramp = np.clip(ramp, np.float32(0), np.float32(1))
     return ramp

@@ -138,11 +138,11 @@ def angle_text(position: str, frequencies: Frequencies, pair: int) -> str:
                 return angle_text(position, part, pair)
             pair -= part.pairs
     if isinstance(frequencies, Chosen):
-        return angle_text(position, frequencies.ladder, frequencies.rungs[pair])
+        return angle_text(position, frequencies.frequencies, frequencies.indices[pair])
     if isinstance(frequencies, Divisors):
         divisor = frequencies.divisors[pair]
         return position if divisor == 1.0 else f"{position} / {_text.number(divisor)}"
     unscaled = ""
     if isinstance(frequencies, Rescaled):
-        unscaled = f" (unscaled {_text.number(frequencies.ladder.radians()[pair])})"
+        unscaled = f" (unscaled {_text.number(frequencies.unscaled.radians()[pair])})"
     return f"{position} · {_text.number(frequencies.radians()[pair])}{unscaled}"

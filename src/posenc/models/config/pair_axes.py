@@ -15,16 +15,16 @@ Sections = tuple[int, ...]
 class PairAxes:
     """Which coordinate and which frequency every pair reads.
 
-    axis      the coordinate of each pair
-    rung      its frequency: base^(-2·rung / ladder)
-    ladder    the width that these exponents are taken of
-    blocks    in how many blocks of channels pairs are formed
-    sections  of each axis, where they cut through the channels of a pair, so that a pair has no axis
+    axis             the coordinate of each pair
+    frequency_index  its frequency: base^(-2·frequency_index / frequency_dim)
+    frequency_dim    the width that these exponents are taken of
+    blocks           in how many blocks of channels pairs are formed
+    sections         of each axis, where they cut through the channels of a pair, so that a pair has no axis
     """
 
     axis: tuple[int, ...]
-    rung: tuple[int, ...]
-    ladder: int
+    frequency_index: tuple[int, ...]
+    frequency_dim: int
     blocks: int = 1
     sections: Sections = ()
 
@@ -123,7 +123,7 @@ def alternating(width: int, sections: Sections) -> PairAxes:
 
 @layout(divisor=1)
 def even_and_odd(width: int, _: Sections) -> PairAxes:
-    """rows on even pairs, columns on odd ones, of one ladder"""
+    """rows on even pairs, columns on odd ones, of one set of frequencies"""
     return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(range(width // 2)), width)
 
 
@@ -132,13 +132,13 @@ def even_and_odd(width: int, _: Sections) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def rows_then_columns(width: int, _: Sections) -> PairAxes:
-    """height, then width, each with a ladder of its own"""
+    """height, then width, each with frequencies of its own"""
     return _axis_by_axis(width, 0, 1)
 
 
 @layout(rotated=_whole_head)
 def columns_then_rows(width: int, _: Sections) -> PairAxes:
-    """width, then height, each with a ladder of its own"""
+    """width, then height, each with frequencies of its own"""
     return _axis_by_axis(width, 1, 0)
 
 
@@ -150,7 +150,7 @@ def rows_then_columns_in_blocks(width: int, _: Sections) -> PairAxes:
 
 @layout(divisor=1, rotated=lambda dim: 6 * (dim // 3 // 2))
 def time_rows_columns(width: int, _: Sections) -> PairAxes:
-    """time, height and width, each with a ladder of its own"""
+    """time, height and width, each with frequencies of its own"""
     return _axis_by_axis(width, 0, 1, 2)
 
 
@@ -161,19 +161,19 @@ def _axis_by_axis(width: int, *axes: int) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def columns_and_rows_in_turn(width: int, _: Sections) -> PairAxes:
-    """width and height pair by pair, each with a ladder of its own"""
+    """width and height pair by pair, each with frequencies of its own"""
     return PairAxes(tuple(1 - i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
 
 
 @layout(rotated=_whole_head)
 def rows_and_columns_in_turn(width: int, _: Sections) -> PairAxes:
-    """height and width pair by pair, each with a ladder of its own"""
+    """height and width pair by pair, each with frequencies of its own"""
     return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
 
 
 @layout(rotated=_whole_head)
 def even_and_odd_frequencies(width: int, _: Sections) -> PairAxes:
-    """height on the even rungs of one ladder, width on the odd ones"""
+    """height on the even ones of one set of frequencies, width on the odd ones"""
     each = width // 4
     indices = (*range(0, 2 * each, 2), *range(1, 2 * each, 2))
     return PairAxes((0,) * each + (1,) * each, indices, width)

@@ -32,5 +32,7 @@ def rotation_record(
     elif axes.sections:
         record = XDRoPE(axes.sections, base, numerics, scaling)
     else:
-        record = AxialRoPE(axes.axis, axes.rung, axes.ladder, base, pairing, axes.blocks, numerics, scaling)
+        record = AxialRoPE(
+            axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
+        )
     return record if head.width == head.dim else Partial(record, head.dim, head.start)
