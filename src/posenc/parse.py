@@ -115,7 +115,7 @@ def _call(node: ast.Call) -> Any:
             raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
         values[keyword.arg] = _value(keyword.value, keyword.arg)
     missing = [
-        field.name for field in dataclasses.fields(kind) if field.init and _required(field) and field.name not in values
+        field.name for field in dataclasses.fields(kind) if field.init and required(field) and field.name not in values
     ]
     if missing:
         shown = ", ".join(
@@ -166,7 +166,8 @@ def _value(node: ast.expr, field: str) -> Any:
     )
 
 
-def _required(field: dataclasses.Field[Any]) -> bool:
+def required(field: dataclasses.Field[Any]) -> bool:
+    """Whether a field of a record has no default."""
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 

@@ -6,7 +6,7 @@ import torch
 
 from posenc import Learned, RoPE
 from posenc.lab.evaluate import ends, loss_by_position
-from posenc.lab.model import Transformer
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
 TOKENS = np.random.default_rng(0).integers(0, 30, 400)
@@ -14,7 +14,7 @@ SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=1)
 
 
 def test_every_bin_scores_the_same_tokens():
-    model = Transformer(SHAPE, RoPE(dim=8), seed=0)
+    model = Transformer(SHAPE, [RoPE(dim=8)], seed=0)
     losses = loss_by_position(model, TOKENS, longest=32, bins=4, windows=20)
     where = ends(400, 32, 8, 20)
     assert losses.shape == (20, 4)
@@ -38,9 +38,11 @@ def test_no_token_is_a_target_twice_and_none_lacks_context():
 
 def test_a_model_that_ignores_all_but_the_last_tokens_has_one_loss_everywhere():
     """The comparison across contexts is of like with like: only what the model makes of position can differ."""
-    model = Transformer(Shape(vocabulary=30, width=16, heads=2, layers=1), Learned(dim=16, length=64, std=0.0), seed=0)
+    model = Transformer(
+        Shape(vocabulary=30, width=16, heads=2, layers=1), [Learned(dim=16, length=64, std=0.0)], seed=0
+    )
     with torch.no_grad():
-        model.blocks[0].mix.zero_()  # attention adds nothing
+        model.stack.blocks[0].mix.zero_()  # attention adds nothing
     losses = loss_by_position(model, TOKENS, longest=64, bins=8, windows=12)
     assert np.abs(losses - losses[:, :1]).max() < 1e-5
     assert np.ptp(losses[:, 0]) > 0.01

@@ -8,7 +8,8 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
 from posenc.attention import attention
-from posenc.lab.model import Cache, Transformer
+from posenc.lab.models.cache import Cache
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
 DECODER = Shape(vocabulary=40, width=24, heads=3, layers=2)
@@ -35,14 +36,14 @@ def name(record):
 @pytest.mark.parametrize("shape", [DECODER, ENCODER], ids=["decoder", "encoder"])
 @names
 def test_forward_is_the_reference_attention_in_every_layer(record, shape):
-    model = Transformer(shape, record, seed=1)
+    model = Transformer(shape, [record], seed=1)
     positions = torch.arange(TOKENS.shape[1]) + 2
     with torch.no_grad():
         x = model.embedding[TOKENS] * math.sqrt(24)
-        params = model.encoding.params
+        params = model.stack.encodings[0].params
         inside = record in INSIDE
         x = x if inside else record.attach(x, positions, params)
-        for block in model.blocks:
+        for block in model.stack.blocks:
             q, k, v = ((block.norms[0](x) @ block.project).reshape(2, -1, 3, 3, 8)[:, :, part] for part in range(3))
             attended = attention(
                 q, k, v, query=positions, key=positions, layout="bthd", causal=shape.causal,
@@ -56,7 +57,7 @@ def test_forward_is_the_reference_attention_in_every_layer(record, shape):
 
 @names
 def test_a_decoder_with_a_cache_is_the_whole_pass(record):
-    model = Transformer(DECODER, record, seed=2)
+    model = Transformer(DECODER, [record], seed=2)
     with torch.no_grad():
         whole, cache = model(TOKENS), Cache()
         parts = [model(part, cache=cache) for part in TOKENS.split([5, 1, 1, 3, 1], 1)]
@@ -66,14 +67,14 @@ def test_a_decoder_with_a_cache_is_the_whole_pass(record):
 
 @names
 def test_the_last_places_alone_are_those_of_the_whole_pass(record):
-    model = Transformer(DECODER, record, seed=2)
+    model = Transformer(DECODER, [record], seed=2)
     with torch.no_grad():
         assert torch.allclose(model(TOKENS, last=3), model(TOKENS)[:, -3:], **CLOSE)
 
 
 @names
 def test_logits_move_with_the_positions_unless_the_encoding_is_relative(record):
-    model = Transformer(DECODER, record, seed=3)
+    model = Transformer(DECODER, [record], seed=3)
     places = torch.arange(11)
     with torch.no_grad():
         moved = (model(TOKENS, places + 40) - model(TOKENS, places)).abs().max()
@@ -85,7 +86,7 @@ def test_logits_move_with_the_positions_unless_the_encoding_is_relative(record):
 
 @names
 def test_an_encoder_follows_a_permutation_only_without_an_encoding(record):
-    model = Transformer(ENCODER, record, seed=4)
+    model = Transformer(ENCODER, [record], seed=4)
     order = torch.from_numpy(np.random.default_rng(0).permutation(11))
     with torch.no_grad():
         moved = (model(TOKENS[:, order]) - model(TOKENS)[:, order]).abs().max()
@@ -96,7 +97,7 @@ def test_an_encoder_follows_a_permutation_only_without_an_encoding(record):
 
 
 def test_a_decoder_sees_no_later_token():
-    model = Transformer(DECODER, RoPE(dim=8), seed=5)
+    model = Transformer(DECODER, [RoPE(dim=8)], seed=5)
     changed = TOKENS.clone()
     changed[:, 6:] = 0
     with torch.no_grad():
@@ -105,17 +106,17 @@ def test_a_decoder_sees_no_later_token():
 
 
 def test_models_that_differ_in_encoding_begin_with_the_same_weights():
-    models = [Transformer(DECODER, record, seed=6) for record in INSIDE + ADDED]
-    first = {key: value for key, value in models[0].named_parameters() if not key.startswith("encoding.")}
+    models = [Transformer(DECODER, [record], seed=6) for record in INSIDE + ADDED]
+    first = {key: value for key, value in models[0].named_parameters() if not key.startswith("stack.encodings.")}
     for model in models:
-        shared = {key: value for key, value in model.named_parameters() if not key.startswith("encoding.")}
+        shared = {key: value for key, value in model.named_parameters() if not key.startswith("stack.encodings.")}
         assert shared.keys() == first.keys()
         assert all(torch.equal(shared[key], first[key]) for key in first)
-    assert not torch.equal(Transformer(DECODER, NoPE(dim=24), seed=7).embedding, models[0].embedding)
+    assert not torch.equal(Transformer(DECODER, [NoPE(dim=24)], seed=7).embedding, models[0].embedding)
 
 
 def test_a_learned_table_has_an_end():
-    model = Transformer(DECODER, Learned(dim=24, length=10), seed=0)
+    model = Transformer(DECODER, [Learned(dim=24, length=10)], seed=0)
     with pytest.raises(ValueError, match=r"positions must be from 0 to 9"):
         model(TOKENS)
 

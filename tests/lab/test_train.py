@@ -8,7 +8,7 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab.data import Corpus
-from posenc.lab.model import Transformer
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe, Shape
 from posenc.lab.train import schedule, train
@@ -23,7 +23,7 @@ CORPUS = Corpus(RULED[:2500], RULED[2500:], 20)
 
 
 def trained(record, recipe=SMALL, pace=1.0, causal=True):
-    model = Transformer(Shape(20, 16, 2, 1, causal), record, seed=0)
+    model = Transformer(Shape(20, 16, 2, 1, causal), [record], seed=0)
     return model, list(train(model, RULED, recipe, pace=pace))
 
 
@@ -39,20 +39,28 @@ def test_loss_falls(record, causal):
 
 
 def test_every_learned_number_of_an_encoding_moves():
-    before = Transformer(Shape(20, 16, 2, 1), T5Bias(heads=2, bidirectional=False), seed=0).encoding.params["table"]
+    before = (
+        Transformer(Shape(20, 16, 2, 1), [T5Bias(heads=2, bidirectional=False)], seed=0)
+        .stack.encodings[0]
+        .params["table"]
+    )
     after, _ = trained(T5Bias(heads=2, bidirectional=False))
-    moved = (after.encoding.params["table"] - before).abs().detach()
+    moved = (after.stack.encodings[0].params["table"] - before).abs().detach()
     assert (moved[:16] > 0).all()  # distances 0 … 15 occur in windows of 16
     assert (moved[20:] == 0).all()  # longer ones do not, and nothing decays
 
 
 def test_pace_moves_the_encoding_faster():
-    start = Transformer(Shape(20, 16, 2, 1), T5Bias(heads=2, bidirectional=False), seed=0).encoding.params["table"]
+    start = (
+        Transformer(Shape(20, 16, 2, 1), [T5Bias(heads=2, bidirectional=False)], seed=0)
+        .stack.encodings[0]
+        .params["table"]
+    )
     slow, fast = (trained(T5Bias(heads=2, bidirectional=False), pace=pace)[0] for pace in (1.0, 10.0))
-    slow, fast = ((model.encoding.params["table"] - start).abs().mean().item() for model in (slow, fast))
+    slow, fast = ((model.stack.encodings[0].params["table"] - start).abs().mean().item() for model in (slow, fast))
     assert fast > 3 * slow
     still, _ = trained(T5Bias(heads=2, bidirectional=False), pace=0.0)
-    assert torch.equal(still.encoding.params["table"], start)
+    assert torch.equal(still.stack.encodings[0].params["table"], start)
 
 
 def outcome(contestant, recipe=SMALL):
@@ -91,7 +99,9 @@ def test_an_outcome_tells_losses_by_context():
 
 def test_progress_tells_the_mean_since_the_last_time():
     recipe = Recipe(**{**vars(SMALL), "steps": 7})
-    fine, coarse = (list(train(Transformer(Shape(20, 16, 2, 1), NoPE(dim=16)), RULED, recipe, every=n)) for n in (1, 5))
+    fine, coarse = (
+        list(train(Transformer(Shape(20, 16, 2, 1), [NoPE(dim=16)]), RULED, recipe, every=n)) for n in (1, 5)
+    )
     assert [progress.step for progress in coarse] == [5, 7]
     # Sums of at most five Python floats in another order.
     assert coarse[0].loss == pytest.approx(np.mean([progress.loss for progress in fine[:5]]), rel=1e-12)

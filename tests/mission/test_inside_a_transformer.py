@@ -9,7 +9,7 @@ import torch
 
 from posenc import CATALOG, ALiBi, Learned, LearnedScale, NoPE, RoPE, Shaw, Sinusoidal, Sum, T5Bias, TransformerXL
 from posenc.attention import attention
-from posenc.lab.model import Transformer
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Recipe, Shape
 from posenc.lab.tokens import default_text, encode, learn_pieces
 from posenc.lab.train import train
@@ -45,12 +45,12 @@ def test_every_door_is_among_them():
 @pytest.mark.parametrize("record", RECORDS)
 def test_it_trains_on_real_text(text, record, causal):
     tokens, vocabulary = text
-    model = Transformer(Shape(vocabulary, 32, 4, 1, causal), record)
+    model = Transformer(Shape(vocabulary, 32, 4, 1, causal), [record])
     recipe = Recipe(steps=40, length=32, batch=8, rate=1e-2, warmup=5)
     losses = [progress.loss for progress in train(model, tokens, recipe)]
     assert losses[0] < math.log(vocabulary) + 1.5  # near a blind guess at first
     assert losses[-1] < losses[0] - 0.5
-    assert all(parameter.grad is not None for parameter in model.encoding.parameters())
+    assert all(parameter.grad is not None for parameter in model.encoding_parameters())
 
 
 def test_attention_is_the_formula():

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from posenc import Learned, resized
-from posenc.lab.generate import generate
-from posenc.lab.model import Transformer
+from posenc.lab.models.generate import generate
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Recipe, Shape
 from posenc.lab.train import train
 from posenc.torch import module
@@ -16,12 +16,12 @@ TOKENS = np.array([(7 * (i // 2) + 3 * (i % 2)) % 20 for i in range(2000)])
 
 
 def test_there_is_a_vector_for_each_position_and_training_moves_it():
-    model = Transformer(Shape(20, 16, 2, 1), Learned(dim=16, length=12))
-    before = model.encoding.params["table"].detach().clone()
+    model = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=12)])
+    before = model.stack.encodings[0].params["table"].detach().clone()
     assert before.shape == (12, 16)
     for _ in train(model, TOKENS, Recipe(steps=5, length=10, batch=4, bins=8)):
         pass
-    moved = (model.encoding.params["table"].detach() - before).abs().amax(1)
+    moved = (model.stack.encodings[0].params["table"].detach() - before).abs().amax(1)
     assert (moved[:10] > 0).all()  # each position that training shows
     assert (moved[10:] == 0).all()  # and no other
 
@@ -43,7 +43,7 @@ def test_past_the_table_is_a_clear_error(position):
 
 
 def test_a_model_meets_the_end_of_its_table_while_writing():
-    model = Transformer(Shape(20, 16, 2, 1), Learned(dim=16, length=8))
+    model = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=8)])
     assert len(generate(model, [1, 2, 3], 6, seed=0)) == 6  # places 0 to 7 are read
     with pytest.raises(ValueError, match="positions must be from 0 to 7"):
         generate(model, [1, 2, 3], 7, seed=0)
@@ -59,11 +59,11 @@ def test_a_table_is_resized_by_interpolation():
 
 
 def test_a_resized_table_serves_a_longer_model():
-    short = Transformer(Shape(20, 16, 2, 1), Learned(dim=16, length=8), seed=3)
-    long = Transformer(Shape(20, 16, 2, 1), Learned(dim=16, length=15), seed=3)
+    short = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=8)], seed=3)
+    long = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=15)], seed=3)
     with torch.no_grad():
-        long.encoding.params["table"].copy_(
-            torch.from_numpy(resized(short.encoding.params["table"].detach().numpy(), 15))
+        long.stack.encodings[0].params["table"].copy_(
+            torch.from_numpy(resized(short.stack.encodings[0].params["table"].detach().numpy(), 15))
         )
         tokens = torch.tensor([[4, 8, 15, 16]])
         # Every second place of the long table is a place of the short one; float32 rounds the rows between.

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from posenc.lab.model import Transformer
+from posenc.lab.models.transformer import Transformer
 
 #: Windows read at once: few enough for the logits of a long context to stay in a processor's cache.
 BATCH = 8

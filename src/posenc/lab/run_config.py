@@ -16,17 +16,21 @@ Counted = Annotated[int, Whole(1, 10**7)]
 
 @dataclass(frozen=True)
 class Shape(Declared):
-    """The size of a transformer. causal: a decoder; otherwise an encoder, which sees both ways."""
+    """The size of a transformer. causal: a decoder; otherwise an encoder, which sees both ways.   reads_source: the
+    decoder reads the output of an encoder of the same size."""
 
     vocabulary: Annotated[int, Whole(2, 1 << 20)]
     width: Annotated[int, Whole(1, 1 << 14)] = 64
     heads: Annotated[int, Whole(1, 1 << 10)] = 4
     layers: Annotated[int, Whole(1, 1 << 10)] = 2
     causal: bool = True
+    reads_source: bool = False
 
     def _check_together(self) -> None:
         if self.width % self.heads:
             raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
+        if self.reads_source and not self.causal:
+            raise ValueError("reads_source must be False for an encoder; got True. Use causal=True.")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from posenc.lab.data import batches, masked, seeds
-from posenc.lab.model import Transformer
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Recipe
 
@@ -54,8 +54,9 @@ def schedule(step: int, steps: int, warmup: int) -> float:
 
 
 def _optimizer(model: Transformer, recipe: Recipe, pace: float) -> torch.optim.Optimizer:
-    encoding_parameters = list(model.encoding.parameters())
-    shared = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoding.")]
+    encoding_parameters = model.encoding_parameters()
+    own = set(map(id, encoding_parameters))
+    shared = [parameter for parameter in model.parameters() if id(parameter) not in own]
     groups = [
         {"params": shared, "pace": 1.0, "weight_decay": 0.01},
         {"params": encoding_parameters, "pace": pace, "weight_decay": 0.0},

@@ -9,8 +9,8 @@ import torch
 
 from posenc.lab.data import Corpus, seeds
 from posenc.lab.evaluate import loss_by_position
-from posenc.lab.generate import generate
-from posenc.lab.model import Transformer
+from posenc.lab.models.generate import generate
+from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe
 from posenc.lab.train import train
@@ -20,7 +20,7 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Pr
     """Progress while training, then the outcome."""
     began = time.process_time()
     streams = seeds(recipe.seed)
-    model = Transformer(recipe.shape(corpus.vocabulary), contestant.encoding, seed=streams.weights)
+    model = Transformer(recipe.shape(corpus.vocabulary), [contestant.encoding], seed=streams.weights)
     curve = []
     for progress in train(model, corpus.train, recipe, pace=contestant.pace):
         curve.append(progress)
@@ -35,7 +35,7 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Pr
         losses,
         sample,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        learned=sum(parameter.numel() for parameter in model.encoding.parameters()),
+        learned=sum(parameter.numel() for parameter in model.encoding_parameters()),
         seconds=time.process_time() - began,
     )
 

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from posenc import _check
-from posenc.lab.model import Cache, Transformer
+from posenc.lab.models.cache import Cache
+from posenc.lab.models.transformer import Transformer
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -1,0 +1,123 @@
+"""Which encodings a model has, and in which layers: read from a text, or from a file of one's own. Loads no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _check, parse
+from posenc.compose import PerLayer
+from posenc.diagnosis.code.user_file import load_target
+from posenc.doors import Adds, Encoding
+
+
+@dataclass(frozen=True)
+class LayerEncodings:
+    """added: to the embeddings, in this order.   inside: the encodings inside the attention of each layer."""
+
+    added: tuple[Adds, ...]
+    inside: tuple[tuple[Encoding, ...], ...]
+
+    @property
+    def records(self) -> tuple[Encoding, ...]:
+        """Every record once, in order; layers with equal records share its parameters."""
+        return tuple(dict.fromkeys((*self.added, *(record for layer in self.inside for record in layer))))
+
+
+def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
+    """Records for a model of so many layers: each in all of them, a schedule as it says.
+
+    >>> from posenc import ALiBi, RoPE, Sinusoidal
+    >>> mixed = layer_encodings((Sinusoidal(dim=16), PerLayer((RoPE(dim=8), None))), 2)
+    >>> len(mixed.added), [len(layer) for layer in mixed.inside]
+    (1, [1, 0])
+    """
+    added: list[Adds] = []
+    inside: list[list[Encoding]] = [[] for _ in range(layers)]
+    for record in records:
+        if isinstance(record, PerLayer):
+            _check_schedule(record, layers)
+        elif isinstance(record, Adds):
+            added.append(record)
+            continue
+        for layer, within in enumerate(inside):
+            chosen = record.at(layer) if isinstance(record, PerLayer) else record
+            within.extend([] if chosen is None else [chosen])
+    return LayerEncodings(tuple(added), tuple(map(tuple, inside)))
+
+
+def read(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
+    """The encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
+
+    A part may be FILE.py:NAME, a record of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
+    then those of the model. Raises ValueError naming `encoding`.
+
+    >>> read("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).records[1].heads
+    4
+    """
+    return layer_encodings(tuple(_record(part, width, heads) for part in parts(text)), layers)
+
+
+def parts(text: str) -> list[str]:
+    """A text cut at each plus sign outside brackets and quotes.
+
+    >>> parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
+    ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
+    """
+    _check.instance("encoding", text, str, "the text of a record")
+    found, depth, quote = [""], 0, ""
+    for character in text:
+        if quote or character in "'\"":
+            quote = "" if character == quote else quote or character
+        depth += 0 if quote else (character in "([{") - (character in ")]}")
+        if character == "+" and not depth and not quote:
+            found.append("")
+        else:
+            found[-1] += character
+    return [part.strip() for part in found]
+
+
+def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
+    """A record of a class for a model of this size; ValueError where other fields have no default."""
+    sizes = {"dim": width if issubclass(kind, Adds) else width // heads, "heads": heads, "model_dim": width}
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    missing = [field.name for field in fields if parse.required(field) and field.name not in sizes]
+    if missing:
+        raise ValueError(
+            f"encoding must be a record where {kind.__name__} has other fields to fill: {', '.join(missing)}. Write "
+            f"MINE = {kind.__name__}(...) in the file and name MINE."
+        )
+    return kind(**{field.name: sizes[field.name] for field in fields if field.name in sizes})
+
+
+def _record(text: str, width: int, heads: int) -> Any:
+    if ".py" not in text or parse.is_record(text):
+        return _checked(parse.record(text), text)
+    target = load_target(text)
+    if inspect.isclass(target) and issubclass(target, Encoding):
+        return fitted(target, width, heads)
+    return _checked(target, text)
+
+
+def _checked(record: Any, text: str) -> Any:
+    if not isinstance(record, Encoding | PerLayer):
+        raise ValueError(
+            f"encoding must be the record of an encoding; got {_check.shown(text)}, which is "
+            f"{type(record).__name__}. Write RoPE(dim=16), say."
+        )
+    return record
+
+
+def _check_schedule(record: PerLayer, layers: int) -> None:
+    if len(record.layers) != layers:
+        raise ValueError(
+            f"encoding must have a layer for each of {layers}; got a schedule of {len(record.layers)}. Give as many."
+        )
+    if any(isinstance(layer, Adds) for layer in record.layers):
+        raise ValueError(
+            "encoding must be added at the input, not in a layer; got a schedule with a record that adds. Join it with "
+            "a plus sign."
+        )

@@ -1,0 +1,1 @@
+"""Readable transformers that take any encodings, at whichever doors they come."""

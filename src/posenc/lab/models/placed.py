@@ -1,0 +1,141 @@
+"""Encodings at the positions of one forward pass, worked out once and used by every layer that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from posenc.torch import Bias, Rotate, RotateValues, Score, attention, rotate
+from posenc.torch.apply_turn import rotate_one
+from posenc.torch.one_call import one_turn_serves, turn_at
+from posenc.turn import Operator, Turn
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """causal: no query sees a key behind its own index, counted from the ends.   visible: True for keys that are
+    tokens and not padding, (batch, m); None where all are."""
+
+    causal: bool
+    visible: Tensor | None = None
+
+    def hidden(self, queries: int, keys: int, device: Any) -> Tensor | None:
+        """True where a query must not see a key, four axes that broadcast to those of the logits; None where it sees
+        all of them."""
+        hidden = None if self.visible is None else ~self.visible[:, None, None]
+        if not self.causal or queries == 1:
+            return hidden
+        future = torch.ones((1, 1, queries, keys), dtype=torch.bool, device=device).triu(keys - queries + 1)
+        return future if hidden is None else hidden | future
+
+    def suits_sdpa(self, queries: int, keys: int) -> bool:
+        """Whether PyTorch hides the same keys by itself."""
+        return self.visible is None and (not self.causal or queries in (1, keys))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Attention with some encodings at some positions; tensors of heads are (batch, heads, tokens, width).
+
+    turns: of queries and of keys; one turn for both where they share it.   added: to the logits, -inf where hidden;
+    None where nothing is and SDPA masks by itself.   scores: whether content is read, so that nothing but the masks
+    can be worked out beforehand.
+    """
+
+    encodings: tuple[Any, ...]
+    query: Tensor
+    key: Tensor
+    mask: Mask
+    turns: tuple[tuple[Operator, Operator], ...]
+    value_turns: tuple[tuple[Operator, Operator], ...]
+    added: Tensor | None
+    scores: bool
+
+    @property
+    def reads_hidden(self) -> bool:
+        """Whether an encoding reads the inputs of the layer."""
+        return any(isinstance(each, Score) and each.record.reads for each in self.encodings)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, key_hidden: Tensor | None) -> Tensor:
+        """softmax(turn(q)·turn(k)ᵀ/√d + what biases and scores add)·v; hidden: inputs of the layer."""
+        if self.scores:
+            return self._by_content(q, k, v, hidden, key_hidden)
+        for of_query, of_key in self.turns:
+            q, k = _rotated(q, k, of_query, of_key)
+        for of_key, _ in self.value_turns:
+            v = rotate_one(v, of_key, layout="bhtd")
+        causal = self.added is None and self.mask.causal and q.shape[2] > 1
+        output = scaled_dot_product_attention(q, k, v, attn_mask=self.added, is_causal=causal)
+        for _, back in self.value_turns[::-1]:
+            output = rotate_one(output, back, layout="bhtd")
+        return output
+
+    def _by_content(self, q: Tensor, k: Tensor, v: Tensor, hidden: Any, key_hidden: Any) -> Tensor:
+        reads = next((each.record.reads for each in self.encodings if isinstance(each, Score)), None)
+        read = {"query": [hidden], "key": [key_hidden], "both": [hidden, key_hidden], None: []}[reads]
+        visible = self.mask.visible
+        output: Tensor = attention(
+            q,
+            k,
+            v,
+            query=self.query,
+            key=self.key,
+            layout="bhtd",
+            encodings=self.encodings,
+            causal=self.mask.causal,
+            mask=None if visible is None else visible[:, None, None],
+            hidden=torch.cat(read, 1) if read else None,
+        )
+        return output
+
+
+def at_positions(encodings: Sequence[Any], query: Tensor, key: Tensor, mask: Mask, like: Tensor) -> Placed:
+    """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of
+    coordinates where there are several; like: the vectors that are rotated."""
+    scores = any(isinstance(each, Score) for each in encodings)
+    turns, value_turns, biases = [], [], []
+    for each in () if scores else encodings:
+        if isinstance(each, Rotate):
+            turns.append(_turns(each, query, key, like))
+        elif isinstance(each, RotateValues):
+            of_key = turn_at(each.record, each.params, like, key, "value")
+            value_turns.append((of_key, turn_at(each.record, each.params, like, query, "output")))
+        elif isinstance(each, Bias):
+            biases.append(each(query, key))
+    axes = encodings[0].record.axes if encodings else 1
+    added = None if scores else _added(biases, _count(query, axes), _count(key, axes), mask, like)
+    return Placed(tuple(encodings), query, key, mask, tuple(turns), tuple(value_turns), added, scores)
+
+
+def _turns(rotation: Rotate, query: Tensor, key: Tensor, like: Tensor) -> tuple[Operator, Operator]:
+    record, params = rotation.record, rotation.params
+    if query is key and one_turn_serves(record):
+        both = turn_at(record, params, like, query, "both")
+        return both, both
+    return turn_at(record, params, like, query, "query"), turn_at(record, params, like, key, "key")
+
+
+def _rotated(q: Tensor, k: Tensor, of_query: Operator, of_key: Operator) -> tuple[Tensor, Tensor]:
+    if of_query is of_key and type(of_query) is Turn:
+        return rotate(q, k, of_query, layout="bhtd")
+    return rotate_one(q, of_query, layout="bhtd"), rotate_one(k, of_key, layout="bhtd")
+
+
+def _added(biases: list[Tensor], queries: int, keys: int, mask: Mask, like: Tensor) -> Tensor | None:
+    """The sum of biases, -inf where a key is hidden; None where SDPA needs nothing."""
+    if not biases and mask.suits_sdpa(queries, keys):
+        return None
+    hidden = mask.hidden(queries, keys, like.device)
+    total = torch.zeros((1, 1, 1, 1), dtype=like.dtype, device=like.device)
+    for bias in biases:
+        total = total + (bias if bias.ndim == 4 else bias[None])
+    return (total if hidden is None else torch.where(hidden, -torch.inf, total)).to(like.dtype)
+
+
+def _count(positions: Tensor, axes: int) -> int:
+    return int(positions.shape[-1 if axes == 1 else -2])

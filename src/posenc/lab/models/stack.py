@@ -1,0 +1,79 @@
+"""The layers of a decoder or an encoder, with their encodings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.lab.encodings import LayerEncodings
+from posenc.lab.models.block import Block
+from posenc.lab.models.cache import Cache
+from posenc.lab.models.placed import Mask, Placed, at_positions
+from posenc.lab.run_config import Shape
+from posenc.torch import module
+
+
+class Stack(nn.Module):  # type: ignore[misc]
+    """Pre-norm blocks (as GPT-2) and a last norm. Layers that have equal records share one module of it, and so what
+    it learns; what is placed is worked out once for all of them."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        encodings: LayerEncodings,
+        rng: torch.Generator,
+        *,
+        seed: int,
+        causal: bool,
+        reads_memory: bool = False,
+    ) -> None:
+        super().__init__()
+        self.causal, self.layers = causal, encodings.inside
+        self.axes = next((record.axes for record in encodings.records), 1)
+        self.blocks = nn.ModuleList(
+            Block(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
+        )
+        self.norm = nn.LayerNorm(shape.width)
+        self.encodings = nn.ModuleList(module(record, seed=seed) for record in encodings.records)
+        self.added = [each for each in self.encodings if each.record in encodings.added]
+
+    def forward(
+        self,
+        x: Tensor,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        *,
+        visible: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Mask | None = None,
+        last: int | None = None,
+    ) -> Tensor:
+        """Vectors (batch, n, width) after all layers, of the last tokens alone if `last` says how many."""
+        query = self._positions(x, positions, cache)
+        key = query
+        if cache is not None:
+            key = query if cache.positions is None else joined_positions(cache.positions, query, self.axes)
+            cache.positions = key
+        for each in self.added:
+            x = each(x, query)
+        mask = Mask(self.causal, visible)
+        placed: dict[tuple[Any, ...], Placed] = {}
+        for block, records in zip(self.blocks, self.layers, strict=True):
+            if records not in placed:
+                modules = [each for each in self.encodings if each.record in records]
+                placed[records] = at_positions(modules, query, key, mask, x)
+            x = block(x, placed[records], cache, memory, memory_mask)
+        return self.norm(x if last is None else x[:, -last:])
+
+    def _positions(self, x: Tensor, positions: Tensor | None, cache: Cache | None) -> Tensor:
+        if positions is not None:
+            return positions
+        start = 0 if cache is None else cache.tokens
+        return torch.arange(start, start + x.shape[1], device=x.device)
+
+
+def joined_positions(old: Tensor, new: Tensor, axes: int) -> Tensor:
+    """Positions of kept tokens and of new ones."""
+    return torch.cat([old, new], -1 if axes == 1 else -2)
