@@ -8,7 +8,6 @@ import torch
 
 from posenc import (
     ALiBi,
-    AxialRoPE,
     ForgettingGate,
     Learned,
     NoPE,
@@ -17,6 +16,7 @@ from posenc import (
     T5Bias,
     TransformerXL,
     ValueRotation,
+    axial,
 )
 from posenc.attention import attention
 from posenc.compose import PerLayer
@@ -123,12 +123,12 @@ def test_a_decoder_reads_the_whole_source_and_no_later_target():
 def test_float_positions_and_grids_are_positions_too():
     rotating = Transformer(ENCODER, [RoPE(dim=8)], seed=5)
     grid = torch.from_numpy(np.stack([np.arange(11) // 4, np.arange(11) % 4], -1))
-    axial = Transformer(ENCODER, [AxialRoPE(axis=(0, 0, 1, 1), rung=(0, 1, 0, 1), ladder=4)], seed=5)
+    on_grid = Transformer(ENCODER, [axial(dim=8)], seed=5)
     with torch.no_grad():
         halves = rotating(TOKENS, torch.arange(11) / 2)
         assert not torch.allclose(halves, rotating(TOKENS), **CLOSE)
-        assert torch.allclose(axial(TOKENS, grid + 7), axial(TOKENS, grid), rtol=0, atol=1e-4)
-        assert not torch.allclose(axial(TOKENS, grid.flip(-1)), axial(TOKENS, grid), **CLOSE)
+        assert torch.allclose(on_grid(TOKENS, grid + 7), on_grid(TOKENS, grid), rtol=0, atol=1e-4)
+        assert not torch.allclose(on_grid(TOKENS, grid.flip(-1)), on_grid(TOKENS, grid), **CLOSE)
 
 
 def test_a_text_names_any_number_of_encodings(tmp_path):
@@ -141,9 +141,7 @@ def test_a_text_names_any_number_of_encodings(tmp_path):
     assert found.added == (NoPE(dim=24),)
     assert found.inside == ((RoPE(dim=8),), ())
     mine = tmp_path / "mine.py"
-    mine.write_text(
-        "from posenc import ALiBi, AxialRoPE, Learned\nclass Mine(ALiBi): pass\nTABLE = Learned(dim=24, length=9)\n"
-    )
+    mine.write_text("from posenc import ALiBi, Learned\nclass Mine(ALiBi): pass\nTABLE = Learned(dim=24, length=9)\n")
     assert read(f"{mine}:Mine", **size).records[0].heads == 3
     assert read(f"{mine}:TABLE + RoPE(dim=8)", **size).records == (Learned(dim=24, length=9), RoPE(dim=8))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -48,10 +49,8 @@ def failure(error: Exception) -> Failure:
 
 def last_report(job: Job) -> Any:
     """Do the job here; its last report, or a `Failure` where it raised or reported nothing."""
-    report: Any = Failure("it reported nothing")
     try:
-        for report in job.reports():
-            pass
+        last = deque(job.reports(), maxlen=1)
     except Exception as error:
         return failure(error)
-    return report
+    return last[0] if last else Failure("it reported nothing")
