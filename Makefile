@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
+.PHONY: tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
 	doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
@@ -30,7 +30,13 @@ contracts: $(VENV)/.test
 # One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers. A worker takes whole
 # files, so that what a file compiles and computes once is computed once.
 unit: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly" --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly and not browser" --durations=10
+	@$(BIN)/python tests/browser/chromium.py || echo "NO BROWSER: the pages were NOT tested. Run: make browser"
+
+# The pages in a real browser: every view, control and picture. Takes the Chromium that is found, or installs one.
+browser: $(VENV)/.test $(VENV)/.kernels
+	$(BIN)/python tests/browser/chromium.py || $(BIN)/playwright install --with-deps chromium-headless-shell
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 0 tests/browser
 
 doctest: doctest-pages doctest-sources
 

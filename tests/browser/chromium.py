@@ -60,3 +60,7 @@ class Watched:
 
     def close(self) -> None:
         self.context.close()
+
+
+if __name__ == "__main__":  # for make: whether there is a browser
+    raise SystemExit(executable() is None)

@@ -26,3 +26,11 @@ def watched(browser):
     for one in pages:
         one.close()
         assert not one.problems, one.problems
+
+
+@pytest.fixture(scope="session")
+def server():
+    from browser.server import served
+
+    with served() as started:
+        yield started

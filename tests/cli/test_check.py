@@ -9,9 +9,9 @@ import pytest
 from diagnosis import students
 from diagnosis.students_beyond import BEYOND
 from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, XPos
-from posenc.cli.show import as_plain
 from posenc.diagnosis import check_code
 from posenc.diagnosis.code.user_file import load_target
+from posenc.inspect.plain import as_plain
 from posenc.testing.check_record import check_remote_record
 from posenc.testing.record_server import UserRecord
 

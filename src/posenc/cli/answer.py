@@ -7,8 +7,9 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.show import Heading, as_json, as_plain, heading
+from posenc.cli.show import Heading, as_json, heading
 from posenc.cli.terminal import escaped
+from posenc.inspect.plain import as_plain
 
 
 class Answer(NamedTuple):

@@ -34,6 +34,9 @@ VERBS = {
     "explain": VerbEntry(
         "posenc.cli.explain", "ExplainVerb", "the worked numbers of an encoding, or what order does to a sentence"
     ),
+    "explore": VerbEntry(
+        "posenc.cli.explore", "ExploreVerb", "turn, click and compare encodings and models in a browser"
+    ),
     "plot": VerbEntry("posenc.cli.plot", "PlotVerb", "draw a picture of an encoding into a file"),
     "recover": VerbEntry("posenc.cli.recover", "RecoverVerb", "find the position that a value came from"),
     "list": VerbEntry("posenc.cli.list", "ListVerb", "every encoding with its door, its claims and its paper"),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from posenc.cli.terminal import escaped
+from posenc.inspect.plain import as_plain
 
 #: The width of tables in a file or a pipe, where there is no terminal to ask.
 PLAIN_WIDTH = 120
@@ -67,22 +64,3 @@ def _console() -> Any:
 def as_json(value: Any) -> str:
     """JSON in which numbers are numbers; what JSON has no word for (NaN, infinity) is null."""
     return json.dumps(as_plain(value), indent=2, allow_nan=False)
-
-
-def as_plain(value: Any) -> Any:
-    """Records, arrays and tuples as the dicts, lists and numbers of JSON."""
-    from posenc.doors import Encoding
-
-    if isinstance(value, np.ndarray | np.generic):
-        return as_plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): as_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [as_plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type | Encoding):
-        return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
-    return repr(value) if isinstance(value, Encoding) else str(value)

@@ -1,0 +1,200 @@
+// The explorer: the record, its sliders, the list of views, and the view that is open.
+
+import { theme, setTheme, pageColour } from "../colours.js";
+import { button, choice, slider, textField } from "../controls.js";
+import { element, fill, shown } from "../dom.js";
+import { onLink, readLink, writeLink } from "../links.js";
+import { copyText, savePng, saveSvg } from "../save.js";
+import { ask, data, latestOnly, live, Unanswered } from "./ask.js";
+import { VIEWS } from "./views.js";
+
+const DOORS = { adds: "Added to embeddings", rotates: "Rotates queries and keys", biases: "Biases logits", scores: "Scores content" };
+const WIDTHS = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+const BASES = [2, 10, 100, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 5e6, 1e7, 1e8];
+const LENGTHS = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const HEADS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+const SLIDERS = { dim: ["Width", WIDTHS], base: ["Base", BASES], length: ["Table length", LENGTHS], heads: ["Heads", HEADS] };
+
+const state = { view: VIEWS[0].id, record: data.record, ...(data.opened ? { view: "config" } : {}), ...readLink() };
+const parts = layout();
+let open = null;
+let facts = null;
+
+const askRecord = latestOnly(
+  (asked) => ask("table", asked),
+  (answer, asked) => {
+    facts = { ...answer, live };
+    state.record = answer.record;
+    say("");
+    showRecord(asked);
+    draw();
+  },
+  say,
+);
+
+show();
+onLink((linked) => {
+  for (const name of Object.keys(state)) delete state[name];
+  Object.assign(state, { view: VIEWS[0].id, record: data.record }, linked);
+  show();
+});
+
+/** Open the view that the state names, and ask for what it needs. */
+function show() {
+  const view = VIEWS.find(({ id }) => id === state.view) || VIEWS[0];
+  state.view = view.id;
+  open = { ...view, ...view.build({ ask, change, live, data, say, state }) };
+  fill(parts.controls, open.controls || []);
+  fill(parts.stage, open.element);
+  parts.title.textContent = view.title;
+  parts.about.textContent = view.about;
+  parts.recordBar.hidden = !view.ofRecord;
+  for (const link of parts.links) link.setAttribute("aria-current", link.dataset.view === view.id ? "page" : "false");
+  document.title = `${view.title} · posenc explorer`;
+  say("");
+  refresh();
+}
+
+/** What a control changed: remember it, and draw again; a view that needs new numbers from posenc asks for them. */
+function change(patch) {
+  Object.assign(state, patch);
+  if (open.ofRecord && facts && !needsAsking(patch)) draw();
+  else refresh();
+}
+
+/** Whether posenc must compute new values; sinusoids of other positions are computed here. */
+function needsAsking(patch) {
+  return "record" in patch || (!facts.sinusoids && ["positions", "first", "head"].some((name) => name in patch));
+}
+
+function refresh() {
+  if (!open.ofRecord) draw();
+  else askRecord(recordQuestion());
+}
+
+/** The question for the record's table; what has its default value is left out, as in the answers that a file holds. */
+function recordQuestion(changes = {}) {
+  const defaults = { positions: 32, first: 0, head: 0 };
+  const given = Object.entries(defaults).filter(([name, value]) => Number(state[name] ?? value) !== value);
+  return { record: state.record, ...changes, ...Object.fromEntries(given.map(([name]) => [name, Number(state[name])])) };
+}
+
+function draw() {
+  try {
+    open.update(facts, state);
+  } catch (error) {
+    if (!(error instanceof Unanswered)) throw error;
+    say(error.message);
+  }
+  writeLink(state);
+}
+
+/** The one line for the reader: what is wrong and what to do, or nothing. */
+function say(line) {
+  parts.line.textContent = line;
+  parts.line.hidden = !line;
+}
+
+// The record and its sliders
+
+function showRecord() {
+  if (document.activeElement !== parts.record.input) parts.record.set(facts.record);
+  for (const [name, made] of Object.entries(parts.sliders)) {
+    const value = facts.sliders[name];
+    made.hidden = value === undefined;
+    if (value !== undefined && document.activeElement !== made.input) made.set(value);
+  }
+  const row = data.catalog.find(({ name }) => facts.record.startsWith(`${name}(`));
+  fill(parts.source, row ? `${row.use} ${row.paper}.` : "");
+  fill(parts.learned, facts.learned ? "What it learns is drawn with seed 0: untrained." : "");
+}
+
+function layout() {
+  const made = {
+    record: textField({
+      label: "Record", value: state.record, list: "records", placeholder: "RoPE(dim=64)",
+      onInput: (record) => change({ record: record.trim(), row: undefined, column: undefined, head: undefined }),
+    }),
+    sliders: Object.fromEntries(Object.entries(SLIDERS).map(([name, [label, values]]) => [name, recordSlider(name, label, values)])),
+    source: element("p", { class: "hint" }),
+    learned: element("p", { class: "hint" }),
+    line: element("p", { class: "line", role: "alert", hidden: true }),
+    title: element("h2", { id: "view-title" }),
+    about: element("p", { class: "about" }),
+    controls: element("div", { class: "controls" }),
+    stage: element("div", { class: "stage" }),
+    links: VIEWS.map(({ id, title }) => element("a", { href: `#view=${id}`, "data-view": id, onclick: (event) => follow(event, id) }, title)),
+  };
+  if (!live) made.record.input.disabled = true;
+  const pick = choice({ label: "Pick one", options: [["", "from the catalog…"]], onInput: (record) => record && change({ record, row: undefined, column: undefined, head: undefined }) });
+  pick.input.append(...Object.entries(DOORS).map(([door, label]) => element("optgroup", { label }, catalogOptions(door))));
+  pick.input.disabled = !live;
+  made.recordBar = element(
+    "section", { class: "record card", "aria-label": "The encoding" },
+    element("div", { class: "record-line" }, made.record, pick),
+    element("datalist", { id: "records" }, data.catalog.flatMap(({ records }) => records).map((text) => element("option", { value: text }))),
+    element("div", { class: "controls" }, Object.values(made.sliders)), made.source, made.learned,
+  );
+  fill(document.getElementById("app"), header(), element("div", { class: "frame" }, navigation(made), main(made)));
+  return made;
+}
+
+function catalogOptions(door) {
+  const rows = data.catalog.filter((row) => row.door === door);
+  return rows.map(({ name, records }) => element("option", { value: records[0] }, name));
+}
+
+function recordSlider(name, label, values) {
+  const made = slider({ label, values, value: values[0], format: (value) => shown(value), onInput: (value) => askRecord(recordQuestion({ [name]: value })) });
+  made.hidden = true;
+  made.input.disabled = !live;
+  return made;
+}
+
+function header() {
+  const other = () => (theme() === "dark" ? "light" : "dark");
+  const toggle = button(`${other()} page`, () => {
+    setTheme(other());
+    toggle.textContent = `${other()} page`;
+  }, { class: "quiet" });
+  return element(
+    "header", { class: "top" },
+    element("h1", {}, element("span", { class: "mark" }, "posenc"), " explorer"),
+    element("p", { class: "tagline" }, live ? "Every number on this page is computed by posenc, on your machine." : "A file with its numbers in it; what needs Python is greyed out."),
+    toggle,
+  );
+}
+
+function navigation(made) {
+  return element("nav", { class: "views", "aria-label": "Views" }, element("ul", {}, made.links.map((link) => element("li", {}, link))));
+}
+
+function main(made) {
+  const buttons = element(
+    "div", { class: "actions" },
+    button("Save PNG", () => open.picture && savePng(open.picture(), `posenc-${state.view}`, pageColour("--paper"))),
+    button("Save SVG", () => open.picture && saveSvg(open.picture(), `posenc-${state.view}`)),
+    copyButton("Copy code", () => (open.code ? open.code(facts, state) : "")),
+    copyButton("Copy link", () => location.href),
+  );
+  return element(
+    "main", { id: "view", tabindex: "-1" }, made.recordBar, made.line,
+    element("section", { class: "view card", "aria-labelledby": "view-title" }, element("div", { class: "view-head" }, made.title, buttons), made.about, made.controls, made.stage),
+  );
+}
+
+function copyButton(label, text) {
+  const made = button(label, async () => {
+    made.textContent = (await copyText(text())) ? "Copied" : "Not copied";
+    setTimeout(() => {
+      made.textContent = label;
+    }, 1500);
+  });
+  return made;
+}
+
+function follow(event, id) {
+  event.preventDefault();
+  state.view = id;
+  show();
+}

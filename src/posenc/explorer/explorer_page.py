@@ -1,0 +1,98 @@
+"""The explorer's page: for the local server, and as one file in which what needs Python is greyed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc.catalog import CATALOG
+from posenc.doors import Adds, Rotates
+from posenc.explorer.one_file import BROWSER, linked, one_file, policy
+from posenc.explorer.views import VIEWS
+from posenc.explorer.views.table import Table
+from posenc.explorer.views.view import encoding_of
+
+FOLDER = BROWSER / "explorer"
+ENTRY = FOLDER / "main.js"
+STYLES = (BROWSER / "theme.css", FOLDER / "explorer.css")
+TITLE = "posenc explorer"
+FIRST_RECORD = "Sinusoidal(dim=16)"
+#: Rows and columns of which a static file holds the worked steps.
+WORKED_ROWS, WORKED_COLUMNS = 16, 32
+
+BODY = """<a class="skip" href="#view">Skip to the view</a>
+<div id="app"><noscript>The explorer needs JavaScript, which draws its pictures.</noscript></div>"""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the page shows first: a record, or the config of a model as a plain dict with its name."""
+
+    record: str = FIRST_RECORD
+    config: Mapping[str, Any] | None = None
+    name: str = ""
+
+
+def live_page(opening: Opening, token: str) -> tuple[str, str]:
+    """The page for the local server, which it asks with this token; and its content security policy."""
+    data = {**_data(opening), "token": token, "answers": [_answer("table", {"record": opening.record})]}
+    page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
+    style = "".join(path.read_text(encoding="utf-8") for path in STYLES)
+    return page, policy(linked(ENTRY), style, connect=True)
+
+
+def static_page(opening: Opening) -> str:
+    """The page as one file: views of one record, or of one config, whose answers are in it.
+
+    >>> page = static_page(Opening("RoPE(dim=4)"))
+    >>> "connect-src 'none'" in page
+    True
+    """
+    answers = [found for view, asked in _questions(opening) if (found := _answer(view, asked)) is not None]
+    return one_file(
+        title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data={**_data(opening), "token": "", "answers": answers}
+    )
+
+
+def _data(opening: Opening) -> dict[str, Any]:
+    catalog = [
+        {
+            "name": row.name,
+            "door": row.encoding.door,
+            "records": [repr(sample) for sample in row.samples],
+            "paper": row.paper,
+            "use": row.use,
+        }
+        for row in CATALOG
+    ]
+    config = None if opening.config is None else {"name": opening.name, "config": opening.config}
+    return {"catalog": catalog, "record": opening.record, "opened": config}
+
+
+def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A question with its answer; None where the record has no such view."""
+    try:
+        return {"view": view, "asked": dict(asked), "facts": VIEWS[view](**asked).facts()}
+    except (ValueError, TypeError):
+        return None
+
+
+def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
+    """All that the page asks when its views are opened as they are, and the worked steps of the first cells."""
+    return [("table", {"record": opening.record}), *_cells(opening.record)]
+
+
+def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
+    record = encoding_of("record", text)
+    rows = Table(record=text).rows(record)[:WORKED_ROWS]
+    if isinstance(record, Adds | Rotates):
+        width = record.width if isinstance(record, Adds) else record.head_dim
+        columns: list[dict[str, Any]] = [{"column": column} for column in range(min(width, WORKED_COLUMNS))]
+    else:
+        columns = [{"key": key} for key in np.asarray(rows).tolist()]
+    return [
+        ("cell", {"record": text, "position": row, **column}) for row in np.asarray(rows).tolist() for column in columns
+    ]

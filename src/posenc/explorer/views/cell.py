@@ -1,0 +1,81 @@
+"""One cell of a table: the formula of the record with the numbers of this cell in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from posenc import _check
+from posenc.declared_fields import Whole
+from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.explorer.views.table import pair_channels, values_of
+from posenc.explorer.views.view import OfRecord, learned
+from posenc.inspect import worked
+from posenc.inspect.plain import as_plain
+from posenc.inspect.worked_examples.worked_scores import score_width
+from posenc.turn import Turn
+
+
+@dataclass(frozen=True)
+class Cell(OfRecord):
+    """position: of the row, a number or one for each axis.   column: the channel, where the record adds or rotates.
+    key: the position of the key, where it acts on logits.   head: which head, there."""
+
+    position: Any = 0
+    column: Annotated[int, Whole(0)] = 0
+    key: Any = 0
+    head: Annotated[int, Whole(0)] = 0
+
+    def facts(self) -> dict[str, Any]:
+        record = self.encoding
+        found = worked(record, _position("position", self.position), **self._options(record))
+        return {
+            **self.described(record),
+            "formula": found.formula,
+            "steps": as_plain(found.steps),
+            "notes": list(found.notes),
+            "errata": [entry.line() for entry in found.errata],
+            "value": as_plain(self.value(record)),
+        }
+
+    def value(self, record: Encoding) -> float:
+        """The value of the cell in the table."""
+        position = np.array([_position("position", self.position)])
+        if not isinstance(record, Adds | Rotates):
+            key = np.array([_position("key", self.key)])
+            found = values_of(record, np.concatenate([position, key]), self.head).values
+            return float("nan") if found is None else float(found[0, 1])
+        if isinstance(record, Adds):
+            return float(np.asarray(record.embed(position, learned(record)))[0, self.column])
+        turn = record.turn(position, learned(record), role=record.roles[0])
+        if not isinstance(turn, Turn) or turn.heads is not None:
+            found = values_of(record, position, self.head).values
+            return float("nan") if found is None else float(found[0, self.column])
+        first, second = pair_channels(turn)
+        table = {**dict(zip(first, turn.cos[0], strict=True)), **dict(zip(second, turn.sin[0], strict=True))}
+        return float(table.get(self.column, float("nan")))
+
+    def _options(self, record: Encoding) -> dict[str, Any]:
+        if isinstance(record, Adds):
+            return {"dims": [self.column]}
+        if isinstance(record, Rotates):
+            turn = record.turn(np.array([_position("position", self.position)]), learned(record), role=record.roles[0])
+            ones = None if isinstance(turn, Turn) and turn.heads is None else np.ones(record.head_dim)
+            return {"dims": [self.column], "vector": ones}
+        options: dict[str, Any] = {"dims": [self.head], "key": _position("key", self.key)}
+        if isinstance(record, Scores) and not (record.gathers or record.reads):
+            options["vector"] = np.ones(score_width(record))
+        return options
+
+
+def _position(name: str, value: Any) -> Any:
+    """A number, or a few of them; `worked` judges which of both it must be."""
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 3:
+        raise ValueError(f"{name} must be at most 3 numbers; got {len(value)}. Give one for each axis.")
+    values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    numbers = [_check.real(name, one, -(2**53), 2**53) for one in values]
+    whole = [int(one) if one == int(one) else one for one in numbers]
+    return tuple(whole) if isinstance(value, Sequence) and not isinstance(value, str) else whole[0]

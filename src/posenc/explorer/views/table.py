@@ -1,0 +1,159 @@
+"""The values of an encoding as rows and columns: what the heat map and the curves draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from posenc.declared_fields import Real, Whole
+from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.explorer.angles import frequency_limbs, sinusoids
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
+from posenc.phase import fixed_frequencies_of
+from posenc.positions import grid
+from posenc.turn import Turn, at_every_head
+
+
+class Values(NamedTuple):
+    """values: (rows, columns), or `sinusoids`, from which the page computes them.   title: what the values are."""
+
+    title: str
+    columns: int
+    values: np.ndarray | None = None
+    sinusoids: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Table(OfRecord):
+    """The values at `positions` positions from `first`: a row each, and a column for each channel; for what acts on
+    logits, a row for each query and a column for each key, of one head."""
+
+    positions: Annotated[int, Whole(1, MOST_POSITIONS)] = 32
+    first: Annotated[float, Real(-(2**53), 2**53)] = 0
+    head: Annotated[int, Whole(0)] = 0
+
+    def facts(self) -> dict[str, Any]:
+        record = self.encoding
+        rows = self.rows(record)
+        found = values_of(record, rows, self.head)
+        return {
+            **self.described(record),
+            "title": found.title,
+            "rows": rows.tolist(),
+            "columns": found.columns,
+            "values": None if found.values is None else found.values.ravel().tolist(),
+            "sinusoids": found.sinusoids,
+            "code": code(record, self.positions, self.first, self.head),
+        }
+
+    def rows(self, record: Encoding) -> np.ndarray:
+        """The positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
+        if record.axes == 1:
+            first = int(self.first) if self.first == int(self.first) else self.first
+            return np.arange(self.positions) + first
+        side = max(1, round(self.positions ** (1 / record.axes)))
+        cells = grid(side, side, frames=side if record.axes == 3 else None)
+        return cells + int(self.first)
+
+
+def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
+    """What a record gives for each of these positions."""
+    if isinstance(record, Adds):
+        return _added(record, rows)
+    if isinstance(record, Rotates):
+        return _rotated(record, rows)
+    _limit(len(rows) ** 2)
+    if isinstance(record, Biases):
+        matrix = np.asarray(record.matrix(rows, rows, learned(record)))
+        return Values(f"bias of head {head}", len(rows), matrix[_head(head, len(matrix))])
+    return _scored(record, rows, head)
+
+
+def _added(record: Adds, rows: np.ndarray) -> Values:
+    _limit(len(rows) * record.width)
+    computed = sinusoids(record)
+    if computed is not None:
+        return Values("value", record.width, sinusoids=computed)
+    return Values("value", record.width, np.asarray(record.embed(rows, learned(record))))
+
+
+def _rotated(record: Rotates, rows: np.ndarray) -> Values:
+    _limit(len(rows) * record.head_dim)
+    computed = cosines_and_sines(record)
+    if computed is not None:
+        return Values("cosine, then sine, of each pair", record.head_dim, sinusoids=computed)
+    operator = record.turn(rows, learned(record), role=record.roles[0])
+    if isinstance(operator, Turn) and operator.heads is None:
+        columns = np.full((len(rows), record.head_dim), np.nan)
+        pairs, second = pair_channels(operator)
+        columns[:, pairs], columns[:, second] = operator.cos, operator.sin
+        return Values("cosine, then sine, of each pair", record.head_dim, columns)
+    rotated = np.asarray(at_every_head(operator, np.ones((len(rows), record.head_dim))))
+    if operator.heads is None:
+        return Values("a vector of ones, rotated", operator.width, rotated)
+    return Values("a vector of ones, rotated by head 0", operator.width, rotated.reshape(-1, *rotated.shape[-2:])[0])
+
+
+def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
+    """The sinusoids of a rotation of one coordinate over a whole head; None for any other."""
+    fixed = fixed_frequencies_of(record)
+    if fixed is None or record.axes > 1 or fixed.pairing.width != record.head_dim:
+        return None
+    return {
+        "frequencies": frequency_limbs(fixed.frequencies),
+        "layout": "interleaved" if fixed.pairing.layout == "adjacent" else "concatenated",
+        "first": "cosine",
+        "width": record.head_dim,
+        "factor": fixed.factor,
+        "start": 0,
+        "channels": record.head_dim,
+    }
+
+
+def pair_channels(turn: Turn) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second channel of each pair."""
+    first, second = turn.pairing.split(np.arange(turn.dim)[None])
+    return np.asarray(first)[0], np.asarray(second)[0]
+
+
+def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:
+    if not isinstance(record, Scores) or record.gathers or record.reads:
+        raise ValueError(
+            "record must have values that positions alone decide; this one reads the content of other tokens. "
+            "Look at its worked example, which draws some."
+        )
+    heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
+    ones = np.ones((1, heads, len(rows), width))
+    scores = np.asarray(record.score(ones, ones, rows, rows, learned(record)))[0]
+    return Values(f"score of head {head}, for queries and keys of ones", len(rows), scores[_head(head, len(scores))])
+
+
+def _head(head: int, heads: int) -> int:
+    if head >= heads:
+        raise ValueError(f"head must be from 0 to {heads - 1}; got {head}. Choose one of these.")
+    return head
+
+
+def _limit(count: int) -> None:
+    if count > MOST_VALUES:
+        raise ValueError(
+            f"positions must give at most {MOST_VALUES:,} values to draw; got {count:,}. Draw fewer positions."
+        )
+
+
+def code(record: Encoding, positions: int, first: float, head: int) -> str:
+    """The lines of Python that give the same values."""
+    lines = ["import numpy as np", "from posenc import *", "", f"record = {written(record)}"]
+    lines += ["params = record.init(np.random.default_rng(0))"] if record.shapes else []
+    given = ", params" if record.shapes else ""
+    at = f"np.arange({positions})" if first == 0 else f"np.arange({positions}) + {first!r}"
+    lines += [f"positions = {at}"]
+    if isinstance(record, Adds):
+        return "\n".join([*lines, f"values = record.embed(positions{given})"])
+    if isinstance(record, Rotates):
+        return "\n".join([*lines, f"turn = record.turn(positions{given}, role={record.roles[0]!r})"])
+    if isinstance(record, Biases):
+        return "\n".join([*lines, f"values = record.matrix(positions, positions{given})[{head}]"])
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""The explorer in a real browser: what it shows is what posenc computes, and nothing else ever happens on the page."""
+
+import re
+
+import numpy as np
+
+from posenc import RoPE, Sinusoidal
+from posenc.explorer.explorer_page import Opening, static_page
+from posenc.inspect import worked
+
+
+def readout(page):
+    return page.locator(".readout").first.text_content()
+
+
+def click_cell(page, row, column):
+    x, y = page.evaluate(f"document.querySelector('.plot').cellCentre({row}, {column})")
+    page.locator("canvas.heat-map").click(position={"x": x, "y": y})
+
+
+def value_of(text):
+    return float(text.rpartition(": ")[2].replace("−", "-"))
+
+
+def test_a_clicked_cell_shows_its_worked_steps_and_its_value(watched, server):
+    one = watched()
+    page = one.open(server.address)
+    click_cell(page, 5, 4)
+    page.locator(".worked .step").wait_for()
+    expected = worked(Sinusoidal(dim=16), 5, dims=[4])
+    text = " ".join(page.locator(".worked .step").inner_text().split())
+    assert text == expected.steps[0].text
+    assert page.locator(".worked .formula").inner_text() == expected.formula
+    assert abs(value_of(readout(page)) - Sinusoidal(dim=16).embed([5])[0, 4]) < 5e-7
+    page.keyboard.press("ArrowDown")
+    assert readout(page).startswith("position 6, channel 4")
+    assert one.hosts == {f"127.0.0.1:{server.port}"}
+
+
+def test_sliders_change_the_record_and_the_picture(watched, server):
+    page = watched().open(server.address + "#view=heat-map&record=RoPE(dim=8)&row=3&column=2")
+    page.locator(".worked .step").wait_for()
+    page.get_by_label("Base", exact=True).press("ArrowRight")
+    page.get_by_label("Width", exact=True).press("ArrowRight")
+    page.wait_for_url(re.compile("dim%3D12.*base%3D20000"))
+    record = RoPE(dim=12, base=20_000.0)
+    assert page.get_by_label("Record", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
+    page.locator(".worked .step", has_text="20000").wait_for()
+    assert abs(value_of(readout(page)) - np.cos(3 * record.frequencies.radians()[1])) < 5e-7
+
+
+def test_a_record_that_does_not_parse_is_one_line_and_the_page_stays_usable(watched, server):
+    page = watched().open(server.address)
+    field = page.get_by_label("Record", exact=True)
+    field.fill("RoPE(dim=<img src=x onerror=alert(1)>")
+    page.locator(".line", has_text="record must").wait_for()
+    field.fill("ALiBi(heads=4)")
+    page.locator(".line").wait_for(state="hidden")
+    click_cell(page, 3, 1)
+    page.locator(".worked .step").wait_for()
+    assert re.search(r"= -0\.5$", " ".join(page.locator(".worked .step").inner_text().split()))
+
+
+def test_one_file_shows_the_same_without_a_server(watched, tmp_path):
+    file = tmp_path / "explorer.html"
+    file.write_text(static_page(Opening("RoPE(dim=8)")), encoding="utf-8")
+    one = watched()
+    page = one.open(file.as_uri())
+    click_cell(page, 3, 2)
+    page.locator(".worked .step").wait_for()
+    assert "0.9553" in page.locator(".worked .step").inner_text()
+    assert page.get_by_label("Record", exact=True).is_disabled()
+    assert page.get_by_label("Positions", exact=True).is_enabled()
+    assert one.hosts == {""}

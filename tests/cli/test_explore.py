@@ -1,0 +1,68 @@
+"""`posenc explore` without a browser: files, ports that are taken, nonsense."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+
+def test_it_writes_one_file_that_asks_nothing_of_a_network(posenc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = posenc("explore", "ALiBi(heads=4)", "--output", "alibi.html")
+    page = (tmp_path / "alibi.html").read_text(encoding="utf-8")
+    assert (ran.code, ran.out, ran.err) == (0, "wrote alibi.html\n", "")
+    assert "connect-src 'none'" in page
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", page)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("RoPE(dim=7)",), "RoPE: dim must be an even integer"),
+        (("nonsense",), "what must be a record"),
+        (("nothing.json",), "nothing.json"),
+        (("Sinusoidal(dim=100000)",), "record must have at most 4096 channels"),
+        (("--output", "page.txt"), "output must end in .html"),
+        (("--output", "no/where.html"), "output must be in an existing folder"),
+        (("--output", "page.html", "--port", "80"), "port and no-browser must be left out"),
+        (("--port", "70000"), "port must be from 0 to 65535"),
+        (("--json",), "json must come with --output"),
+    ],
+)
+def test_nonsense_is_one_line(posenc, tmp_path, monkeypatch, words, line):
+    monkeypatch.chdir(tmp_path)
+    ran = posenc("explore", *words)
+    assert ran.code == 2
+    assert line in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_named(posenc):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = posenc("explore", "--port", str(port), "--no-browser")
+    assert ran.code == 2
+    assert ran.err.startswith(f"posenc explore: port must be free; got {port}: Address already in use.")
+
+
+def test_it_prints_its_address_answers_and_stops_on_ctrl_c():
+    command = [sys.executable, "-m", "posenc", "explore", "RoPE(dim=8)", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", running.stdout.readline())[0]
+        assert "RoPE(dim=8)" in urllib.request.urlopen(address).read().decode()
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+    assert running.returncode in (0, 130)
+
+
+def test_a_missing_library_is_named_with_what_to_run(posenc, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    ran = posenc("explore", "--no-browser")
+    assert ran.code == 2
+    assert "uvicorn must be installed to explore; it is not. Run: pip install starlette uvicorn" in ran.err
