@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import subprocess
 import sys
 
@@ -143,6 +144,51 @@ def test_a_closed_pipe_is_quiet():
     said = running.stderr.read()
     running.stderr.close()
     assert (running.wait(60), said) == (141, b"")
+
+
+FULL = "stdout must take what is printed; No space left on device. Send it somewhere else.\n"
+CLOSED = "stdout must be open; it is closed. Send it to a file or to /dev/null.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("explain 'RoPE(dim=8)' >/dev/full", 2, f"posenc explain: {FULL}"),
+        ("explain --help >/dev/full", 2, f"posenc explain: {FULL}"),
+        ("--help >/dev/full 2>/dev/full", 2, ""),
+        ("list RoPE >&-", 2, f"posenc list: {CLOSED}"),
+        ("list RoPE >&- 2>&-", 2, ""),
+        ("nosuch 2>&-", 2, ""),
+        ("list RoPE 2>&- <&- >/dev/null", 0, ""),
+        ("explain 'RoPE(dim=8)' | true; exit ${PIPESTATUS[0]}", 141, ""),
+    ],
+)
+def test_streams_that_are_full_closed_or_gone(command, code, message):
+    """One line, or nothing where nobody can read it; never a traceback, nor an error among the output."""
+    ran = subprocess.run(
+        ["bash", "-c", f"{shlex.join(RUN)} {command}"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", message)
+
+
+def test_an_interrupt_that_loading_turns_into_an_error_is_an_interrupt():
+    """As NumPy's compiled modules do: "Importing the numpy C-extensions failed"."""
+    code = """
+import os, signal, sys
+class Loading:
+    def find_spec(name, *_):
+        if name == "posenc.cli.list":
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise ImportError("the C-extensions failed") from None
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Loading)
+from posenc.cli import main
+sys.exit(main(["list"]))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "posenc list: stopped.\n")
 
 
 def test_nothing_heavy_is_loaded_for_light_work():

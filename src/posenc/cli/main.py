@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.cli.terminal import escaped, say, wide_enough, write_every_character
+from posenc.cli.terminal import escaped, noticed_interrupts, say, wide_enough, write_every_character, written
 
 USAGE = 2
 BUG = 70
@@ -67,13 +67,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = words[0] if words and words[0] in VERBS else ""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115: for the rest of the process
     if sys.stdout is None:
         return _complain(verb, "stdout must be open; it is closed. Send it to a file or to /dev/null.", USAGE)
     write_every_character()
+    with noticed_interrupts() as interrupts:
+        return _answered(verb, words, interrupts)
+
+
+def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
+    """Run it, and say in a line what went wrong; an error after Ctrl-C is the interrupt."""
     try:
-        code = _run(verb, words)
-        sys.stdout.flush()
-        return code
+        return _run(verb, words)
     except KeyboardInterrupt:
         return _complain(verb, "stopped.", INTERRUPTED)
     except BrokenPipeError:
@@ -81,9 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        return _complain(verb, _line(error), USAGE)
     except Exception as error:
+        if interrupts:
+            return _complain(verb, "stopped.", INTERRUPTED)
+        if isinstance(error, ValueError | TypeError | OSError | ImportError):
+            return _complain(verb, _line(error), USAGE)
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}, line {last.lineno}"
         return _complain(
@@ -93,12 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(verb: str, words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(short_help())
+        with written():
+            print(short_help())
         return 0
     if words[0] in ("--version", "-V"):
         from importlib.metadata import version
 
-        print(f"posenc {version('posenc')}")
+        with written():
+            print(f"posenc {version('posenc')}")
         return 0
     if not verb:
         near = difflib.get_close_matches(words[0], list(VERBS), n=1)
@@ -108,7 +118,8 @@ def _run(verb: str, words: list[str]) -> int:
     if command is None:
         return 0
     answer = command.run()
-    answer.show(command.json)
+    with written():
+        answer.show(command.json)
     return int(answer.code)
 
 
@@ -137,7 +148,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed), wide_enough():
+        with written(), contextlib.redirect_stderr(printed), wide_enough():
             return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as stop:
         if not stop.code:

@@ -26,9 +26,10 @@ def heading(text: str) -> None:
     """Print a line that begins a part."""
     from rich.text import Text
 
-    body = text.lstrip("\n")
-    print("\n" * (len(text) - len(body)), end="")
-    _console().print(Text(escaped(body), style="bold"))
+    body, console = text.lstrip("\n"), _console()
+    with console.capture() as drawn:  # rich would end the process, with code 1, where the reader of a pipe has gone
+        console.print(Text(escaped(body), style="bold"))
+    print("\n" * (len(text) - len(body)), drawn.get(), sep="", end="")
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator
+from types import FrameType
 
 #: Characters of a line, above the longest that is meant: LongRoPE's factors.
 LONGEST_LINE = 4_000
@@ -54,6 +57,42 @@ def write_every_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def written() -> Iterator[None]:
+    """Whatever is printed here has reached stdout at the end. An error of stdout itself is told from one of a file: it
+    has no name."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise ValueError(f"stdout must take what is printed; {error.strerror}. Send it somewhere else.") from None
+
+
+@contextlib.contextmanager
+def noticed_interrupts() -> Iterator[list[int]]:
+    """The interrupts so far: Ctrl-C raises KeyboardInterrupt as ever, which what is being loaded may turn into an error
+    of its own, as the compiled modules of NumPy do."""
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ours = ours and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupts
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _spelled(letter: str) -> str:
