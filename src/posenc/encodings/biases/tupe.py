@@ -113,7 +113,8 @@ class TUPE(Biases):
     def _projected(self, learned: Params, side: str, lib: Library) -> Array:
         """Q or K of every position and head, ((length + 1)·heads, dim)."""
         vectors = learned["positions"]
-        centred = vectors - vectors.sum(-1)[:, None] / vectors.shape[-1]
+        # Twice: in float32 the first mean is off by a rounding of the vectors, which a small deviation makes large.
+        centred = _centred(_centred(vectors))
         variance = (centred * centred).sum(-1)[:, None] / vectors.shape[-1]
         normal = centred / lib.xp.sqrt(variance + self.epsilon) * learned["norm_weight"] + learned["norm_bias"]
         with lib.full_precision():
@@ -132,6 +133,10 @@ class TUPE(Biases):
             )
         fits = (index >= 0) & (index <= last)
         return lib.xp.clip(index, 0, last), lib.xp.where(fits, guard, float("nan"))
+
+
+def _centred(vectors: Array) -> Array:
+    return vectors - vectors.sum(-1)[:, None] / vectors.shape[-1]
 
 
 ROW = Row(
