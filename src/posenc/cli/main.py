@@ -48,6 +48,9 @@ VERBS = {
     "doctor": VerbEntry(
         "posenc.cli.doctor", "DoctorVerb", "do two implementations agree about positions; if not, which mistake is it"
     ),
+    "claims": VerbEntry(
+        "posenc.cli.claims", "ClaimsVerb", "what the source documents claim, with verdicts and figures"
+    ),
     "convert": VerbEntry(
         "posenc.cli.convert", "ConvertVerb", "convert a checkpoint from one pairing of channels to the other"
     ),

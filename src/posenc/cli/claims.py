@@ -1,0 +1,141 @@
+"""`posenc claims`: what the source documents say about encodings, with verdicts; and the command that checks them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from posenc.cli import engines
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.progress_bar import shown
+from posenc.cli.show import Heading, columns, wrapped
+from posenc.cli.terminal import say
+from posenc.lab.claims import catalog, findings
+from posenc.lab.claims.claim import Claim, Finding
+from posenc.lab.claims.deciding import decided, experiments
+from posenc.lab.running import run_missing
+from posenc.lab.store import Store
+
+
+@dataclass(frozen=True)
+class ClaimsVerb(Verb):
+    """List what the source documents say about positional encodings, statement by statement, with the verdict:
+    supported, contradicted, or undecided. With names, show rule and figures. With --run, check them again: some are
+    computed in seconds, others train small models; a stopped run goes on where it was.
+
+    Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
+
+    examples:
+      posenc claims
+      posenc claims shift_is_linear
+      posenc claims shift_is_linear near_tokens_score_higher --run
+      posenc claims --run --out claims --workers 2
+    """
+
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()
+    """Which claims; all of them if left out."""
+
+    run_again: Annotated[bool, tyro.conf.arg(name="run")] = False
+    """Check the claims again, and file what comes out in OUT/findings."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("claims")
+    """Where --run keeps its results."""
+
+    engine: engines.Name = "local"
+    """Where --run trains: processes of this machine, Ray, or Slurm."""
+
+    workers: int | None = None
+    """Processes of the local engine; one for each core if left out."""
+
+    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
+    """Parameters of submitit for --engine slurm."""
+
+    def run(self) -> Answer:
+        chosen = {name: catalog.claim(name) for name in dict.fromkeys(self.names or catalog.NAMES)}
+        filed = {name: findings.read(name) for name in chosen}
+        known = {name: each.finding for name, each in filed.items() if each is not None}
+        if not self.run_again:
+            return Answer(lambda: _facts(chosen, known), lambda: _lines(chosen, known, detailed=bool(self.names)))
+        new = self._run(chosen)
+        changed = [name for name in new if name in known and new[name].verdict != known[name].verdict]
+        missing = [name for name in chosen if name not in new]
+        return Answer(
+            lambda: {**_facts(chosen, new), "changed": changed, "missing": missing},
+            lambda: [*_lines(chosen, new, detailed=bool(self.names)), *_differences(changed, missing)],
+            int(bool(changed or missing)),
+        )
+
+    def _run(self, chosen: Mapping[str, Claim]) -> dict[str, Finding]:
+        runs = experiments(list(chosen.values()))
+        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        with Store(self.out) as store:
+            if store.note:
+                say(store.note)
+            waiting = [each for each in runs if each.identity not in store.results]
+            if waiting:
+                with contextlib.closing(shown(run_missing(runs, store, engine), len(waiting))) as steps:
+                    for _ in steps:
+                        pass
+            results = dict(store.results)
+        new = {name: decided(claim, results) for name, claim in chosen.items()}
+        finished = {name: finding for name, finding in new.items() if finding is not None}
+        for name, finding in finished.items():
+            findings.write(name, chosen[name], finding, self.out / "findings")
+        return finished
+
+
+def _facts(chosen: Mapping[str, Claim], known: Mapping[str, Finding]) -> dict[str, object]:
+    return {
+        "claims": {
+            name: {
+                "statement": claim.statement,
+                "sources": claim.sources,
+                "rule": claim.rule,
+                "trained": claim.trained,
+                "verdict": known[name].verdict if name in known else None,
+                "figures": dict(known[name].figures) if name in known else {},
+                "note": known[name].note if name in known else "",
+            }
+            for name, claim in chosen.items()
+        }
+    }
+
+
+def _lines(chosen: Mapping[str, Claim], known: Mapping[str, Finding], *, detailed: bool) -> Iterable[str]:
+    if detailed:
+        for name, claim in chosen.items():
+            yield from _details(name, claim, known.get(name))
+        return
+    rows = [
+        (known[name].verdict if name in known else "not run", name, each.statement) for name, each in chosen.items()
+    ]
+    yield from columns(("verdict", "name", "statement"), rows)
+    yield ""
+    words = [verdict for verdict, _, _ in rows]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    yield f"{len(rows)} claims: {counts}. `posenc claims NAME` shows rule and figures, --run checks again."
+
+
+def _details(name: str, claim: Claim, finding: Finding | None) -> Iterable[str]:
+    yield Heading(f"{name}: {finding.verdict if finding else 'not run'}")
+    yield from wrapped(claim.statement)
+    yield from wrapped(
+        f"Said by: the {', the '.join(claim.sources)}. Decided by {'training' if claim.trained else 'computation'}."
+    )
+    yield from wrapped(f"Rule: {claim.rule}")
+    if finding is not None:
+        yield from (f"  {figure}: {number:.6g}" for figure, number in finding.figures)
+        yield from wrapped(finding.note)
+    yield ""
+
+
+def _differences(changed: list[str], missing: list[str]) -> Iterable[str]:
+    if changed:
+        yield f"Another verdict than the one on file: {', '.join(changed)}."
+    if missing:
+        yield f"Not decided, because runs are missing: {', '.join(missing)}."

@@ -1,0 +1,50 @@
+"""One bar for a long run, with the time left; plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator, Iterable
+
+from posenc.cli.terminal import escaped, say
+from posenc.lab.engines.events import Failure
+from posenc.lab.result import Progress, Result
+from posenc.lab.running import Step
+
+#: Without a terminal, a line at most every so many seconds.
+SECONDS = 30.0
+
+
+def shown(steps: Iterable[Step], runs: int) -> Generator[Step, None, None]:
+    """The steps, unchanged, with a bar that counts the training steps of `runs` runs. Failures are told at once."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs, left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    part: dict[str, float] = {}
+    finished, said = 0, time.monotonic()
+    with Bars(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task("runs", total=runs, note="")
+        for step in steps:
+            yield step
+            one, report = step.experiment, step.report
+            note = f"{one.encoding[:40]} on {one.task}, seed {one.seed}"
+            if isinstance(report, Progress):
+                part[one.identity] = report.step / one.steps
+            else:
+                finished, part[one.identity] = finished + 1, 0.0
+            if isinstance(report, Failure):
+                bars.console.print(escaped(f"{note} failed: {report.message}"), markup=False, highlight=False)
+                if bars.disable:
+                    say(escaped(f"{note} failed: {report.message}"))
+            bars.update(bar, completed=finished + sum(part.values()), note=escaped(note))
+            if bars.disable and isinstance(report, Result) and (finished == runs or time.monotonic() - said > SECONDS):
+                said = time.monotonic()
+                say(f"{finished} of {runs} runs finished")

@@ -1,0 +1,28 @@
+"""Base and exponent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc import RoPE
+from posenc.lab.claims.claim import Claim, Computed, Finding, found
+
+
+def compute() -> Finding:
+    dim, base, exponent = 64, 10000.0, 0.75
+    slopes = np.arange(dim // 2) * 2 / dim
+    by_exponent, by_base = base ** (-exponent * slopes), RoPE(dim=dim, base=base**exponent).frequencies.radians()
+    error = float(np.abs(by_exponent / by_base - 1).max())
+    return found(
+        error > 1e-9,
+        {"largest relative difference": error},
+        "A factor s in the exponent is the base to the power s: one knob, not two.",
+    )
+
+
+CLAIM = Claim(
+    statement="Changing the exponent has an effect of its own beside changing the base.",
+    sources=("lecture",),
+    rule=("Frequencies with the exponent times 0.75 against those of base 10000^0.75: supported if they differ."),
+    evidence=Computed(compute),
+)

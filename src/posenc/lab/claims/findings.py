@@ -1,0 +1,62 @@
+"""What came out for each claim, a JSON file each; those of the last full run ship with posenc."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from posenc.lab.claims.claim import Claim, Finding, Trained
+
+#: The findings that ship with posenc.
+FOLDER = Path(__file__).parent / "findings"
+
+
+class Filed(NamedTuple):
+    """A finding on file. digest: of the claim as it was decided."""
+
+    finding: Finding
+    digest: str
+
+
+def digest(claim: Claim) -> str:
+    """16 digits that change with the statement, the rule and the runs of a claim."""
+    runs = [each.identity for each in claim.evidence.experiments] if isinstance(claim.evidence, Trained) else []
+    return hashlib.sha256(json.dumps([claim.statement, claim.rule, runs]).encode()).hexdigest()[:16]
+
+
+def read(name: str, folder: Path = FOLDER) -> Filed | None:
+    """The finding of a claim, or None where there is none; ValueError names a damaged file."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return None
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        runs = tuple((who, tuple((int(seed), float(n)) for seed, n in by.items())) for who, by in held["runs"].items())
+        figures = tuple((name, float(number)) for name, number in held["figures"].items())
+        if held["verdict"] not in ("supported", "contradicted", "undecided"):
+            raise ValueError(f"unknown verdict {held['verdict']!r:.40}")
+        return Filed(Finding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged: {type(error).__name__} {error}. Delete it and run `posenc claims {name} --run`."
+        ) from None
+
+
+def write(name: str, claim: Claim, finding: Finding, folder: Path) -> Path:
+    """File a finding; the file is replaced as a whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    held: dict[str, Any] = {
+        "statement": claim.statement,
+        "verdict": finding.verdict,
+        "note": finding.note,
+        "figures": dict(finding.figures),
+        "runs": {who: {str(seed): number for seed, number in by} for who, by in finding.runs},
+        "digest": digest(claim),
+    }
+    path = folder / f"{name}.json"
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+    return path

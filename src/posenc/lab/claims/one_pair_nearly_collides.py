@@ -1,0 +1,26 @@
+"""One sine and cosine as an encoding."""
+
+from __future__ import annotations
+
+from posenc import Sinusoidal
+from posenc.inspect import properties
+from posenc.lab.claims.claim import Claim, Computed, Finding, found
+
+
+def compute() -> Finding:
+    nearest = properties(Sinusoidal(dim=2), 1001)
+    figures = {"steps apart": nearest.spacing, "distance": nearest.distance, "pairs as near": nearest.ties}
+    return found(
+        nearest.distance < 1e-3,
+        figures,
+        "710 steps are almost exactly 113 turns (710 / 113 = 2π to 4·10^-7), so "
+        "every position nearly meets the one 710 further.",
+    )
+
+
+CLAIM = Claim(
+    statement=("One pair of sine and cosine still brings some positions close together, so more pairs are needed."),
+    sources=("notes",),
+    rule=("The closest two of positions 0 to 1000 in the plane of one pair: supported if they are nearer than 0.001."),
+    evidence=Computed(compute),
+)

@@ -1,0 +1,70 @@
+"""A comparison as a picture: scores by test length, and training loss by step, with every run shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc.lab.comparison.measures import WORDS, Measure, value
+from posenc.lab.comparison.setting import Setting
+
+#: Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and marks for more than eight.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#7F7F7F")
+MARKS = "osD^vP*X"
+#: Longer names are cut in the legend; the table has them whole.
+LONGEST_NAME = 44
+
+
+def picture(settings: Sequence[Setting]) -> Figure:
+    """A row for each setting: a dot for each run and a line through the means; beside it, mean training loss."""
+    figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
+    for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):
+        _draw_scores(scores, setting)
+        _draw_curves(curves, setting)
+        scores.legend(fontsize="x-small", frameon=False, loc="best")
+    return figure
+
+
+def _style(index: int) -> dict[str, Any]:
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
+
+
+def _draw_scores(axes: Axes, setting: Setting) -> None:
+    lengths = setting.common.test_lengths
+    for index, (name, runs) in enumerate(setting.results.items()):
+        style = _style(index)
+        for run in runs.values():
+            values = [value(run.at(length), setting.metric) for length in lengths]
+            axes.plot(lengths, values, linestyle="", alpha=0.35, markersize=4, **style)
+        means = [setting.interval(name, Measure(setting.metric, length)).mean for length in lengths]
+        label = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        axes.plot(lengths, means, linewidth=1.6, markersize=5, label=label, **style)
+    axes.axvline(setting.common.length, color="0.6", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    axes.minorticks_off()
+    one = setting.common
+    title = f"{one.task} ({one.model}, {one.steps} steps, {len(setting.seeds)} seeds; dotted: trained length)"
+    axes.set(xlabel="test length", ylabel=WORDS[setting.metric][0], title=title)
+    axes.title.set_fontsize(9)
+    if WORDS[setting.metric][1] and setting.metric != "bleu":
+        axes.set_ylim(-0.03, 1.03)
+
+
+def _draw_curves(axes: Axes, setting: Setting) -> None:
+    """Means over the seeds, with a band from the lowest to the highest run."""
+    for index, runs in enumerate(setting.results.values()):
+        curves = [run.curve for run in runs.values()]
+        count = min(map(len, curves))
+        losses = np.array([[point.loss for point in curve[:count]] for curve in curves])
+        steps = [point.step for point in curves[0][:count]]
+        colour = _style(index)["color"]
+        axes.plot(steps, losses.mean(0), color=colour, linewidth=1.4)
+        axes.fill_between(steps, losses.min(0), losses.max(0), color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel="step", ylabel="training loss (nats)", title="band: lowest to highest run")
+    axes.title.set_fontsize(9)
+    axes.set_ylim(bottom=0)

@@ -1,0 +1,86 @@
+"""Runs that differ in encoding and seed alone, gathered: what can be compared with what."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from posenc.lab.comparison.measures import Measure, Metric, reach
+from posenc.lab.experiment import Experiment
+from posenc.lab.result import Result
+from posenc.lab.statistics.interval import Interval, student_interval
+
+#: What stands in the place of the encoding in the experiment that describes a setting.
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The results of one setting by contestant, then by seed. common: the experiment without encoding and seed."""
+
+    common: Experiment
+    metric: Metric
+    results: Mapping[str, Mapping[int, Result]]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Every seed that some contestant has."""
+        return tuple(sorted({seed for each in self.results.values() for seed in each}))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is judged: speed, the shortest test length and the longest."""
+        lengths = self.common.test_lengths
+        ends = dict.fromkeys((lengths[0], lengths[-1]))
+        return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
+
+    def scores(self, measure: Measure) -> dict[str, dict[int, float]]:
+        """The numbers of a measure by contestant, then by seed."""
+        return {name: {seed: measure.of(run) for seed, run in runs.items()} for name, runs in self.results.items()}
+
+    def interval(self, name: str, measure: Measure) -> Interval:
+        """Mean and Student-t interval of a contestant."""
+        return student_interval(list(self.scores(measure)[name].values()))
+
+    def reach(self, name: str) -> int:
+        """The effective length that half of a contestant's runs have."""
+        lengths = sorted(reach(run, self.metric) for run in self.results[name].values())
+        return lengths[(len(lengths) - 1) // 2]
+
+    def conditions(self) -> str:
+        """Everything that was equal, in one line: a verdict holds for this and no more."""
+        one = self.common
+        learned = [run for runs in self.results.values() for run in runs.values() if run.learned]
+        rates = sorted({run.experiment.encoding_rate for run in learned})
+        own = f" (parameters of encodings × {', '.join(f'{rate:g}' for rate in rates)})" if rates else ""
+        options = "".join(f", {name} {option}" for name, option in one.options)
+        return (
+            f"{one.task}: {one.model}, width {one.width}, {one.layers} layers, {one.heads} heads; {one.steps} steps of "
+            f"{one.batch} sequences, trained at {one.length}; learning rate {one.rate:g}{own}; positions "
+            f"{one.positions}{options}; seeds {', '.join(map(str, self.seeds))}"
+        )
+
+
+def contestant(experiment: Experiment) -> str:
+    """How a contestant is called: its encoding, with the multiple of its parameters' rate where that is not 1.
+
+    >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
+    'Learned(dim=64, length=32) ×10'
+    """
+    multiple = experiment.encoding_rate
+    return experiment.encoding if multiple == 1 else f"{experiment.encoding} ×{multiple:g}"
+
+
+def common(experiment: Experiment) -> Experiment:
+    """The experiment without its encoding, its encoding's rate and its seed."""
+    return dataclasses.replace(experiment, encoding=ANY, encoding_rate=1.0, seed=0)
+
+
+def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tuple[Setting, ...]:
+    """Results as settings, in the order in which they come. metric_of: what each task is scored by."""
+    gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
+    for result in results:
+        names = gathered.setdefault(common(result.experiment), {})
+        names.setdefault(contestant(result.experiment), {})[result.experiment.seed] = result
+    return tuple(Setting(shared, metric_of[shared.task], names) for shared, names in gathered.items())

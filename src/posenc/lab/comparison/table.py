@@ -1,0 +1,55 @@
+"""A setting as a table: a row for each contestant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from posenc.lab.comparison.measures import WORDS, Measure
+from posenc.lab.comparison.setting import Setting
+
+
+class Table(NamedTuple):
+    """Headers, rows, and which columns hold numbers."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+
+
+def table(setting: Setting) -> Table:
+    """Mean and 95 % Student-t interval at every test length, effective length, training loss, size and time."""
+    word = WORDS[setting.metric][0].split(" (")[0]
+    lengths = setting.common.test_lengths
+    headers = (
+        "encoding",
+        *(f"{word} at {length}" for length in lengths),
+        "effective length",
+        "training loss",
+        "parameters",
+        "own",
+        "CPU s",
+    )
+    rows = [_row(setting, name, lengths) for name in _ranked(setting)]
+    return Table(headers, tuple(rows), tuple(range(1, len(headers))))
+
+
+def _ranked(setting: Setting) -> list[str]:
+    """Contestants, best mean at the longest test length first."""
+    measure = Measure(setting.metric, setting.common.test_lengths[-1])
+    means = {name: setting.interval(name, measure).mean for name in setting.results}
+    return sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
+
+
+def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]:
+    runs = list(setting.results[name].values())
+    scores = (str(setting.interval(name, Measure(setting.metric, length))) for length in lengths)
+    return (
+        name,
+        *scores,
+        str(setting.reach(name)),
+        str(setting.interval(name, Measure(setting.metric))),
+        f"{runs[0].parameters:,}",
+        f"{runs[0].learned:,}",
+        f"{sum(run.seconds for run in runs) / len(runs):.1f}",
+    )
