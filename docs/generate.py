@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import posenc
+from generator import claims as claims_of_sources
 from generator import conventions, coverage, encoding, speed
 from generator.text import WIDE, file_name, linked, table
 
@@ -99,6 +100,7 @@ def generated() -> dict[Path, str]:
         site: contents(site.read_text(encoding="utf-8")),
         ROOT / "docs" / "encodings.md": index(),
         ROOT / "docs" / "conventions.md": conventions.page(),
+        ROOT / "docs" / "claims.md": claims_of_sources.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
         ROOT / "docs" / "speed.md": speed.page(),
         **{ROOT / "docs" / "images" / name: picture for name, picture in speed.pictures().items()},

@@ -33,8 +33,7 @@ class ClaimsVerb(Verb):
     examples:
       posenc claims
       posenc claims shift_is_linear
-      posenc claims shift_is_linear near_tokens_score_higher --run
-      posenc claims --run --out claims --workers 2
+      posenc claims shift_is_linear near_tokens_score_higher --run --out claims
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()

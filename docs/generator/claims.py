@@ -1,0 +1,63 @@
+"""docs/claims.md: every claim of the sources with its verdict, from the findings that ship with posenc."""
+
+from __future__ import annotations
+
+from generator.text import WIDE, escaped, table
+from posenc.lab.claims import catalog, findings
+from posenc.lab.claims.claim import Claim, Finding
+
+START = """# What the sources claim
+
+The documents that posenc is built on, a lecture, an article, a lesson, notes and a chapter ([the mission](mission.md)
+lists them), say what positional encodings do. Each statement that can be checked stands here, in our words, with the
+rule by which it is decided, which was fixed before anything was run, and with what came out, also where it speaks
+against the sources. Some are decided by computation, others by training small models: those verdicts hold for the
+models, tasks and budgets named beside them, and no further.
+
+`posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    decided = {name: (catalog.claim(name), _finding(name)) for name in catalog.NAMES}
+    verdicts = [finding.verdict for _, finding in decided.values()]
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("supported", "contradicted", "undecided"))
+    rows = (
+        (f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim), _way(claim))
+        for name, (claim, finding) in decided.items()
+    )
+    parts = [
+        f"{WIDE}{START}",
+        f"{len(decided)} statements: {counted}.\n",
+        table(["verdict", "statement", "said by", "decided by"], rows),
+    ]
+    for title, names in (("Decided by computation", catalog.COMPUTED), ("Decided by training", catalog.TRAINED)):
+        parts += [f"\n## {title}", *(_section(name, *decided[name]) for name in names)] if names else []
+    return "\n".join(parts) + "\n"
+
+
+def _finding(name: str) -> Finding:
+    filed = findings.read(name)
+    assert filed is not None, f"claim {name} has no finding: run `posenc claims {name} --run` and keep its file"
+    return filed.finding
+
+
+def _sources(claim: Claim) -> str:
+    return ", ".join(claim.sources)
+
+
+def _way(claim: Claim) -> str:
+    return "training" if claim.trained else "computation"
+
+
+def _section(name: str, claim: Claim, finding: Finding) -> str:
+    figures = [f"- {escaped(figure)}: {number:.6g}" for figure, number in finding.figures]
+    lines = [
+        f"\n### {escaped(claim.statement)} {{: #{name} }}\n",
+        f"**{finding.verdict.capitalize()}.** {escaped(finding.note)}\n",
+        f"Rule: {escaped(claim.rule)}\n",
+        *figures,
+        f"\n`posenc claims {name} --run`",
+    ]
+    return "\n".join(lines)
