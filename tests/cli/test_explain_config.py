@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from posenc.cli.explain_config import in_words
 from posenc.models import from_config
+from posenc.models.layer_sentences import in_words
 
 LLAMA = {
     "model_type": "llama",

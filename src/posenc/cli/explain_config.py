@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 from posenc.cli.answer import Answer
 from posenc.cli.inputs import model
 from posenc.cli.show import Heading, columns
-from posenc.doors import Adds, Biases, Encoding, Rotates
-from posenc.frequencies import Scaling
-from posenc.inspect import spectrum
-from posenc.turn import Pairing
+from posenc.models.layer_sentences import in_words
 
 if TYPE_CHECKING:
-    from posenc.models import LayerGroup, ModelPositions
+    from posenc.models import ModelPositions
 
 
 def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
@@ -44,64 +41,6 @@ def _runs(layers: tuple[int, ...]) -> str:
     from posenc.models.model_positions import layer_ranges
 
     return layer_ranges(layers).removeprefix("layers ").removeprefix("layer ")
-
-
-def in_words(group: LayerGroup) -> list[str]:
-    """What happens to positions in these layers, a sentence each."""
-    words = [_of_record(record, group) for record in group.encodings] or ["no positional encoding"]
-    if group.offset:
-        words.append(f"the first token reads row {group.offset} of the table")
-    if group.logit_factor != 1.0:
-        words.append(f"logits are multiplied by {group.logit_factor:.6g} besides 1/√d")
-    if group.bias_factor != 1.0:
-        words.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
-    if group.query_temperature is not None:
-        words.append(f"queries are multiplied by {group.query_temperature!r}")
-    words += map(str, group.roles)
-    if group.window is not None:
-        words.append(f"queries see {group.window}")
-    return words
-
-
-def _of_record(record: Encoding, group: LayerGroup) -> str:
-    name = type(record).__name__
-    if isinstance(record, Biases):
-        return f"{name}: a bias for each of {record.heads} heads, {repr(record).partition('(')[2].removesuffix(')')}"
-    if isinstance(record, Adds):
-        length = getattr(record, "length", None)
-        rows = "" if length is None else f", {length} rows"
-        return f"{name}: a vector of {record.width} channels{rows} is added to the embeddings"
-    if isinstance(record, Rotates) and record is group.rotation and group.channels is not None:
-        return _rotation(record, group.channels)
-    return repr(record)
-
-
-def _rotation(record: Rotates, channels: Pairing) -> str:
-    """The rotation of a model in words: which channels, how fast, scaled how."""
-    inner = record
-    while isinstance(within := getattr(inner, "encoding", None), Rotates):
-        inner = within
-    which = f"{channels.width} of {channels.dim} channels from {channels.start}"
-    which = f"all {channels.dim} channels" if channels.width == channels.dim else which
-    pairs = "(2i, 2i+1)" if channels.layout == "adjacent" else "(i, i + half)"
-    words = [f"{type(inner).__name__}: {which} of a head, pairs {pairs}"]
-    base, scaling = getattr(inner, "base", None), getattr(inner, "scaling", None)
-    if base is not None:
-        words.append(f"base {base:,.10g}")
-    if isinstance(scaling, Scaling):
-        words.append(f"scaled by {scaling!r}")
-    factor = getattr(inner, "attention_factor", 1.0)
-    if factor != 1.0:
-        words.append(f"cos and sin times {factor:.6g}")
-    return ", ".join([*words, *_wavelengths(inner)])
-
-
-def _wavelengths(record: Encoding) -> list[str]:
-    try:
-        finite = [length for length in spectrum(record).wavelengths if length != float("inf")]
-    except TypeError:
-        return []
-    return [f"one turn in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
 
 
 def _facts(positions: ModelPositions) -> dict[str, Any]:

@@ -82,7 +82,15 @@ def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
     """All that the page asks when its views are opened as they are, and the worked steps of the first cells."""
-    return [("table", {"record": opening.record}), *_cells(opening.record)]
+    record = {"record": opening.record}
+    views = [(name, record) for name in ("table", "spectrum", "distance", "heads", "scalings")]
+    return [
+        *views,
+        ("order", {}),
+        ("finder", {"values": {"1088": "0.488814"}, "dim": 5120, "base": 10_000}),
+        *([] if opening.config is None else [("config", {"config": opening.config})]),
+        *_cells(opening.record),
+    ]
 
 
 def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:

@@ -47,7 +47,7 @@ export function choice({ label, options, value, onInput }) {
 }
 
 /** A field for text; onInput is called a moment after the last key. With get(), set(value) and input. */
-export function textField({ label, value = "", lines = 1, placeholder, wait = 250, list, onInput }) {
+export function textField({ label, value = "", lines = 1, placeholder, wait = 250, list, wide = false, onInput }) {
   const id = freshId("text");
   const shared = { id, placeholder, spellcheck: "false", autocomplete: "off", list };
   const input = lines > 1 ? element("textarea", { ...shared, rows: lines }) : element("input", { ...shared, type: "text" });
@@ -56,7 +56,9 @@ export function textField({ label, value = "", lines = 1, placeholder, wait = 25
     clearTimeout(timer);
     timer = setTimeout(() => onInput(input.value), wait);
   });
-  return labelled(id, label, input, value);
+  const made = labelled(id, label, input, value);
+  if (wide) made.classList.add("wide-field");
+  return made;
 }
 
 /** A switch that is on or off. With get(), set(value) and input. */

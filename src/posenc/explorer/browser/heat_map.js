@@ -5,7 +5,7 @@ import { oncePerFrame } from "./controls.js";
 import { element, shown, svg } from "./dom.js";
 import { namedIndices } from "./scales.js";
 
-const LEFT = 52;
+const LEAST_LEFT = 52;
 const TOP = 30;
 const BOTTOM = 40;
 const RIGHT = 8;
@@ -94,11 +94,13 @@ function sentence(picture, row, column) {
 }
 
 function layout(picture, across, { tallest, cell }) {
-  const width = (across - LEFT - RIGHT) / picture.columns;
+  const longest = Math.max(...[0, Math.floor(picture.rows / 2), picture.rows - 1].map((row) => String(picture.rowName(row)).length));
+  const left = Math.min(Math.max(LEAST_LEFT, 7 * longest + 12), across / 3);
+  const width = (across - left - RIGHT) / picture.columns;
   const wanted = Math.max(Math.min(cell, width), 16);
   const height = Math.min(wanted, tallest / picture.rows);
   const down = height * picture.rows;
-  return { x: LEFT, y: TOP, width, height, across, down, total: TOP + down + BOTTOM };
+  return { x: left, y: TOP, width, height, across, down, total: TOP + down + BOTTOM };
 }
 
 function drawOn(canvas, state) {

@@ -11,13 +11,18 @@ from posenc.declared_fields import Real, Whole
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.explorer.angles import frequency_limbs, sinusoids
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
+from posenc.inspect.plain import as_plain
 from posenc.phase import fixed_frequencies_of
 from posenc.positions import grid
 from posenc.turn import Turn, at_every_head
 
+#: How many positions are drawn where none are asked for.
+USUAL_POSITIONS = 32
+
 
 class Values(NamedTuple):
-    """values: (rows, columns), or `sinusoids`, from which the page computes them.   title: what the values are."""
+    """values: (rows, columns), or `sinusoids`, from which the page computes them; neither where content decides them.
+    title: what the values are."""
 
     title: str
     columns: int
@@ -28,9 +33,12 @@ class Values(NamedTuple):
 @dataclass(frozen=True)
 class Table(OfRecord):
     """The values at `positions` positions from `first`: a row each, and a column for each channel; for what acts on
-    logits, a row for each query and a column for each key, of one head."""
+    logits, a row for each query and a column for each key, of one head.
 
-    positions: Annotated[int, Whole(1, MOST_POSITIONS)] = 32
+    positions: 32 if left out, or as many as a shorter table has.
+    """
+
+    positions: Annotated[int, Whole(1, MOST_POSITIONS)] | None = None
     first: Annotated[float, Real(-(2**53), 2**53)] = 0
     head: Annotated[int, Whole(0)] = 0
 
@@ -43,19 +51,29 @@ class Table(OfRecord):
             "title": found.title,
             "rows": rows.tolist(),
             "columns": found.columns,
-            "values": None if found.values is None else found.values.ravel().tolist(),
+            "values": None if found.values is None else as_plain(found.values.ravel()),
             "sinusoids": found.sinusoids,
-            "code": code(record, self.positions, self.first, self.head),
+            "code": code(record, self.count(record), self.first, self.head),
         }
+
+    def count(self, record: Encoding) -> int:
+        return self.positions or min(USUAL_POSITIONS, table_length(record))
 
     def rows(self, record: Encoding) -> np.ndarray:
         """The positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
+        count = self.count(record)
         if record.axes == 1:
-            first = int(self.first) if self.first == int(self.first) else self.first
-            return np.arange(self.positions) + first
-        side = max(1, round(self.positions ** (1 / record.axes)))
+            return np.arange(count) + (int(self.first) if self.first == int(self.first) else self.first)
+        side = max(1, round(count ** (1 / record.axes)))
         cells = grid(side, side, frames=side if record.axes == 3 else None)
         return cells + int(self.first)
+
+
+def table_length(record: Encoding) -> int:
+    """How many positions the shortest table in the record has; the usual number where it has none."""
+    within = [getattr(record, "encoding", None), *getattr(record, "parts", ())]
+    lengths = [table_length(one) for one in within if isinstance(one, Encoding)]
+    return min([*lengths, getattr(record, "length", None) or USUAL_POSITIONS])
 
 
 def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
@@ -120,10 +138,7 @@ def pair_channels(turn: Turn) -> tuple[np.ndarray, np.ndarray]:
 
 def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:
     if not isinstance(record, Scores) or record.gathers or record.reads:
-        raise ValueError(
-            "record must have values that positions alone decide; this one reads the content of other tokens. "
-            "Look at its worked example, which draws some."
-        )
+        return Values("It reads the content of other tokens, so positions alone give no table", 0)
     heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
     ones = np.ones((1, heads, len(rows), width))
     scores = np.asarray(record.score(ones, ones, rows, rows, learned(record)))[0]

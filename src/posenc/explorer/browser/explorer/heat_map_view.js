@@ -14,6 +14,7 @@ export const heatMapView = {
   title: "Heat map",
   about: "Every value as a colour. Click a cell, or walk with the arrow keys: its formula appears with the numbers in it.",
   ofRecord: true,
+  asks: "table",
   build,
 };
 
@@ -30,8 +31,10 @@ function build(context) {
     controls,
     element: element("div", { class: "with-panel" }, map, panel),
     update(facts, state) {
-      const table = tableOf(facts, state);
       setControls(controls, facts, state);
+      map.hidden = facts.columns === 0;
+      if (facts.columns === 0) return showCell(context, panel, { record: facts.record, position: 3, key: 1 });
+      const table = tableOf(facts, state);
       map.draw(pictureOf(facts, table));
       if (state.row === undefined) return panel.say("Pick a cell to see how its value comes about.");
       const row = Math.min(state.row, table.rows.length - 1);
@@ -49,7 +52,7 @@ function build(context) {
 
 /** The rows and values that are drawn: computed here where they are sinusoids of position, else from posenc. */
 export function tableOf(facts, state) {
-  const count = Number(state.positions || 32);
+  const count = Number(state.positions || facts.rows.length);
   const first = Number(state.first || 0);
   if (!facts.sinusoids) return { rows: facts.rows, values: Float64Array.from(facts.values, (value) => value ?? NaN) };
   const rows = Array.from({ length: count }, (_, index) => first + index);
@@ -76,7 +79,7 @@ function setControls([positions, first, head], facts, state) {
   head.hidden = !logits;
   if (facts.sliders.heads) head.input.max = facts.sliders.heads - 1;
   first.hidden = facts.axes > 1;
-  positions.set(Number(state.positions || 32));
+  positions.set(Number(state.positions || facts.rows.length));
   first.set(Number(state.first || 0));
   head.set(Number(state.head || 0));
   for (const control of [positions, first, head]) control.input.disabled = !facts.live && !facts.sinusoids;

@@ -44,7 +44,8 @@ function show() {
   const view = VIEWS.find(({ id }) => id === state.view) || VIEWS[0];
   state.view = view.id;
   open = { ...view, ...view.build({ ask, change, live, data, say, state }) };
-  fill(parts.controls, open.controls || []);
+  fill(parts.controls, open.controls);
+  for (const saving of parts.saving) saving.hidden = !open.picture;
   fill(parts.stage, open.element);
   parts.title.textContent = view.title;
   parts.about.textContent = view.about;
@@ -74,9 +75,8 @@ function refresh() {
 
 /** The question for the record's table; what has its default value is left out, as in the answers that a file holds. */
 function recordQuestion(changes = {}) {
-  const defaults = { positions: 32, first: 0, head: 0 };
-  const given = Object.entries(defaults).filter(([name, value]) => Number(state[name] ?? value) !== value);
-  return { record: state.record, ...changes, ...Object.fromEntries(given.map(([name]) => [name, Number(state[name])])) };
+  const given = ["positions", "first", "head"].filter((name) => Number(state[name] || 0) !== 0);
+  return { record: state.record, ...changes, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
 }
 
 function draw() {
@@ -123,7 +123,7 @@ function layout() {
     about: element("p", { class: "about" }),
     controls: element("div", { class: "controls" }),
     stage: element("div", { class: "stage" }),
-    links: VIEWS.map(({ id, title }) => element("a", { href: `#view=${id}`, "data-view": id, onclick: (event) => follow(event, id) }, title)),
+    links: VIEWS.map(linkTo),
   };
   if (!live) made.record.input.disabled = true;
   const pick = choice({ label: "Pick one", options: [["", "from the catalog…"]], onInput: (record) => record && change({ record, row: undefined, column: undefined, head: undefined }) });
@@ -137,6 +137,12 @@ function layout() {
   );
   fill(document.getElementById("app"), header(), element("div", { class: "frame" }, navigation(made), main(made)));
   return made;
+}
+
+/** The link to a view; grey where a file holds no answer for it. */
+function linkTo({ id, title, asks }) {
+  const grey = !live && !data.answers.some(({ view }) => view === asks);
+  return element("a", { href: `#view=${id}`, "data-view": id, class: grey ? "grey" : null, title: grey ? "needs Python" : null, onclick: (event) => follow(event, id) }, title);
 }
 
 function catalogOptions(door) {
@@ -170,11 +176,13 @@ function navigation(made) {
 }
 
 function main(made) {
+  made.saving = [
+    button("Save PNG", () => savePng(open.picture(), `posenc-${state.view}`, pageColour("--raised"))),
+    button("Save SVG", () => saveSvg(open.picture(), `posenc-${state.view}`)),
+  ];
   const buttons = element(
-    "div", { class: "actions" },
-    button("Save PNG", () => open.picture && savePng(open.picture(), `posenc-${state.view}`, pageColour("--paper"))),
-    button("Save SVG", () => open.picture && saveSvg(open.picture(), `posenc-${state.view}`)),
-    copyButton("Copy code", () => (open.code ? open.code(facts, state) : "")),
+    "div", { class: "actions" }, made.saving,
+    copyButton("Copy code", () => open.code(facts, state)),
     copyButton("Copy link", () => location.href),
   );
   return element(

@@ -1,0 +1,26 @@
+// What the views have in common: a question to posenc whenever their state changes, and the newest answer drawn.
+
+import { latestOnly } from "./ask.js";
+
+/**
+ * A function that asks a view's question and draws its answer; the last answer stays in `facts`.
+ * question(facts, state): what is asked for; values of undefined are left out.
+ */
+export function asking(context, view, question, draw) {
+  const made = (recordFacts, state) => ask(question(recordFacts, state));
+  const ask = latestOnly(
+    (asked) => context.ask(view, Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))),
+    (facts) => {
+      made.facts = facts;
+      context.say("");
+      draw(facts, context.state);
+    },
+    context.say,
+  );
+  return made;
+}
+
+/** A number of the state, or undefined where it has its usual value: answers in a file are kept without those. */
+export function unusual(value, usual) {
+  return value === undefined || Number(value) === usual ? undefined : Number(value);
+}

@@ -1,0 +1,70 @@
+"""The score that position alone gives, against distance, with its envelope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from posenc.declared_fields import Whole
+from posenc.doors import Adds, Encoding, Rotates
+from posenc.explorer.views.view import OfRecord, written
+from posenc.inspect import score_by_distance
+from posenc.inspect.spectrum import frequencies_of
+from posenc.phase import cosine_sine
+
+#: Curves that a picture can tell apart.
+MOST_CURVES = 12
+
+
+@dataclass(frozen=True)
+class ByDistance(OfRecord):
+    """Scores of a query so many positions behind a key, from 0 to `distances`; with `before`, before it too."""
+
+    distances: Annotated[int, Whole(1, 4096)] = 128
+    before: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        record = self.encoding
+        first = -self.distances if self.before else 0
+        distances = np.arange(first, self.distances + 1)
+        found = score_by_distance(record, distances)
+        heads = np.unique(np.linspace(0, len(found.scores) - 1, min(MOST_CURVES, len(found.scores))).astype(int))
+        bound = envelope(record, distances, found.scores[0])
+        return {
+            **self.described(record),
+            "distances": distances.tolist(),
+            "curves": [{"head": int(head), "scores": found.scores[head].tolist()} for head in heads],
+            "heads": len(found.scores),
+            "meaning": found.meaning,
+            "envelope": None if bound is None else bound.tolist(),
+            "code": "\n".join(
+                [
+                    "from posenc import *",
+                    "",
+                    f"record = {written(record)}",
+                    f"found = inspect.score_by_distance(record, range({first}, {self.distances + 1}))",
+                    "print(found)",
+                ]
+            ),
+        }
+
+
+def envelope(record: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+    """|Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is: what the score oscillates below.
+
+    It is the largest score at this distance when all pairs of the key are turned ahead by one angle. None where the
+    score is no such sum.
+    """
+    if not isinstance(record, Adds | Rotates) or record.axes > 1:
+        return None
+    try:
+        cosine, sine = cosine_sine(distances, frequencies_of(record))
+    except TypeError:
+        return None
+    total = cosine.sum(-1)
+    factor = float(np.dot(total, scores) / np.dot(total, total))
+    if np.abs(scores - factor * total).max() > 1e-9 * max(1.0, float(np.abs(scores).max())):
+        return None
+    return np.asarray(abs(factor) * np.hypot(total, sine.sum(-1)))

@@ -1,0 +1,32 @@
+"""Two configs or records, compared by the doctor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.diagnosis import diagnose
+from posenc.explorer.views.config import checked_config
+from posenc.explorer.views.view import View, bounded, encoding_of
+
+
+@dataclass(frozen=True)
+class CompareView(View):
+    """expected, actual: the configs as plain dicts, or records as text."""
+
+    expected: Any
+    actual: Any
+
+    def facts(self) -> dict[str, Any]:
+        found = diagnose(_side("expected", self.expected), _side("actual", self.actual))
+        return {
+            "agree": found.agree,
+            "explained": found.explained,
+            "lines": found.lines(),
+            "findings": [finding.sentence for finding in found.findings],
+            "code": 'from posenc import *\n\nprint(diagnosis.diagnose("config.json", "served.json"))',
+        }
+
+
+def _side(name: str, given: Any) -> Any:
+    return bounded(encoding_of(name, given)) if isinstance(given, str) else checked_config(name, given)

@@ -1,0 +1,60 @@
+"""The order experiment: the same words in two orders, without an encoding and with several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import _check
+from posenc.explorer.views.view import View, bounded, encoding_of, written
+from posenc.inspect import OrderBlindness, order_blindness
+from posenc.inspect.order import usual_records, words_of
+from posenc.inspect.plain import as_plain
+
+#: The most words of a sentence, and letters of a word's row, that the page shows.
+MOST_WORDS, MOST_LETTERS = 40, 1000
+
+
+@dataclass(frozen=True)
+class OrderView(View):
+    """record: one more encoding beside the usual ones, as text; "" for none."""
+
+    sentence: str = "Dog bites man"
+    other: str = "Man bites dog"
+    record: str = ""
+    causal: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        longest = max(_words("sentence", self.sentence), _words("other", self.other))
+        own = [bounded(encoding_of("record", self.record))] if self.record else []
+        records = [None, *own, *usual_records(longest)]
+        found = [order_blindness(self.sentence, self.other, record, causal=self.causal) for record in records]
+        return {
+            "results": [_result(one) for one in found],
+            "code": "\n".join(
+                [
+                    "from posenc import *",
+                    "",
+                    f"print(inspect.order_blindness({self.sentence!r}, {self.other!r}, causal={self.causal}))",
+                ]
+            ),
+        }
+
+
+def _words(name: str, sentence: object) -> int:
+    if not isinstance(sentence, str):
+        raise TypeError(f"{name} must be text; got {_check.shown(sentence)}. Write a sentence.")
+    count = len(words_of(sentence[:MOST_LETTERS]))
+    if len(sentence) > MOST_LETTERS or count > MOST_WORDS:
+        raise ValueError(f"{name} must have at most {MOST_WORDS} words; got more. Write a shorter sentence.")
+    return count
+
+
+def _result(one: OrderBlindness) -> dict[str, Any]:
+    return {
+        "encoding": "no encoding" if one.encoding is None else written(one.encoding),
+        "blind": one.blind,
+        "largest": one.largest,
+        "words": [{**as_plain(word), "shown": word.shown} for word in one.words],
+        "notes": one.lines()[2 + len(one.words) :],
+    }

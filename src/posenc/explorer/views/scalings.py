@@ -1,0 +1,53 @@
+"""Scalings side by side: how much each slows every pair, to reach a longer context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from posenc.declared_fields import Whole
+from posenc.encodings.rotates.rope import RoPE
+from posenc.explorer.views.view import OfRecord, written
+from posenc.inspect.plain import as_plain
+from posenc.models.context_extension.candidates import ways
+from posenc.models.context_extension.metrics import figures
+from posenc.models.pair_rotation import pair_rotation
+
+#: Where figures can still be computed while a slider moves.
+LONGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class ScalingsView(OfRecord):
+    """trained: the length the model was trained for.   target: the length to reach."""
+
+    trained: Annotated[int, Whole(2, LONGEST)] = 4096
+    target: Annotated[int, Whole(2, LONGEST)] = 32768
+
+    def facts(self) -> dict[str, Any]:
+        record = self.encoding
+        if not isinstance(record, RoPE):
+            raise ValueError(
+                f"record must be a rotation, RoPE(dim=128), to be scaled; got {written(record)}. Write RoPE(...)."
+            )
+        typical = min(4096, self.trained)
+        found = ways(record, self.trained, self.target, typical)
+        return {
+            **self.described(record),
+            "wavelengths": as_plain(record.frequencies.wavelengths()),
+            "ways": [self._way(way.name, way.record, way.short, record, typical) for way in found],
+            "code": "\n".join(["from posenc import *", "", *(f"{written(way.record)}  # {way.name}" for way in found)]),
+        }
+
+    def _way(self, name: str, new: RoPE, short: RoPE, before: RoPE, typical: int) -> dict[str, Any]:
+        rotations = [pair_rotation(record) for record in (before, new, short)]
+        measured = None
+        if all(rotation is not None for rotation in rotations):
+            one, two, three = rotations
+            measured = figures(one, two, self.trained, self.target, typical, three)  # type: ignore[arg-type]
+        return {
+            "name": name,
+            "record": written(new),
+            "slowed": as_plain(before.frequencies.radians() / new.frequencies.radians()),
+            "figures": as_plain(measured),
+        }

@@ -1,0 +1,32 @@
+"""Frequency and wavelength of each pair, and what a context of some length shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from posenc.declared_fields import Whole
+from posenc.explorer.views.view import OfRecord, written
+from posenc.inspect import spectrum
+from posenc.inspect.plain import as_plain
+
+
+@dataclass(frozen=True)
+class SpectrumView(OfRecord):
+    """context: the length that pairs are compared with."""
+
+    context: Annotated[int, Whole(1, 1 << 30)] = 4096
+
+    def facts(self) -> dict[str, Any]:
+        record = self.encoding
+        found = spectrum(record)
+        return {
+            **self.described(record),
+            "exponents": as_plain(found.exponents),
+            "frequencies": as_plain(found.frequencies),
+            "wavelengths": as_plain(found.wavelengths),
+            "ratio": as_plain(found.ratio),
+            "context": self.context,
+            "turning": int((found.wavelengths <= self.context).sum()),
+            "code": f"from posenc import *\n\nprint(inspect.spectrum({written(record)}))",
+        }

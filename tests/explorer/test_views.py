@@ -1,0 +1,111 @@
+"""What the explorer's views answer: numbers of posenc, one table and one worked cell that agree, and clear refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+from every import every
+from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
+from posenc.explorer.views import VIEWS
+from posenc.explorer.views.view import written
+from posenc.models.pair_rotation import pair_rotation
+
+LLAMA = {
+    "model_type": "llama", "rope_theta": 5e5, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+    "max_position_embeddings": 8192,
+}  # fmt: skip
+
+
+def facts(view, **asked):
+    found = VIEWS[view](**asked).facts()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    return found
+
+
+def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
+    def check(row):
+        record = row.samples[0]
+        table = facts("table", record=repr(record), positions=9)
+        rows, columns = table["rows"], table["columns"]
+        logits = record.door in ("biases", "scores")
+        place = {"key": rows[1]} if logits else {"column": 0}
+        cell = facts("cell", record=repr(record), position=rows[2], **place)
+        assert cell["formula"]
+        if table["sinusoids"] is None and columns:
+            assert table["values"][2 * columns + (1 if logits else 0)] == cell["value"]
+        if record.door == "adds":
+            assert cell["steps"][0]["values"] == [cell["value"]]
+        assert parse.record(table["record"]) == record
+
+    every(CATALOG, check)
+
+
+def test_sliders_change_the_fields_of_the_record_or_of_the_record_within_it():
+    assert facts("table", record="RoPE(dim=8)", dim=16, base=500.0)["record"] == "RoPE(dim=16, base=500.0)"
+    inner = facts("table", record="Partial(RoPE(dim=4), dim=8)", base=500.0)
+    assert inner["record"] == "Partial(encoding=RoPE(dim=4, base=500.0), dim=8)"
+    assert inner["sliders"] == {"dim": 8, "base": 500.0}
+    assert written(RoPE(dim=8, pairing="halves")) == "RoPE(dim=8, pairing='halves')"
+
+
+def test_the_envelope_is_what_the_score_never_leaves_and_touches():
+    for record in (RoPE(dim=64), Sinusoidal(dim=32)):
+        found = facts("distance", record=repr(record), distances=200)
+        scores, bound = np.array(found["curves"][0]["scores"]), np.array(found["envelope"])
+        assert (np.abs(scores) <= bound * (1 + 1e-12)).all()
+        assert np.isclose(scores[0], bound[0])
+    assert facts("distance", record="ALiBi(heads=4)")["envelope"] is None
+
+
+def test_scalings_are_slowed_as_their_frequencies_are():
+    found = facts("scalings", record="RoPE(dim=32)", trained=4096, target=32768)
+    before = pair_rotation(RoPE(dim=32)).radians()
+    for way in found["ways"]:
+        after = pair_rotation(parse.record(way["record"])).radians()
+        assert np.allclose(way["slowed"], before / after, rtol=1e-12)
+    assert {way["name"] for way in found["ways"]} >= {"as it is", "YaRN", "linear"}
+
+
+def test_heads_order_finder_media_and_models_answer_with_posenc():
+    assert np.allclose(facts("heads", record="ALiBi(heads=4)", tokens=5)["matrices"][2],
+                       np.asarray(ALiBi(heads=4).matrix(np.arange(5), np.arange(5)))[2].ravel())  # fmt: skip
+    order = facts("order", sentence="Dog bites man", other="Man bites dog")["results"]
+    assert [one["encoding"] for one in order if one["blind"]] == ["no encoding", "ALiBi(heads=2)"]
+    assert facts("finder", values={"1088": "0.488814"})["fits"][0]["first"] == 7
+    media = facts(
+        "media", segments=[{"kind": "text", "length": 2}, {"kind": "image", "height": 4, "width": 4, "merge": 2}]
+    )
+    assert media["coordinates"][2:] == [[2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3]]
+    assert "base 500,000" in facts("config", config=LLAMA)["groups"][0]["sentences"][0]
+    differ = facts("compare", expected=LLAMA, actual={**LLAMA, "rope_theta": 1e4})
+    assert differ["findings"] == ["The base is 10000 where 500000 is meant."]
+
+
+@pytest.mark.parametrize(
+    ("view", "asked", "line"),
+    [
+        ("table", {"record": "RoPE(dim=8)", "first": float("inf")}, "first must be"),
+        ("table", {"record": "ALiBi(heads=2)", "head": 2}, "head must be from 0 to 1"),
+        ("cell", {"record": "RoPE(dim=8)", "position": "x"}, "position must be"),
+        ("cell", {"record": "RoPE(dim=8)", "position": [1, 2, 3, 4]}, "position must be at most 3"),
+        ("cell", {"record": "RoPE(dim=8)", "column": 8}, "dims must be"),
+        ("spectrum", {"record": "ALiBi(heads=2)"}, "record must have frequencies"),
+        ("scalings", {"record": "ALiBi(heads=2)"}, "record must be a rotation"),
+        ("heads", {"record": "RoPE(dim=8)"}, "record must bias logits"),
+        ("order", {"sentence": 3}, "sentence must be text"),
+        ("order", {"sentence": "a " * 50, "other": "a"}, "at most 40 words"),
+        ("finder", {"values": {}}, "values must name"),
+        ("finder", {"values": {"x": "1"}}, "values must be dimensions"),
+        ("media", {"segments": []}, "segments must be from 1"),
+        ("media", {"segments": [{"kind": "gas"}]}, "segments must be of the kinds"),
+        ("media", {"segments": [{"kind": "text", "length": 10**9}]}, "at most 4,096 tokens"),
+        ("config", {"config": "/etc/passwd"}, "config must be the object"),
+        ("config", {"config": {}}, "model_type must be in the config"),
+        ("compare", {"expected": LLAMA, "actual": ["/etc/passwd"]}, "actual must be the object"),
+        ("compare", {"expected": LLAMA, "actual": "/etc/passwd"}, "record must be a name"),
+    ],
+)  # fmt: skip
+def test_nonsense_names_the_field(view, asked, line):
+    with pytest.raises((ValueError, TypeError), match=line):
+        VIEWS[view](**asked).facts()
