@@ -14,7 +14,7 @@ from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Job
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe
-from posenc.lab.trial import trial
+from posenc.lab.tour_trial import trial
 
 SMALL = Recipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)
 TOKENS = np.random.default_rng(0).integers(0, 20, 1000)

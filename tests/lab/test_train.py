@@ -11,8 +11,8 @@ from posenc.lab.data import Corpus
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe, Shape
-from posenc.lab.train import schedule, train
-from posenc.lab.trial import trial
+from posenc.lab.tour_trial import train_on_text, trial
+from posenc.lab.train import schedule
 
 SMALL = Recipe(
     steps=60, length=16, batch=8, rate=5e-3, warmup=5, windows=6, bins=4, sample=5, width=16, heads=2, layers=1
@@ -24,7 +24,7 @@ CORPUS = Corpus(RULED[:2500], RULED[2500:], 20)
 
 def trained(record, recipe=SMALL, pace=1.0, causal=True):
     model = Transformer(Shape(20, 16, 2, 1, causal), [record], seed=0)
-    return model, list(train(model, RULED, recipe, pace=pace))
+    return model, list(train_on_text(model, RULED, recipe, pace=pace))
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -100,7 +100,7 @@ def test_an_outcome_tells_losses_by_context():
 def test_progress_tells_the_mean_since_the_last_time():
     recipe = Recipe(**{**vars(SMALL), "steps": 7})
     fine, coarse = (
-        list(train(Transformer(Shape(20, 16, 2, 1), [NoPE(dim=16)]), RULED, recipe, every=n)) for n in (1, 5)
+        list(train_on_text(Transformer(Shape(20, 16, 2, 1), [NoPE(dim=16)]), RULED, recipe, every=n)) for n in (1, 5)
     )
     assert [progress.step for progress in coarse] == [5, 7]
     # Sums of at most five Python floats in another order.

@@ -58,7 +58,12 @@ def read(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
     >>> read("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).records[1].heads
     4
     """
-    return layer_encodings(tuple(_record(part, width, heads) for part in parts(text)), layers)
+    return layer_encodings(records(text, width=width, heads=heads), layers)
+
+
+def records(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer, ...]:
+    """The records and schedules that a text names, as `read` reads them."""
+    return tuple(_record(part, width, heads) for part in parts(text))
 
 
 def parts(text: str) -> list[str]:

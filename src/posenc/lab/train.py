@@ -1,42 +1,52 @@
-"""Training: one loop for every encoding, told step by step."""
+"""Training: one loop for every model, task and encoding, told step by step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 
-from posenc.lab.data import batches, masked, seeds
+from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Recipe
+
+
+class DivergedError(RuntimeError):
+    """The loss of a training is no number any more."""
 
 
 def train(
-    model: Transformer, tokens: np.ndarray, recipe: Recipe, *, pace: float = 1.0, every: int = 10
+    model: Transformer,
+    examples: Iterable[Example],
+    *,
+    steps: int,
+    rate: float,
+    warmup: int,
+    encoding_rate: float = 1.0,
+    every: int = 10,
 ) -> Iterator[Progress]:
-    """Train the model in place; after every `every` steps, and at the end, yield how far it is.
+    """Train the model in place on one example a step; after every `every` steps, and at the end, yield how far it is.
 
-    A decoder learns the next token, an encoder the blanked ones. The order of the data comes from `recipe.seed` alone.
-    pace: the encoding's own parameters learn at this multiple of the model's rate, without weight decay.
+    encoding_rate: the encoding's own parameters learn at this multiple of the rate, without weight decay. Raises
+    DivergedError where the loss becomes infinite or NaN.
     """
-    optimizer = _optimizer(model, recipe, pace)
+    optimizer = _optimizer(model, rate, encoding_rate)
     total, since = 0.0, 0
-    for step, (inputs, targets) in enumerate(_tasks(model, tokens, recipe), 1):
+    for step, one in enumerate(examples, 1):
         for group in optimizer.param_groups:
-            group["lr"] = recipe.rate * group["pace"] * schedule(step, recipe.steps, recipe.warmup)
-        loss = _loss(model(inputs), targets)
+            group["lr"] = group["peak"] * schedule(step, steps, warmup)
+        loss = one.loss(model)
         optimizer.zero_grad()
         loss.backward()
         for group in optimizer.param_groups:  # apart, so that an encoding's gradient never shrinks the model's
             torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
         optimizer.step()
-        total, since = total + loss.item(), since + 1
-        if since == every or step == recipe.steps:
+        value = loss.item()
+        if not math.isfinite(value):
+            raise DivergedError(f"the training loss is {value} at step {step} of {steps}. Lower the rate, {rate:g}.")
+        total, since = total + value, since + 1
+        if since == every or step == steps:
             yield Progress(step, total / since)
             total, since = 0.0, 0
 
@@ -53,25 +63,12 @@ def schedule(step: int, steps: int, warmup: int) -> float:
     return 0.1 + 0.45 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
 
 
-def _optimizer(model: Transformer, recipe: Recipe, pace: float) -> torch.optim.Optimizer:
+def _optimizer(model: Transformer, rate: float, encoding_rate: float) -> torch.optim.Optimizer:
     encoding_parameters = model.encoding_parameters()
     own = set(map(id, encoding_parameters))
     shared = [parameter for parameter in model.parameters() if id(parameter) not in own]
     groups = [
-        {"params": shared, "pace": 1.0, "weight_decay": 0.01},
-        {"params": encoding_parameters, "pace": pace, "weight_decay": 0.0},
+        {"params": shared, "peak": rate, "weight_decay": 0.01},
+        {"params": encoding_parameters, "peak": rate * encoding_rate, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=recipe.rate, betas=(0.9, 0.98))
-
-
-def _tasks(model: Transformer, tokens: np.ndarray, recipe: Recipe) -> Iterator[tuple[Tensor, Tensor]]:
-    stream = seeds(recipe.seed).batches
-    blanks = np.random.default_rng([stream, 1])
-    for inputs, targets in batches(tokens, recipe.length, recipe.batch, recipe.steps, stream):
-        if not model.shape.causal:
-            inputs, targets = masked(inputs, model.shape.vocabulary, blanks)
-        yield torch.from_numpy(inputs), torch.from_numpy(targets)
-
-
-def _loss(logits: Tensor, targets: Tensor) -> Tensor:
-    return cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100)
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=rate, betas=(0.9, 0.98))

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from posenc.lab.data import Corpus
-    from posenc.lab.result import Progress
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.result import Progress, Result
     from posenc.lab.run_config import Contestant, Outcome, Recipe
 
 
-def train_contestant(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:
-    """`posenc.lab.trial.trial`, a run of the tour, in a process of its own."""
+def train(experiment: Experiment) -> Iterator[Progress | Result]:
+    """`posenc.lab.trial.run`, in a process of its own."""
     from posenc.lab import trial
+    from posenc.lab.reproducible import reproducible
 
-    trial.reproducible()
-    yield from trial.trial(contestant, corpus, recipe)
+    reproducible()
+    yield from trial.run(experiment)
+
+
+def train_contestant(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:
+    """`posenc.lab.tour_trial.trial`, a run of the tour, in a process of its own."""
+    from posenc.lab import tour_trial
+    from posenc.lab.reproducible import reproducible
+
+    reproducible()
+    yield from tour_trial.trial(contestant, corpus, recipe)

@@ -30,6 +30,7 @@ class Stack(nn.Module):  # type: ignore[misc]
         reads_memory: bool = False,
     ) -> None:
         super().__init__()
+        _check_heads(encodings, shape.heads)
         self.causal, self.layers = causal, encodings.inside
         self.axes = next((record.axes for record in encodings.records), 1)
         self.blocks = nn.ModuleList(
@@ -72,6 +73,15 @@ class Stack(nn.Module):  # type: ignore[misc]
             return positions
         start = 0 if cache is None else cache.tokens
         return torch.arange(start, start + x.shape[1], device=x.device)
+
+
+def _check_heads(encodings: LayerEncodings, heads: int) -> None:
+    """Refuse a record for other heads, which might fit by broadcasting."""
+    for record in encodings.records:
+        if getattr(record, "heads", heads) != heads:
+            raise ValueError(
+                f"encodings must have the heads of the model, {heads}; got {record!r}. Build the record for {heads}."
+            )
 
 
 def joined_positions(old: Tensor, new: Tensor, axes: int) -> Tensor:

@@ -1,0 +1,153 @@
+"""How well a trained model does at each test length, always on the same sequences for equal tasks and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+
+from posenc.lab.models.example import Example
+from posenc.lab.models.greedy import greedy
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.result import Score
+from posenc.lab.tasks.task import NOTHING, Batch, Task
+from posenc.lab.tasks.written import END, Written
+
+#: Sequences at each length; windows of a text, whose targets are many.
+SEQUENCES, WINDOWS = 256, 128
+#: Tokens read at once: few enough for the logits of a long context to stay in a processor's cache.
+TOKENS = 1 << 13
+BINS, CONTEXTS = 16, 8
+
+#: A batch as an example of the model's positions, with a generator for what a sampler draws.
+Placing = Callable[[Batch, np.random.Generator], Example]
+
+
+class Said(NamedTuple):
+    """For each token of a test: the loss, whether the likeliest token is right, and whether anything is predicted."""
+
+    losses: np.ndarray
+    right: np.ndarray
+    asked: np.ndarray
+
+
+def scores(model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing) -> tuple[Score, ...]:
+    """A score for each length, each with a generator of its own, so that no length changes the sequences of another."""
+    if task.cuttable:
+        whole, last = _longest(task, lengths, seed), _block(lengths)
+        return tuple(_score(model, task, n, cut(whole, n), seed, place, last=last) for n in lengths)
+    return tuple(_score(model, task, n, _drawn(task, n, seed), seed, place) for n in lengths)
+
+
+def by_context(
+    model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing
+) -> tuple[tuple[int, float], ...]:
+    """(context, loss) of the same last targets with more and more tokens to read; none where a cut changes a task."""
+    if not task.cuttable:
+        return ()
+    whole, last = _longest(task, lengths, seed), _block(lengths)
+    contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
+    means = []
+    for context in contexts:
+        said = _said(model, cut(whole, context), np.random.default_rng([seed, context]), place)
+        means.append(float(said.losses[:, -last:][said.asked[:, -last:]].mean()))
+    return tuple(zip(contexts, means, strict=True))
+
+
+def cut(batch: Batch, length: int) -> Batch:
+    """The last tokens of a batch."""
+    return Batch(batch.tokens[:, -length:], batch.targets[:, -length:])
+
+
+def bleu(task: Written, batch: Batch, written: list[list[int]]) -> float:
+    """BLEU of what a model wrote (Papineni et al. 2002), by sacrebleu, from 0 to 100."""
+    from sacrebleu import corpus_bleu
+
+    references = [task.written([token for token in row if token != NOTHING]) for row in batch.targets.tolist()]
+    return float(corpus_bleu([task.written(row) for row in written], [references]).score)
+
+
+def bleu_signature() -> str:
+    """How sacrebleu counts here, in its own words."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU()
+    metric.corpus_score(["a"], [["a"]])
+    return str(metric.get_signature())
+
+
+def _score(
+    model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing, last: int | None = None
+) -> Score:
+    said = _said(model, batch, np.random.default_rng([seed, length, 1]), place)
+    counted = said.asked.copy()
+    if last is not None:
+        counted[:, :-last] = False
+    rows = counted.any(1)
+    return Score(
+        length,
+        accuracy=_mean(said.right[counted]),
+        exact=_mean((said.right | ~counted).all(1)[rows]),
+        loss=_mean(said.losses[counted]),
+        bleu=_bleu(model, task, length, batch, seed, place),
+        by_position=_binned(said),
+    )
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def _said(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Said:
+    losses, right = [], []
+    for example in _examples(batch, rng, place):
+        logits = example.logits(model)
+        loss = cross_entropy(logits.transpose(1, 2), example.targets, ignore_index=NOTHING, reduction="none")
+        losses.append(loss.double().cpu().numpy())
+        right.append((logits.argmax(-1) == example.targets).cpu().numpy())
+    return Said(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING)
+
+
+def _bleu(model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing) -> float | None:
+    if not isinstance(task, Written):
+        return None
+    rng, most = np.random.default_rng([seed, length, 1]), task.tokens_at(length) + 1
+    written = [row for example in _examples(batch, rng, place) for row in greedy(model, example, most, end=END)]
+    return bleu(task, batch, written)
+
+
+def _examples(batch: Batch, rng: np.random.Generator, place: Placing) -> Iterator[Example]:
+    """The batch in parts of some rows."""
+    rows = max(1, TOKENS // batch.tokens.shape[1])
+    for start in range(0, len(batch.tokens), rows):
+        parts = (None if part is None else part[start : start + rows] for part in vars(batch).values())
+        yield place(Batch(*parts), rng)  # type: ignore[arg-type]
+
+
+def _binned(said: Said) -> tuple[tuple[int, float], ...]:
+    """(tokens up to the end of a stretch, its mean loss)."""
+    count = said.losses.shape[1]
+    ends = sorted({-(-count * part // BINS) for part in range(1, BINS + 1)})
+    starts = [0, *ends[:-1]]
+    return tuple(
+        (end, float(said.losses[:, start:end][said.asked[:, start:end]].mean()))
+        for start, end in zip(starts, ends, strict=True)
+        if said.asked[:, start:end].any()
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else 0.0
+
+
+def _block(lengths: tuple[int, ...]) -> int:
+    """How many last tokens are the same targets at every context length."""
+    return max(1, lengths[0] // 4)
+
+
+def _drawn(task: Task, length: int, seed: int) -> Batch:
+    return task.test_batch(np.random.default_rng([seed, length]), SEQUENCES, length)
+
+
+def _longest(task: Task, lengths: tuple[int, ...], seed: int) -> Batch:
+    return task.test_batch(np.random.default_rng([seed, lengths[-1]]), WINDOWS, lengths[-1])

@@ -1,0 +1,135 @@
+"""Language models: the next token of a text, or the tokens that are blanked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from posenc.declared_fields import Instance, Whole
+from posenc.lab.data import masked
+from posenc.lab.tasks.corpus import Corpus, Pieces, corpus
+from posenc.lab.tasks.task import Batch, Task, TaskRow
+
+Name = Annotated[str, Instance("a word")]
+
+
+@dataclass(frozen=True)
+class CharacterLM(Task):
+    """The next character of a text, in windows at random places; measured on its last tenth, which is held out.
+
+    text: a file, "datasets:NAME", or "" for the English that ships with Python.   digest: of the text, which is refused
+    where it has changed; "" for any.
+    """
+
+    cuttable: ClassVar[bool] = True
+    pieces: ClassVar[Pieces] = "characters"
+    text: Name = ""
+    digest: Name = ""
+
+    @property
+    def most_pieces(self) -> int:
+        """The most pieces that are learned from the text."""
+        return 0
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The text as tokens, read when the record is made."""
+        return corpus(self.text, self.pieces, self.most_pieces, self.digest)
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.corpus.words)
+
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        train = self.corpus.train
+        self._require("train on", train, length)
+        return self.asked(rng, train[rng.integers(0, len(train) - length, (size, 1)) + np.arange(length + 1)])
+
+    def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        """Windows spread evenly over what is held out."""
+        held_out = self.corpus.held_out
+        self._require("measure with", held_out, length)
+        starts = np.linspace(0, len(held_out) - length - 1, size).astype(np.int64)
+        return self.asked(rng, held_out[starts[:, None] + np.arange(length + 1)])
+
+    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+        """The batch of some windows, which have a token more than is read."""
+        return Batch(windows[:, :-1], windows[:, 1:])
+
+    def require(self, length: int) -> None:
+        self._require("measure with", self.corpus.held_out, length)
+
+    def _require(self, purpose: str, tokens: np.ndarray, length: int) -> None:
+        if len(tokens) <= length:
+            raise ValueError(
+                f"text must have more than {length} tokens to {purpose}; got {len(tokens)}. Give a longer text, or "
+                "shorter lengths."
+            )
+
+
+@dataclass(frozen=True)
+class SubwordLM(CharacterLM):
+    """The next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
+
+    vocabulary_size: pieces, at most.
+    """
+
+    pieces: ClassVar[Pieces] = "bpe"
+    vocabulary_size: Annotated[int, Whole(256, 1 << 16)] = 1024
+
+    @property
+    def most_pieces(self) -> int:
+        return self.vocabulary_size
+
+
+@dataclass(frozen=True)
+class MaskedLM(SubwordLM):
+    """The pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
+
+    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+        tokens, targets = masked(windows[:, :-1], self.vocabulary, rng)
+        return Batch(tokens, targets)
+
+
+_SOURCE = "Press et al. 2022, arXiv:2108.12409: train short, test long"
+ROWS = (
+    TaskRow(
+        "character-lm",
+        CharacterLM,
+        "Which character comes next?",
+        _SOURCE,
+        ("decoder",),
+        64,
+        (64, 128, 256, 512),
+        1500,
+        "characters",
+        "loss",
+    ),
+    TaskRow(
+        "bpe-lm",
+        SubwordLM,
+        "Which piece of a word comes next?",
+        _SOURCE,
+        ("decoder",),
+        64,
+        (64, 128, 256, 512),
+        1500,
+        "tokens",
+        "loss",
+    ),
+    TaskRow(
+        "masked-lm",
+        MaskedLM,
+        "Which pieces are blanked?",
+        "Devlin et al. 2019, arXiv:1810.04805, §3.1",
+        ("encoder",),
+        64,
+        (64, 128, 256),
+        1500,
+        "tokens",
+        "loss",
+    ),
+)

@@ -1,0 +1,85 @@
+"""All tasks of the lab, a row each."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.lab.experiment import Experiment
+from posenc.lab.tasks import (
+    addition,
+    copying,
+    cued,
+    fixed_offset,
+    flip_flop,
+    language,
+    needle,
+    parity,
+    recall,
+    selective_copy,
+    summary,
+    translation,
+)
+from posenc.lab.tasks.task import Task, TaskRow
+
+TASKS: tuple[TaskRow, ...] = (
+    fixed_offset.ROW,
+    *cued.ROWS,
+    *recall.ROWS,
+    *copying.ROWS,
+    addition.ROW,
+    selective_copy.ROW,
+    flip_flop.ROW,
+    needle.ROW,
+    parity.ROW,
+    *language.ROWS,
+    summary.ROW,
+    translation.ROW,
+)
+
+
+def task_row(name: str) -> TaskRow:
+    """The row of a task.
+
+    >>> task_row("copy").unit
+    'symbols'
+    """
+    for row in TASKS:
+        if row.name == name:
+            return row
+    names = [row.name for row in TASKS]
+    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    advice = f"Did you mean {near[0]}?" if near else "Choose one of them."
+    raise ValueError(f"task must be one of {', '.join(names)}; got {str(name)[:80]!r}. {advice}")
+
+
+def task_of(experiment: Experiment) -> Task:
+    """The task of an experiment, with its options; ValueError for one that it does not have."""
+    row, given = task_row(experiment.task), dict(experiment.options)
+    names = [field.name for field in dataclasses.fields(row.kind)]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(
+            f"options must be those of the task {row.name}, {', '.join(names) or 'which has none'}; got "
+            f"{', '.join(unknown)}. Leave it out."
+        )
+    return row.kind(**given)
+
+
+def experiment(encoding: str, task: str, seed: int = 0, **changes: Any) -> Experiment:
+    """An experiment with what its task takes by default; `changes` are other fields of `Experiment`.
+
+    >>> experiment("RoPE(dim=16)", "fixed-offset").model
+    'encoder'
+    """
+    row = task_row(task)
+    usual: Mapping[str, Any] = {
+        "length": row.length,
+        "test_lengths": row.test_lengths,
+        "steps": row.steps,
+        "model": row.models[0],
+        "options": row.options,
+    }
+    return Experiment(encoding=encoding, task=task, seed=seed, **{**usual, **changes})

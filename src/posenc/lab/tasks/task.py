@@ -1,0 +1,91 @@
+"""What a task is: sequences with targets, drawn from a generator."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posenc.declared_fields import Declared
+from posenc.lab.experiment import Model
+
+#: The target of a token for which nothing is predicted, as PyTorch's cross entropy has it.
+NOTHING = -100
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sequences of one length, as int64.
+
+    tokens: (batch, n).   targets: (batch, n), what the model says at each token; `NOTHING` where it says nothing.
+    coupled: (batch, n), position ids that tokens which belong together share.   source: (batch, m), what an encoder
+    reads; visible: (batch, m), False for its padding.
+    """
+
+    tokens: np.ndarray
+    targets: np.ndarray
+    coupled: np.ndarray | None = None
+    source: np.ndarray | None = None
+    visible: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Task(Declared, abc.ABC):
+    """Sequences to learn from; its fields are the options of the task, each with a default.
+
+    varies: a training batch has 1 … length items, drawn anew for each batch; otherwise `length`.
+    cuttable: targets mean the same when the start of a sequence is cut off, so that the same targets are measured with
+    growing contexts.
+    """
+
+    varies: ClassVar[bool] = False
+    cuttable: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def vocabulary(self) -> int:
+        """How many different tokens there are."""
+
+    @abc.abstractmethod
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        """So many sequences of `length` items."""
+
+    def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        """Sequences to measure with."""
+        return self.batch(rng, size, length)
+
+    def tokens_at(self, length: int) -> int:
+        """The most tokens that a sequence of `length` items has, in any part of the model."""
+        return length
+
+    def written(self, tokens: Sequence[int]) -> str | None:
+        """What a model has said, as text that BLEU compares; None for tasks that are not measured so."""
+        return None
+
+    def require(self, length: int) -> None:
+        """Raise a ValueError where data is missing, or too short for sequences of `length` items."""
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """What the table says of a task.
+
+    question: what a model must know of positions to do it.   source: where the task is from.
+    models: those that can do it, the usual one first.   length, test_lengths, steps: what a comparison takes unless
+    it says otherwise; `unit` is what lengths count.   metric: of `Score`, the one that tells models apart.
+    """
+
+    name: str
+    kind: type[Task]
+    question: str
+    source: str
+    models: tuple[Model, ...]
+    length: int
+    test_lengths: tuple[int, ...]
+    steps: int
+    unit: str = "tokens"
+    metric: str = "accuracy"
+    options: tuple[tuple[str, int | float | str], ...] = ()

@@ -1,0 +1,177 @@
+"""A trial gives the same numbers twice, reads the same data whatever the encoding, and refuses what cannot be run."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from posenc.lab.models.cache import Cache
+from posenc.lab.result import Progress, Result
+from posenc.lab.samplers import positions
+from posenc.lab.scoring import bleu, cut
+from posenc.lab.tasks.table import experiment, task_row
+from posenc.lab.tasks.task import NOTHING
+from posenc.lab.train import DivergedError, train
+from posenc.lab.trial import prepare, run
+
+SMALL = {"steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """As a worker process has it; what else `reproducible` sets takes seconds to load, and changes no sum on a CPU."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def planned(encoding, task, **changes):
+    return experiment(encoding, task, **{**SMALL, **changes})
+
+
+def done(encoding, task, **changes):
+    *progress, result = run(planned(encoding, task, **changes), every=2)
+    assert isinstance(result, Result)
+    assert tuple(progress) == result.curve
+    assert all(isinstance(each, Progress) for each in progress)
+    return result
+
+
+def numbers(result):
+    return dataclasses.replace(result, seconds=0.0, memory=0)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "task", "changes"),
+    [
+        ("T5Bias(heads=2)", "fixed-offset", {"length": 12, "test_lengths": (8, 16)}),
+        ("Learned(dim=16, length=40, outside='clamp') + RoPE(dim=8)", "character-lm",
+         {"length": 16, "test_lengths": (16, 32)}),
+        ("RoPE(dim=8)", "translation", {"length": 1, "test_lengths": (1,)}),
+    ],
+)  # fmt: skip
+def test_the_same_experiment_gives_the_same_numbers(encoding, task, changes):
+    first, again = (done(encoding, task, **changes) for _ in range(2))
+    assert numbers(first) == numbers(again)
+    assert Result.from_json(first.to_json()) == first
+    other = done(encoding, task, **changes, seed=1)
+    assert other.curve != first.curve
+    assert [score.length for score in first.scores] == list(changes["test_lengths"])
+    assert first.seconds > 0
+    assert first.memory > 2**20
+
+
+def test_an_encoding_of_zeros_and_none_are_one_run():
+    """The encoding is the only difference between experiments: take it away, and every number is the same."""
+    sizes = {"length": 12, "test_lengths": (8, 16)}
+    bare = done("NoPE(dim=16)", "last", **sizes)
+    zero = done("Learned(dim=16, length=16, std=0.0)", "last", **sizes, encoding_rate=0.0)
+    assert bare.curve == zero.curve
+    assert bare.scores == zero.scores
+    assert (bare.learned, zero.learned, zero.parameters - bare.parameters) == (0, 256, 256)
+
+
+def test_data_and_weights_do_not_depend_on_the_encoding_or_on_each_other():
+    trials = [prepare(planned(text, "copy")) for text in ("RoPE(dim=8)", "T5Bias(heads=2)", "Sinusoidal(dim=16)")]
+    batches = [[next(examples) for _ in range(3)] for examples in (trial.examples() for trial in trials)]
+    for others in batches[1:]:
+        for one, other in zip(batches[0], others, strict=True):
+            assert torch.equal(one.tokens, other.tokens)
+    assert len({one.tokens.shape for one in batches[0]}) > 1  # lengths vary
+    assert all(torch.equal(trial.model.embedding, trials[0].model.embedding) for trial in trials)
+
+
+def test_a_sequence_is_right_where_the_model_would_write_it_greedily():
+    trial = prepare(planned("RoPE(dim=8)", "copy", length=3, test_lengths=(3,), options=(("symbols", 2),)))
+    batch = trial.task.test_batch(np.random.default_rng(0), 64, 3)
+    model, tokens = trial.model, torch.from_numpy(batch.tokens)
+    with torch.no_grad():
+        model.embedding[:2] *= 30  # so that it writes symbols
+        predicted = model(tokens).argmax(-1).numpy()
+        exact = ((predicted == batch.targets) | (batch.targets == NOTHING)).all(1)
+        cache, new, written = Cache(), tokens[:, :5], []
+        for _ in range(3):
+            new = model(new, cache=cache, last=1).argmax(-1)
+            written.append(new)
+    assert np.array_equal(exact, (torch.cat(written, 1).numpy() == batch.targets[:, -3:]).all(1))
+    assert 0 < exact.sum() < 64
+
+
+def test_longer_contexts_are_measured_on_the_same_targets():
+    trial = prepare(planned("ALiBi(heads=2)", "character-lm", length=16, test_lengths=(16, 64)))
+    whole = trial.task.test_batch(np.random.default_rng(0), 5, 64)
+    assert np.array_equal(cut(whole, 16).targets, whole.targets[:, -16:])
+    result = done("ALiBi(heads=2)", "character-lm", length=16, test_lengths=(16, 64))
+    contexts = dict(result.by_context)
+    assert list(contexts) == [8, 16, 24, 32, 40, 48, 56, 64]
+    # The same targets with the same context, computed twice.
+    assert contexts[64] == pytest.approx(result.at(64).loss, rel=1e-9)
+    assert contexts[16] == pytest.approx(result.at(16).loss, rel=1e-9)
+    assert len(result.at(64).by_position) == 16
+    assert len(result.sample) == 60
+
+
+def test_bleu_of_the_references_is_100():
+    task = task_row("translation").kind()
+    batch = task.batch(np.random.default_rng(0), 5, 2)
+    rows = [[token for token in row if token != NOTHING] for row in batch.targets.tolist()]
+    assert bleu(task, batch, rows) == pytest.approx(100.0)
+    assert bleu(task, batch, rows[1:] + rows[:1]) < 60
+    versions = dict(done("NoPE(dim=16)", "summary", length=1, test_lengths=(1,), steps=1).versions)
+    assert "tok:13a|smooth:exp|version:" in versions["sacrebleu"]
+
+
+def test_samplers_keep_below_the_limit_and_in_order():
+    tokens, rng = np.zeros((200, 5)), np.random.default_rng(0)
+    offset = positions("offset", tokens, None, 9, rng, training=True)
+    assert (np.diff(offset, axis=1) == 1).all()
+    assert set(offset[:, 0].tolist()) == {0, 1, 2, 3, 4}
+    assert positions("offset", tokens, None, 9, rng, training=False) is None
+    drawn = positions("randomised", tokens, None, 9, rng, training=False)
+    assert (np.diff(drawn, axis=1) > 0).all()
+    assert (drawn.min(), drawn.max()) == (0, 8)
+    coupled = np.ones((200, 5), int)
+    assert positions("coupled", tokens, coupled, 9, rng, training=True) is coupled
+
+
+@pytest.mark.parametrize("sampler", ["offset", "randomised", "coupled"])
+def test_a_model_trains_at_any_sampled_positions(sampler):
+    result = done("T5Bias(heads=2, bidirectional=False)", "addition", length=3, test_lengths=(3, 5), positions=sampler)
+    assert result.at(5).loss > 0
+
+
+@pytest.mark.parametrize(
+    ("encoding", "task", "changes", "message"),
+    [
+        ("RoPE(dim=8)", "copied", {}, "task must be one of .* Did you mean copy?"),
+        (
+            "RoPE(dim=16)",
+            "copy",
+            {},
+            r"encoding must fit the model and the lengths; got RoPE\(dim=16\): ",
+        ),
+        ("ALiBi(heads=4)", "copy", {}, r"got ALiBi\(heads=4\): encodings must have the heads of the model, 2"),
+        ("Sinusoidal(dim=8)", "copy", {}, "encoding must fit the model .* Sinusoidal"),
+        ("Learned(dim=16, length=41)", "copy", {}, "encoding must fit .* positions must be from 0 to 40"),
+        ("Learned(dim=16, length=41)", "copy", {"test_lengths": (20, 21)}, "positions must be from 0 to 40"),
+        ("axial(dim=8)", "copy", {}, "record must begin with the name of a record"),
+        ("RoPE(dim=8)", "copy", {"model": "encoder"}, r"model must be decoder for the task copy; got 'encoder'\."),
+        ("RoPE(dim=8)", "copy", {"positions": "coupled"}, "positions must not be 'coupled' for the task copy"),
+        ("RoPE(dim=8)", "character-lm", {"test_lengths": (64, 60_000)}, "text must have more than 60000 tokens"),
+        ("RoPE(dim=8", "copy", {}, "record must be one call with balanced brackets"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_any_training(encoding, task, changes, message):
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        next(run(planned(encoding, task, **changes)))
+
+
+def test_a_training_that_diverges_says_so():
+    trial = prepare(planned("RoPE(dim=8)", "parity", length=9, test_lengths=(9,)))
+    with torch.no_grad():
+        trial.model.embedding[1] = float("nan")
+    steps = train(trial.model, trial.examples(), steps=300, rate=0.5, warmup=1)
+    with pytest.raises(DivergedError, match=r"the training loss is nan at step 1 of 300\. Lower the rate, 0\.5\."):
+        next(steps)
