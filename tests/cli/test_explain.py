@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from posenc.catalog import CATALOG
 from posenc.doors import Biases
-from posenc.explorer.tour_order import orders
+from posenc.explorer.lesson.numbers import orders_of
 
 
 def test_a_rotation_worked_out(posenc):
@@ -117,12 +116,13 @@ def test_punctuation_makes_no_other_word(posenc):
     assert ended["results"] == plain["results"]
 
 
-def test_the_page_and_the_command_line_show_the_same_numbers(posenc):
-    tables = []
-    nothing = lambda *words: None  # noqa: E731
-    section = SimpleNamespace(text=nothing, heading=nothing, bullets=nothing, table=lambda *table: tables.append(table))
-    orders(section, (CAT[::2],), 0)
-    shown = {row[0].partition(" ")[0]: row[1:] for row in tables[0][1] if not row[0].startswith("no ")}
+def test_the_lesson_and_the_command_line_show_the_same_numbers(posenc):
+    pair = orders_of(CAT[::2], 0)
+    shown = {
+        one["record"].partition("(")[0]: list(one["changes"][pair["other"]].values())
+        for one in pair["choices"]
+        if one["record"]
+    }
     results = [
         one for one in posenc("explain", *CAT, "--json").data["results"] if one["encoding"] and not one["causal"]
     ]

@@ -14,20 +14,21 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.terminal import escaped, say
-from posenc.explorer.tour_order import PAIRS
-from posenc.explorer.tour_page import ALL, STEPS, Journey, Settings, Step
+from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, Step
+from posenc.explorer.lesson.sentences import PAIRS
 
 INTERRUPTED = 130
 #: What the tour needs beyond the mathematics, and what installs it.
-NEEDED = ("matplotlib", "tokenizers", "torch")
+NEEDED = ("tokenizers", "torch")
 
 
 @dataclass(frozen=True)
 class TourVerb(Verb):
-    """See positional encoding at work on real text: order blindness, the encodings with their numbers and pictures, and
-    six small models that differ in nothing else, trained while you wait (under three minutes on two cores).
+    """Write the lesson: one page to touch, from two sentences to six small models that differ in nothing else, trained
+    while you wait (under three minutes on two cores).
 
-    Writes one self-contained page. Ctrl-C leaves a whole page of what was done so far.
+    The page works offline, has a mode of slides, and asks before it shows. Ctrl-C leaves a whole page of what was done
+    so far.
 
     examples:
       posenc tour
@@ -92,7 +93,7 @@ def _what_is_left(journey: Journey) -> str:
     if not journey.written:
         return "Nothing was written."
     done = len(journey.outcomes)
-    return f"{output} holds a partial report, with {done} of {journey.contestants} models trained."
+    return f"{output} holds a partial page, with {done} of {journey.contestants} models trained."
 
 
 def _report(line: str) -> None:

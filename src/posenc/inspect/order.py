@@ -189,6 +189,14 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
 
 
+def word_outputs(
+    words: list[str], encoding: Encoding | None = None, *, causal: bool = False, seed: int = 0
+) -> np.ndarray:
+    """The outputs that `order_blindness` compares, for one order of words; shape (words, heads·d)."""
+    encoding, params = prepared(encoding, None, seed)
+    return _outputs(words, encoding, params, causal, width_of_words(encoding), seed)
+
+
 def _outputs(
     words: list[str],
     encoding: Encoding | None,

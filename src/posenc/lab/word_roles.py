@@ -26,6 +26,8 @@ ROLES = ("agent", "action", "patient", "neither")
 AROUND = 2
 HEADS, HEAD_DIM, WIDTH = 2, 16, 32
 BATCH, RATE = 64, 5e-3
+#: What any encoding that can learn the task needs.
+STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class TrainedAttention:
 
 
 def trained_attention(
-    sentence: str, encoding: Encoding | None = None, *, steps: int = 200, seed: int = 0
+    sentence: str, encoding: Encoding | None = None, *, steps: int = STEPS, seed: int = 0
 ) -> TrainedAttention:
     """Train one layer of self-attention to name each word's role in sentences like "dog bites man".
 

@@ -67,10 +67,10 @@ def test_ctrl_c_while_training(tmp_path):
         finally:
             process.kill()
     assert process.returncode == 130
-    assert said.splitlines()[-1] == f"Stopped. {output} holds a partial report, with 0 of 6 models trained."
+    assert said.splitlines()[-1] == f"Stopped. {output} holds a partial page, with 0 of 6 models trained."
     assert "Traceback" not in said
     page = output.read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
-    assert "This report is partial." in page
+    assert "This page is partial." in page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "tour.html"]
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

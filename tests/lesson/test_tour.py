@@ -1,6 +1,5 @@
-"""The tour from a text to a page: whole, self-contained, and true to what was measured."""
+"""The lesson from a text to a page: whole, self-contained, and true to what was measured."""
 
-import html.parser
 import json
 import re
 from pathlib import Path
@@ -9,40 +8,15 @@ import numpy as np
 import pytest
 
 from posenc.cli import main
-from posenc.explorer import tour_page
-from posenc.explorer.tour_order import ORDER_TITLE, PAIRS
+from posenc.explorer.lesson import journey as tour
+from posenc.explorer.lesson.lesson_page import SECTIONS
+from posenc.explorer.lesson.sentences import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Outcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
-
-
-class Page(html.parser.HTMLParser):
-    """What a browser would fetch or run, and what a reader sees."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.links, self.tags, self.headings, self.alts, self.words = [], [""], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.tags.append(tag)
-        self.links += [given[key] for key in ("src", "href", "action", "data", "poster", "srcset") if key in given]
-        if tag == "img":
-            self.alts.append(given["alt"])
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.tags[-1] == "h2":
-            self.headings.append(data)
-            self.tags.append("")
-
-    @property
-    def text(self):
-        return " ".join(self.words)
 
 
 @pytest.fixture(scope="module")
@@ -55,68 +29,51 @@ def short_text(tmp_path_factory):
     return path
 
 
+def page_data(text):
+    """What the page's script finds."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
 @pytest.fixture(scope="module")
 def done(short_text, tmp_path_factory):
-    """A whole tour, with next to no training."""
+    """A whole lesson, with next to no training."""
     output = tmp_path_factory.mktemp("tour") / "tour.html"
-    journey = tour_page.Journey(tour_page.Settings(text=short_text, output=output, steps=3, workers=2, seed=5))
+    journey = tour.Journey(tour.Settings(text=short_text, output=output, steps=3, workers=2, seed=5))
     steps = list(journey.steps())
     return journey, steps, output.read_text(encoding="utf-8")
 
 
 def test_the_page_needs_nothing_else(done):
-    _, _, text = done
-    page = Page(text)
-    assert page.links
-    assert all(link.startswith(("#", "data:image/")) for link in page.links)
-    assert not {"script", "iframe", "object", "link", "embed", "form"} & set(page.tags)
-    assert "default-src 'none'" in text
-    assert "url(" not in text
+    text = done[2]
+    links = re.findall(r'<[^>]*\b(?:src|href|action|poster|srcset)="([^"]*)"', text.partition("<script")[0])
+    assert links
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert not re.search(r"<(iframe|object|embed|form)\b", text)
+    assert re.search(r"default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'", text)
+    assert "style=" not in text.partition("<script")[0].replace('"style', "")
 
 
-def test_every_stage_and_every_model_is_there(done):
+def test_every_section_and_every_model_is_there(done):
     journey, steps, text = done
-    page = Page(text)
-    assert page.headings[1:] == [
-        "In short",
-        "From text to tokens and places",
-        "Attention is blind to order",
-        "Why not simply count? A ladder of ideas",
-        "The encodings, worked out",
-        "The pictures",
-        "Small models that differ in nothing else",
-        "Beyond the length they trained on",
-        "What each encoding did",
-        "What they write",
-        "How far to trust this",
-    ]
+    assert re.findall(r'<section id="(\w+)"', text) == [section.name for section in SECTIONS]
+    assert "This part waits for its training." not in text
     finished = [step.stage for step in steps if step.done == step.total]
-    assert [stage for stage in finished if stage not in NAMES] == [
-        "text",
-        "order",
-        "ideas",
-        "examples",
-        "pictures",
-        "all models",
-    ]
+    assert [stage for stage in finished if stage not in NAMES] == ["text", "numbers", "attention", "all models"]
     assert sorted(stage for stage in finished if stage in NAMES) == sorted(NAMES)
     assert [journey.outcomes[index].contestant.name for index in range(6)] == NAMES
-    assert all(alt.strip() for alt in page.alts)
-    assert len(page.alts) == 14
-    assert "partial" not in page.text
+    assert "partial" not in text.partition("<script")[0]
 
 
 def test_the_numbers_on_the_page_are_the_measured_ones(done):
     journey, _, text = done
-    page = Page(text)
-    for outcome in journey.outcomes.values():
-        for share in (0.25, 0.5, 1.0):
-            assert f"{outcome.at(share).mean():.3f}" in page.words
-        assert f"{outcome.curve[-1].loss:.3f}" in page.words
+    shown = page_data(text)["models"]["models"]
+    for index, outcome in journey.outcomes.items():
+        assert shown[index]["at"] == [f"{outcome.at(share).mean():.3f}" for share in (0.25, 0.5, 1.0)]
+        assert shown[index]["curve"][1][-1] == round(outcome.curve[-1].loss, 4)
 
 
 def test_the_guard_rails_are_printed(done):
-    text = Page(done[2]).text
+    conditions = " ".join(page_data(done[2])["models"]["conditions"])
     for part in (
         "One seed (5)",
         "3 steps of 2,048 tokens",
@@ -124,22 +81,22 @@ def test_the_guard_rails_are_printed(done):
         "learned 10× the model's, T5 10× the model's",
         "outside='clamp'",
     ):
-        assert part in text
+        assert part in conditions
 
 
-def test_worked_numbers_and_blindness_are_on_the_page(done):
-    text = Page(done[2]).text
-    assert "PE(3, 1) = cos(3 / 10000^(0/8)) = cos(3) = -0.989992" in text
-    section = done[2].split(f">{ORDER_TITLE}</h2>")[1].split("<h2")[0]
-    rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</tr>", section)
-    values = [(name, re.findall(r"<td>(.*?)</td>", cells)) for name, cells in rows]
-    assert all(set(cells) == {"0.0"} for name, cells in values if name == "no encoding")
-    assert next(cells for name, cells in values if name == "ALiBi") == ["0.0", "0.0", "0.0"]  # Dog / Man
-    assert all("0.0" not in cells for name, cells in values if name in ("sinusoidal", "rotary"))
+def test_blindness_is_on_the_page_for_every_order_of_three_words(done):
+    pair = page_data(done[2])["words"][0]
+    assert len(pair["orders"]) == 6
+    changes = {one["name"]: one["changes"] for one in pair["choices"]}
+    assert all(set(order.values()) == {"0.0"} for order in changes["no encoding"])
+    mirror = pair["other"]
+    assert [pair["words"][index] for index in pair["orders"][mirror]] == ["man", "bites", "dog"]
+    assert set(changes["ALiBi"][mirror].values()) == {"0.0"}
+    assert all("0.0" not in changes[name][mirror].values() for name in ("sinusoidal", "rotary"))
 
 
 def test_the_default_sentences_are_those_of_the_sources():
-    assert tour_page.Settings().pairs == PAIRS
+    assert tour.Settings().pairs == PAIRS
     assert [pair[0] for pair in PAIRS] == ["Dog bites man", "The cat sat on the mat", "Rohan killed the lion"]
 
 
@@ -158,18 +115,20 @@ def fake_run(finished, then):
 
 @pytest.mark.parametrize("finished", [0, 2])
 def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys, finished):
-    monkeypatch.setattr(tour_page, "PICTURES", ())
-    monkeypatch.setattr(tour_page, "run", fake_run(finished, KeyboardInterrupt()))
+    monkeypatch.setattr(tour, "LEARNERS", ())
+    monkeypatch.setattr(tour, "numbers", lambda pairs, seed: {})
+    monkeypatch.setattr(tour, "run", fake_run(finished, KeyboardInterrupt()))
     output = tmp_path / "part.html"
     assert main(["tour", "--text", str(short_text), "--output", str(output), "--steps", "1"]) == 130
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == f"Stopped. {output} holds a partial report, with {finished} of 6 models trained."
-    page = Page(output.read_text(encoding="utf-8"))
+    assert said[-1] == f"Stopped. {output} holds a partial page, with {finished} of 6 models trained."
+    text = output.read_text(encoding="utf-8")
     if finished:
-        assert "This report is partial: not trained yet: learned, rotary, ALiBi, T5." in page.text
-        assert "What each encoding did" in page.headings
+        assert "This page is partial: not trained yet: learned, rotary, ALiBi, T5." in text
+        assert [one["name"] for one in page_data(text)["models"]["models"]] == ["none", "sinusoidal"]
     else:
-        assert "This report is partial. The models are not trained yet." in page.text
+        assert "This page is partial. The models are not trained yet." in text
+        assert text.count("This part waits for its training.") == 3
     assert [path.name for path in tmp_path.iterdir()] == ["part.html"]
 
 
@@ -177,7 +136,7 @@ def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
     def stopped(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tour_page, "read", stopped)
+    monkeypatch.setattr(tour, "read", stopped)
     assert main(["tour", "--output", str(tmp_path / "x.html")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "Stopped. Nothing was written."
     assert list(tmp_path.iterdir()) == []
@@ -189,8 +148,9 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
             losses = np.full((9, recipe.bins), float(index))
             yield Event(index, Outcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
 
-    monkeypatch.setattr(tour_page, "PICTURES", ())
-    monkeypatch.setattr(tour_page, "run", run)
+    monkeypatch.setattr(tour, "LEARNERS", ())
+    monkeypatch.setattr(tour, "numbers", lambda pairs, seed: {})
+    monkeypatch.setattr(tour, "run", run)
     assert (
         main(["tour", "--text", str(short_text), "--output", str(tmp_path / "x.html"), "--steps", "1", "--json"]) == 0
     )
@@ -256,6 +216,6 @@ def test_what_is_missing_is_named(monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["tour"]) == 2
     assert (
-        "tour needs matplotlib, tokenizers, torch. Install what is missing with: "
-        "pip install matplotlib tokenizers torch" in capsys.readouterr().err
+        "tour needs tokenizers, torch. Install what is missing with: pip install tokenizers torch"
+        in capsys.readouterr().err
     )

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from posenc.cli.tour import _show_progress
-from posenc.explorer.tour_page import ALL, Step
+from posenc.explorer.lesson.journey import ALL, Step
 
 
 class Terminal(io.StringIO):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
-from posenc.explorer.tour_words import change, findings, lengths, verdict
+from posenc.explorer.lesson.verdicts import change, findings, lengths, verdict
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe
 

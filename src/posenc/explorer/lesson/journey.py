@@ -1,29 +1,28 @@
-"""The tour: positional encoding at work on a text and on sentences, stage by stage, in one page.
+"""The lesson under way: stage by stage, from numbers to trained models, in one page that is whole after each of them.
 
-The page is written after every stage and every trained model, so whoever stops the tour keeps a whole report of what
-was done so far.
+The page is written after every stage and every trained model, so whoever stops the lesson keeps what was done so far.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from posenc.declared_fields import Declared, Whole
-from posenc.explorer.report import Report, Section
-from posenc.explorer.tour_basics import LADDER_TITLE, WORKED_TITLE, ladder, worked_examples
-from posenc.explorer.tour_order import ORDER_TITLE, PAIRS, orders, same_words
-from posenc.explorer.tour_pictures import PICTURES, PICTURES_TITLE
-from posenc.explorer.tour_results import conditions, results
-from posenc.explorer.tour_text import TEXT_TITLE, Reading, read, tokens_and_positions
-from posenc.explorer.tour_words import findings
+from posenc.explorer.lesson.attention_maps import LEARNERS, learned_maps
+from posenc.explorer.lesson.lesson_page import lesson_page
+from posenc.explorer.lesson.numbers import numbers
+from posenc.explorer.lesson.reading import Reading, read
+from posenc.explorer.lesson.sentences import PAIRS, same_words
+from posenc.explorer.lesson.trained_models import trained_models
+from posenc.explorer.write_atomically import write_atomically
 from posenc.lab.contestants import contestants, run
 from posenc.lab.run_config import Outcome, Recipe
+from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
 #: What trains in about a minute and a half on two cores; the orderings it shows are those of this budget.
 STEPS = 700
@@ -63,28 +62,12 @@ class Step:
 
 @dataclass
 class Journey:
-    """A tour under way: its report, and what has been measured so far."""
+    """A lesson under way: the data of its page, and what has been measured so far."""
 
     settings: Settings
-    report: Report = field(init=False)
-    summary: Section = field(init=False)
+    data: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     written: bool = False
-
-    def __post_init__(self) -> None:
-        self.report = Report(
-            "A tour of positional encoding",
-            lead=(
-                "What a transformer knows of order, where it gets it from, and what each way of telling it does to a "
-                "model."
-            ),
-        )
-        self.summary = self.report.section("In short")
-        self.summary.text(
-            "Self-attention sees a set of tokens, not a sequence. A positional encoding tells it where each token "
-            "stands. This page shows the problem, the encodings that solve it with their numbers, and six small "
-            "models that differ in nothing else, trained on one text while this page was made."
-        )
 
     @property
     def contestants(self) -> int:
@@ -96,18 +79,14 @@ class Journey:
         self._writable()
         yield Step("text", 0, 1)
         reading = read(self.settings.text)
-        tokens_and_positions(self.report.section(TEXT_TITLE), reading, self.settings.pairs)
-        yield self._written("text", 1, 1, f"{reading.tokens} tokens")
-        orders(self.report.section(ORDER_TITLE), self.settings.pairs, self.settings.seed)
-        yield self._written("order", 1, 1)
-        ladder(self.report.section(LADDER_TITLE))
-        yield self._written("ideas", 1, 1)
-        worked_examples(self.report.section(WORKED_TITLE))
-        yield self._written("examples", 1, 1)
-        section = self.report.section(PICTURES_TITLE)
-        for done, picture in enumerate(PICTURES, 1):
-            picture(section)
-            yield Step("pictures", done, len(PICTURES))
+        yield Step("text", 1, 1, f"{reading.tokens} tokens")
+        self.data = numbers(self.settings.pairs, self.settings.seed)
+        yield self._written("numbers", 1, 1)
+        maps: list[dict[str, Any]] = []
+        for name, encoding in LEARNERS:
+            maps.append(learned_maps(name, encoding, min(self.settings.steps, ROLE_STEPS), self.settings.seed))
+            yield Step("attention", len(maps), len(LEARNERS), name)
+        self.data["maps"] = maps
         self._write("The models are not trained yet.")
         yield from self._trained(reading)
 
@@ -131,26 +110,21 @@ class Journey:
                 yield Step(ALL, sum(done.values()), recipe.steps * len(runners))
 
     def _write_results(self, reading: Reading, names: list[str]) -> None:
-        """The page with the results so far, made on a copy, since the next result changes all of them."""
-        report, summary = copy.deepcopy((self.report, self.summary))
+        """The page with the results so far."""
         finished = [self.outcomes[index] for index in sorted(self.outcomes)]
-        summary.bullets(findings(finished, self.settings.recipe))
-        results(report, finished, self.settings.recipe, reading)
-        conditions(report, finished, self.settings.recipe, reading)
+        self.data["models"] = trained_models(finished, self.settings.recipe, reading)
         missing = [name for index, name in enumerate(names) if index not in self.outcomes]
-        report.status = f"This report is partial: not trained yet: {', '.join(missing)}." if missing else ""
-        self._put(report)
+        self._put(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 
-    def _written(self, stage: str, done: int, total: int, note: str = "") -> Step:
+    def _written(self, stage: str, done: int, total: int) -> Step:
         self._write("More stages follow.")
-        return Step(stage, done, total, note)
+        return Step(stage, done, total)
 
     def _write(self, rest: str) -> None:
-        self.report.status = f"This report is partial. {rest}"
-        self._put(self.report)
+        self._put(f"This page is partial. {rest}")
 
-    def _put(self, report: Report) -> None:
-        report.write(self.settings.output)
+    def _put(self, status: str) -> None:
+        write_atomically(self.settings.output, lesson_page(self.data, status))
         self.written = True
 
     def _writable(self) -> None:

@@ -1,0 +1,63 @@
+// Vectors as coloured cells with their numbers: a table that a screen reader can read.
+
+import { colourIndex, colourTable, css, inkOn, onTheme } from "../../browser/colours.js";
+import { element, fill } from "../../browser/dom.js";
+
+/** The widest table that shows so many columns; a wider one is broken into several below each other. */
+const NARROW = 620;
+const COLUMNS = 8;
+
+/**
+ * A table of coloured cells. draw({rows, columns, caption, limit, kind, low, high, marked}) fills it.
+ *
+ * rows: [{name, values, note}].  columns: names.  limit: the value of the strongest colours of a diverging scale.
+ * marked: (row, column) that are outlined, as "row/column".  onPick(row, column): a cell was chosen.
+ */
+export function cellTable({ onPick } = {}) {
+  const made = element("div", { class: "cells" });
+  let picture = null;
+  const draw = () => picture && fill(made, parts(picture, made.clientWidth || 720).map((part) => table(picture, part, onPick)));
+  made.draw = (next) => {
+    picture = next;
+    draw();
+  };
+  let before = 0;
+  new ResizeObserver(() => {
+    const narrow = made.clientWidth < NARROW;
+    if (before !== (before = Number(narrow) + 1)) draw();
+  }).observe(made);
+  onTheme(draw);
+  return made;
+}
+
+function parts({ columns }, width) {
+  const most = width < NARROW ? COLUMNS : columns.length;
+  return Array.from({ length: Math.ceil(columns.length / most) }, (_, part) => [part * most, Math.min(columns.length, (part + 1) * most)]);
+}
+
+function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -limit, high = limit, digits = 2, marked = [] }, [from, to], onPick) {
+  const colours = colourTable(kind);
+  const noted = rows.some((row) => row.note !== undefined);
+  const cell = (value, row, column) => {
+    const colour = colours[colourIndex(value, low, high)];
+    const made = element("td", { class: marked.includes(`${row}/${column}`) ? "marked" : null }, number(value, digits));
+    made.style.background = css(colour);
+    made.style.color = inkOn(colour);
+    if (onPick) made.addEventListener("click", () => onPick(row, column));
+    return made;
+  };
+  const line = (row, index) => element(
+    "tr", {}, element("th", { scope: "row" }, row.name),
+    row.values.slice(from, to).map((value, offset) => cell(value, index, from + offset)),
+    noted && element("td", { class: "note" }, row.note ?? ""),
+  );
+  const head = element("tr", {}, element("td", {}), columns.slice(from, to).map((name) => element("th", { scope: "col" }, name)),
+    noted && element("th", { scope: "col", class: "note" }, rows.noteTitle ?? ""));
+  return element("table", { class: "cell-table" }, caption && element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, rows.map(line)));
+}
+
+/** A number with fixed decimals and a true minus sign; nothing is minus zero. */
+export function number(value, digits = 2) {
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}

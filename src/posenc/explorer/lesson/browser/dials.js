@@ -1,0 +1,66 @@
+// A number in bits, under square waves, and on the dials of its encoding.
+
+import { cosSin } from "../../browser/angles.js";
+import { textField } from "../../browser/controls.js";
+import { element, fill, shown, svg } from "../../browser/dom.js";
+
+const LARGEST = 2n ** 53n;
+const PERIODS = 3;
+
+export function dials(view, { grid }) {
+  const { sinusoids, frequencies } = grid.records["8/10000"];
+  const problem = element("p", { class: "problem", role: "status" });
+  const bits = element("div", { class: "bits" });
+  const hands = element("div", { class: "hands" });
+  const draw = (text) => {
+    const number = parsed(text);
+    problem.textContent = number === null ? "Type a whole number from 0 to 9,007,199,254,740,992." : "";
+    if (number === null) return;
+    fill(bits, digits(number));
+    fill(hands, frequencies.map((frequency, pair) => dial(Number(number), pair, frequency, sinusoids.frequencies[pair])));
+  };
+  const field = textField({ label: "A number", value: "150", wait: 0, onInput: draw });
+  field.input.inputMode = "numeric";
+  fill(view, field, problem, element("h3", {}, "In bits, the last digit first"), bits, element("h3", {}, "On four dials (d = 8, n = 10,000)"), hands);
+  draw("150");
+}
+
+function parsed(text) {
+  const plain = text.replace(/[\s,.]/g, "");
+  if (!/^\d{1,16}$/.test(plain) || BigInt(plain) > LARGEST) return null;
+  return BigInt(plain);
+}
+
+function digits(number) {
+  const text = number.toString(2);
+  return [...text].reverse().map((digit, index) => {
+    const period = 2n ** BigInt(index + 1);
+    const share = Number(((number % period) * 1000n) / period) / 1000;
+    return element("div", { class: `bit bit-${digit}` }, element("span", { class: "mono" }, digit), squareWave(share), element("span", { class: "hint" }, index < 20 ? `every ${period / 2n}` : `2^${index}`));
+  });
+}
+
+/** The last periods of the square wave; it ends at the number. */
+function squareWave(share) {
+  const points = [];
+  for (let step = 0; step <= 120; step += 1) {
+    const phase = (((share + (step / 120 - 1) * PERIODS) % 1) + 1) % 1;
+    points.push([step / 1.2, phase >= 0.5 ? 4 : 16]);
+  }
+  const path = points.map(([x, y], index) => (index && points[index - 1][1] !== y ? `H${x}V${y}` : `${index ? "L" : "M"}${x} ${y}`)).join("");
+  return svg("svg", { viewBox: "-1 0 104 20", "aria-hidden": "true", class: "wave" }, svg("path", { d: path }), svg("circle", { cx: 100, cy: points.at(-1)[1], r: 3 }));
+}
+
+function dial(number, pair, frequency, limbs) {
+  const [cosine, sine] = cosSin(number, limbs);
+  const label = `Pair ${pair}: sine ${shown(sine, 4)}, cosine ${shown(cosine, 4)}`;
+  return element(
+    "figure", { class: "dial" },
+    svg("svg", { viewBox: "-1.2 -1.2 2.4 2.4", role: "img", "aria-label": label },
+      svg("circle", { r: 1, class: "rim" }), svg("line", { x1: -1, x2: 1, class: "cross" }), svg("line", { y1: -1, y2: 1, class: "cross" }),
+      svg("line", { x1: cosine, y1: 0, x2: cosine, y2: -sine, class: "height" }),
+      svg("line", { x2: cosine, y2: -sine, class: "hand" }), svg("circle", { cx: cosine, cy: -sine, r: 0.08, class: "tip" })),
+    element("figcaption", {}, element("strong", {}, `pair ${pair}`), element("br"), `sin ${shown(sine, 4)}`, element("br"), `cos ${shown(cosine, 4)}`, element("br"),
+      element("span", { class: "hint" }, `a turn in ${shown((2 * Math.PI) / frequency, 4)}`)),
+  );
+}

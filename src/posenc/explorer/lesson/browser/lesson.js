@@ -1,0 +1,55 @@
+// The lesson: every section's view from the data of the page, the questions before it, and the mode of slides.
+
+import { setTheme, theme } from "../../browser/colours.js";
+import { button } from "../../browser/controls.js";
+import { fill } from "../../browser/dom.js";
+import { beyond } from "./beyond.js";
+import { breakIt } from "./break.js";
+import { dials } from "./dials.js";
+import { distance } from "./distance.js";
+import { exercises } from "./exercises.js";
+import { ladder } from "./ladder.js";
+import { layouts } from "./layouts.js";
+import { ledger } from "./ledger.js";
+import { maps } from "./maps.js";
+import { models } from "./models.js";
+import { others } from "./others.js";
+import { predictions } from "./predict.js";
+import { shift } from "./shift.js";
+import { slides } from "./slides.js";
+import { sum } from "./sum.js";
+import { trust } from "./trust.js";
+import { turn } from "./turn.js";
+import { waves } from "./waves.js";
+import { words } from "./words.js";
+
+const VIEWS = { words, others, ladder, waves, dials, sum, shift, turn, distance, maps, ledger, models, beyond, break: breakIt, layouts, exercises, trust };
+
+function start() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  for (const [name, view] of Object.entries(VIEWS)) {
+    const place = document.getElementById(`view-${name}`);
+    if (place) whenNear(place, () => view(place, data));
+  }
+  predictions(() => dispatchEvent(new Event("resize")));
+  const bar = document.getElementById("slide-bar");
+  const enter = slides(bar, () => dispatchEvent(new Event("resize")));
+  const shade = button("", () => {
+    setTheme(theme() === "dark" ? "light" : "dark");
+    shade.textContent = theme() === "dark" ? "Light" : "Dark";
+  });
+  shade.textContent = theme() === "dark" ? "Light" : "Dark";
+  fill(document.getElementById("tools"), enter, shade);
+}
+
+/** Draw a view when the reader comes near it, so that the first paint waits for none of them. */
+function whenNear(place, draw) {
+  const watch = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    watch.disconnect();
+    draw();
+  }, { rootMargin: "1200px" });
+  watch.observe(place.hidden ? place.parentElement : place);
+}
+
+start();

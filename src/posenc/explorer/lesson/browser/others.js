@@ -1,0 +1,48 @@
+// Recurrence, convolution and attention on the same two sentences.
+
+import { element, fill, svg } from "../../browser/dom.js";
+import { cellTable } from "./cells.js";
+import { segments } from "./segments.js";
+
+const FORMULAS = {
+  recurrence: "reads from the left, carries a state", convolution: "reads a word and its two neighbours",
+  attention: "reads all words at once",
+};
+
+export function others(view, { architectures, words }) {
+  const table = cellTable();
+  const bars = element("div", { class: "bars" });
+  const state = { pair: 0, layer: 2 };
+  const draw = () => {
+    const layers = architectures[state.pair];
+    const most = Math.max(...layers.flatMap((layer) => layer.words.map(([, , , shown]) => Number(shown))));
+    fill(bars, layers.map((layer) => panel(layer, most)));
+    const layer = layers[state.layer];
+    table.draw({
+      rows: [...rows(layer.here, layer.words, 1, "first"), ...rows(layer.there, layer.words, 2, "second")], limit: 2,
+      columns: layer.here[0].map((_, channel) => String(channel)), caption: `Outputs of the ${layer.name}, first and second order`,
+    });
+  };
+  const pick = segments({ label: "Sentence", value: 0, options: words.map(({ sentence }, index) => [index, sentence]), onInput: (pair) => { state.pair = pair; draw(); } });
+  const layer = segments({ label: "Show the vectors of", value: 2, options: architectures[0].map(({ name }, index) => [index, name]), onInput: (value) => { state.layer = value; draw(); } });
+  fill(view, pick, bars, layer, table);
+  draw();
+}
+
+function rows(outputs, names, place, which) {
+  const at = Object.fromEntries(names.map((entry) => [entry[place], entry[0]]));
+  return outputs.map((values, index) => ({ name: at[index], values, note: which }));
+}
+
+function panel({ name, blind, words }, most) {
+  return element(
+    "div", { class: "panel" }, element("h3", {}, name), element("p", { class: "hint" }, FORMULAS[name]),
+    words.map(([word, , , shown]) => element(
+      "div", { class: "bar-row" }, element("span", {}, word),
+      svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+        svg("rect", { x: 0, y: 2, width: 100, height: 6, class: "bar-track" }),
+        svg("rect", { x: 0, y: 2, width: (100 * Number(shown)) / (most || 1), height: 6, class: "bar" })),
+      element("span", { class: "mono" }, shown))),
+    element("p", { class: blind ? "verdict bad" : "verdict good" }, blind ? "✗ cannot distinguish the orders" : "✓ distinguishes the orders"),
+  );
+}

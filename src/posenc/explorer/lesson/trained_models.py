@@ -1,0 +1,98 @@
+"""What the small models show: how they trained, what they do beyond that length, what they write."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from posenc.encodings.adds.learned import Learned
+from posenc.explorer.lesson.numbers import rounded
+from posenc.explorer.lesson.reading import Reading
+from posenc.explorer.lesson.verdicts import LEAST, at, change, findings, lengths, verdict
+from posenc.inspect._text import short
+from posenc.lab.data import seeds
+from posenc.lab.run_config import Outcome, Recipe
+
+
+def trained_models(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> dict[str, Any]:
+    """The part of the page that waits for training; the same as far as it goes while some are missing."""
+    block = recipe.longest // recipe.bins
+    windows = len(outcomes[0].losses)
+    return {
+        "text": f"{reading.source}: {len(reading.text):,} characters, {reading.tokens:,} tokens",
+        "setting": (
+            f"Each is the same decoder: {recipe.layers} layers, {recipe.width} channels, {recipe.heads} heads, "
+            f"{min(one.parameters - one.learned for one in outcomes):,} parameters that all share, drawn from the same "
+            f"seed. Each reads the same {recipe.steps} batches of {recipe.batch} windows of {recipe.length} tokens in "
+            "the same order and learns to predict the next token. Only the encoding differs."
+        ),
+        "fairness": (
+            f"The targets stay the same: the last {block} tokens of each of {windows} held-out windows "
+            f"({block * windows:,} tokens). Only the text before them grows."
+        ),
+        "length": recipe.length,
+        "lengths": list(lengths(recipe)),
+        "contexts": [block * (index + 1) for index in range(recipe.bins)],
+        "findings": findings(outcomes, recipe),
+        "prompt": reading.shown(reading.corpus.held_out[: recipe.length // 4].tolist()).strip("\n"),
+        "models": [_model(one, outcomes, recipe, reading) for one in outcomes],
+        "conditions": conditions(outcomes, recipe, reading),
+    }
+
+
+def _model(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> dict[str, Any]:
+    named = lengths(recipe)
+    inside = recipe.length - recipe.length // 4
+    tokens = list(outcome.sample)
+    finite = bool(np.isfinite(outcome.losses).all())
+    changes = [change(at(outcome, n, recipe), at(outcome, named[0], recipe)) for n in named[1:]] if finite else []
+    return {
+        "name": outcome.contestant.name,
+        "record": short(outcome.contestant.encoding),
+        "learned": outcome.learned,
+        "curve": [[point.step for point in outcome.curve], rounded([point.loss for point in outcome.curve])],
+        "losses": rounded(outcome.losses.mean(0)) if finite else None,
+        "at": [f"{at(outcome, n, recipe).mean():.3f}" for n in named],
+        "changes": [str(one) for one in changes],
+        "outcome": _outcome_of(changes[-1].mean, changes[-1].is_significant) if changes else "diverged",
+        "verdict": verdict(outcome, outcomes, recipe),
+        "sample": [reading.shown(tokens[:inside]), reading.shown(tokens[inside:])],
+    }
+
+
+def _outcome_of(mean: float, significant: bool) -> str:
+    """What the reader is asked to predict."""
+    if not significant:
+        return "same"
+    return "worse" if mean > 0 else "better"
+
+
+def conditions(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> list[str]:
+    """What the numbers depend on, so that nobody takes them for more than they are."""
+    paces = [f"{one.contestant.name} {one.contestant.pace:g}× the model's" for one in outcomes if one.learned]
+    tables = [one.contestant.encoding for one in outcomes if isinstance(one.contestant.encoding, Learned)]
+    seen = recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train)
+    lines = [
+        f"One seed ({recipe.seed}). Another seed moves every loss by some hundredths; the ± is the spread over "
+        f"held-out text and knows nothing of that. This page calls nothing below {LEAST:g} a difference.",
+        f"{recipe.steps} steps of {recipe.batch * recipe.length:,} tokens, {seen:.1f} times through the training text. "
+        "Orderings can change with budget: what learns fastest is not always best in the end.",
+        f"AdamW (0.9, 0.98), peak learning rate {recipe.rate:g} after {recipe.warmup} steps, cosine to a tenth, "
+        "gradients clipped at norm 1, no dropout; one rate for all, tuned for none.",
+        f"The encoding's own parameters have their own learning rate: {', '.join(paces)}. At the model's rate a T5 "
+        "bias hardly moves in so few steps and looks like no encoding."
+        if paces
+        else "",
+        f"A learned table has no rows beyond its length. What happens there is a policy, here "
+        f"outside={tables[0].outside!r}; the library's default is an error."
+        if tables
+        else "",
+        "A decoder: its causal mask tells order even without an encoding. In an encoder, “none” would be a bag of "
+        "words.",
+        f"{seeds(recipe.seed)}; Python {platform.python_version()}; {sum(one.seconds for one in outcomes):.0f} seconds "
+        f"of processor time for {len(outcomes)} models. The same command on the same machine gives the same numbers.",
+    ]
+    return [line for line in lines if line]

@@ -1,0 +1,40 @@
+"""Pages as files: a reader never sees half of one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from posenc import _check
+
+
+def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
+    """Write text under a temporary name beside `path`, which then takes its place. Returns the path.
+
+    Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
+    """
+    target = _target(path)
+    part = target.with_name(f".report-{secrets.token_hex(8)}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
+        raise TypeError(f"path must name a file; got {_check.shown(path)}. Give 'report.html', say.")
+    target = Path(path)
+    if target.is_dir() or not target.name:
+        raise ValueError(f"path must name a file; got the folder {str(target)!r}. Add a file name.")
+    if target.is_symlink():
+        raise ValueError(f"path must not be a symbolic link; got {str(target)!r}. Name the file itself.")
+    if not target.parent.is_dir():
+        raise ValueError(f"path must be in an existing folder; got {str(target)!r}. Create the folder first.")
+    return target
