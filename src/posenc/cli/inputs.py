@@ -57,7 +57,7 @@ def model(path: str, length: int | None = None, waive: tuple[str, ...] = ()) -> 
 def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> None:
     """Refuse a length that no frequency depends on, and a key that would have been read or is not there."""
     fewer: list[tuple[str, int | None, tuple[str, ...]]] = [("length", None, waive)] if length is not None else []
-    fewer += [("waive", length, tuple(key for key in waive if key != own)) for own in dict.fromkeys(waive)]
+    fewer += [("waive", length, tuple(key for key in waive if key != left_out)) for left_out in dict.fromkeys(waive)]
     for name, other_length, others in fewer:
         if _reads_the_same(path, other_length, others, found):
             reason = "a length that frequencies depend on" if name == "length" else "keys that would go unread"
@@ -69,11 +69,11 @@ def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) ->
     from posenc.models import from_config
 
     configs = [side for side in sides if isinstance(side, str) and is_config(side) and not side.endswith(".gguf")]
-    for own in dict.fromkeys(waive):
-        others = tuple(key for key in waive if key != own)
+    for left_out in dict.fromkeys(waive):
+        others = tuple(key for key in waive if key != left_out)
         if all(_reads_the_same(path, None, others, from_config(path, waive=waive)) for path in configs):
             raise ValueError(
-                f"waive must name keys of the config that posenc would otherwise reject; got {own!r:.100}, which "
+                f"waive must name keys of the config that posenc would otherwise reject; got {left_out!r:.100}, which "
                 "changes nothing. Leave it out."
             )
 

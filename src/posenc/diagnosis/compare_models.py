@@ -68,8 +68,8 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
     """What explains each layer, each finding once with all its layers; None where one is not explained."""
     layers_of: dict[Finding, list[tuple[str, int]]] = {}
     known: dict[tuple[Content, Content], tuple[Finding, ...] | None] = {}
-    for key, own in first.items():
-        for layer, expected, actual in zip(*own, second[key].contents, strict=True):
+    for key, layers in first.items():
+        for layer, expected, actual in zip(*layers, second[key].contents, strict=True):
             if expected.form == actual.form:
                 continue
             if (expected, actual) not in known:
@@ -79,7 +79,7 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
                 return None
             for finding in explanation:
                 layers_of.setdefault(finding, []).append((key[0], layer))
-    count = sum(len(own.numbers) for own in first.values())
+    count = sum(len(layers.numbers) for layers in first.values())
     return tuple(
         finding if len(layers) == count else replace(finding, where=_where(layers, len(first) > 1))
         for finding, layers in layers_of.items()
@@ -89,7 +89,9 @@ def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
 def _where(layers: list[tuple[str, int]], several: bool) -> str:
     """Layers of each part in words, with the part where there are several."""
     parts = dict.fromkeys(part for part, _ in layers)
-    runs = (layer_ranges(tuple(layer for own, layer in layers if own == part and layer >= 0)) for part in parts)
+    runs = (
+        layer_ranges(tuple(layer for placed_in, layer in layers if placed_in == part and layer >= 0)) for part in parts
+    )
     return "; ".join(f"{part}, {run}" if several else run for part, run in zip(parts, runs, strict=True))
 
 
@@ -101,7 +103,7 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
         if explanation is None:
             return None
         findings += explanation
-    for role in dict.fromkeys(own.role for own in (*expected.roles, *actual.roles)):
+    for role in dict.fromkeys(rotation.role for rotation in (*expected.roles, *actual.roles)):
         found = _roles(role, expected, actual)
         if found is None:
             return None
@@ -115,7 +117,9 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
 
 def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...] | None:
     """What explains the rotation of one role other than attention; None where nothing does."""
-    one, other = (next((own for own in content.roles if own.role == role), None) for content in (expected, actual))
+    one, other = (
+        next((rotation for rotation in content.roles if rotation.role == role), None) for content in (expected, actual)
+    )
     found = _records(one.encoding if one else None, other.encoding if other else None)
     if found is None:
         return None

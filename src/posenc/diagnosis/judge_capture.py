@@ -47,9 +47,9 @@ def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> 
 def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     for recorded in captured.biases:
         groups = model.of(recorded.part) if recorded.part in model.parts else model.groups
-        own = tuple(group for group in groups if any(isinstance(record, Biases) for record in group.encodings))
-        if own:
-            yield judge_biases(own, recorded.arrays, is_model=True)
+        biased = tuple(group for group in groups if any(isinstance(record, Biases) for record in group.encodings))
+        if biased:
+            yield judge_biases(biased, recorded.arrays, is_model=True)
 
 
 def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:

@@ -113,15 +113,15 @@ def _(record: LayerGroup) -> Form:
         factors += _temperature(record.query_temperature)
     if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
         factors.append(("biases times", number(record.bias_factor, FACTOR)))
-    factors += [(own.role, own.rate, canonical(own.encoding)) for own in record.roles]
+    factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in record.roles]
     return ("group", record.offset if forms else 0, number(record.logit_factor, FACTOR), *factors, *forms)
 
 
 def _temperature(record: QueryTemperature) -> list[Form]:
     """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
     if isinstance(record, StepTemperature):
-        own: list[Form] = [("query temperature", number(record.scale, FACTOR), record.floor, record.start)]
-        return own if record.scale else []
+        form: list[Form] = [("query temperature", number(record.scale, FACTOR), record.floor, record.start)]
+        return form if record.scale else []
     idle = isinstance(record, PowerTemperature) and not record.exponent
     return [] if idle else [("query temperature", *_fields(replace(record, dim=2)))]  # type: ignore[misc]
 

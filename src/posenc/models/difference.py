@@ -211,8 +211,12 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
         "query_temperature": group.query_temperature or ABSENT,
         "bias_factor": group.bias_factor,
         "window": str(group.window or ABSENT),
-        **{f"{own.role}.{name}": value for own in group.roles for name, value in record_fields(own.encoding).items()},
-        **{f"{own.role}.rate": own.rate for own in group.roles},
+        **{
+            f"{rotation.role}.{name}": value
+            for rotation in group.roles
+            for name, value in record_fields(rotation.encoding).items()
+        },
+        **{f"{rotation.role}.rate": rotation.rate for rotation in group.roles},
     }
 
 

@@ -122,7 +122,7 @@ class LayerGroup:
 
     def rotation_of(self, role: Role) -> Rotates | None:
         """The record that rotates in a role other than attention; None where nothing does."""
-        return next((own.encoding for own in self.roles if own.role == role), None)
+        return next((rotation.encoding for rotation in self.roles if rotation.role == role), None)
 
     @property
     def channels(self) -> Pairing | None:

@@ -69,8 +69,8 @@ class LieRE(Rotates):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        own = 1 if self.shared else self.heads
-        return {"generators": (self.axes, own, self.dim // self.block, self.block, self.block)}
+        sets = 1 if self.shared else self.heads
+        return {"generators": (self.axes, sets, self.dim // self.block, self.block, self.block)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """From [0, 2π), as the authors draw them."""

@@ -114,7 +114,7 @@ def patches_a_side(fields: Fields, image: str = "image_size") -> int:
     """How many patches lie along each side of a square image."""
     whole, patch = side_length(fields, image), side_length(fields, "patch_size")
     if patch > whole:
-        raise ValueError(f"patch_size must be at most {image}, {whole}; got {patch}. Look at the file.")
+        raise ValueError(f"patch_size must be at most {image}, {whole}; got {patch}. Correct the config.")
     return whole // patch
 
 
@@ -141,7 +141,9 @@ def grid_of_count(fields: Fields) -> Encoding:
     count = fields.integer("num_position_embeddings", 1, LARGEST_GRID**2)
     side = math.isqrt(count)
     if side * side != count:
-        raise ValueError(f"num_position_embeddings must be a square, a grid of patches; got {count}. Look at the file.")
+        raise ValueError(
+            f"num_position_embeddings must be a square, a grid of patches; got {count}. Correct the config."
+        )
     return GridLearned(fields.integer("hidden_size"), (side, side))
 
 

@@ -162,7 +162,7 @@ def _terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
     }
     terms = known.get(frozenset(words))
     if terms is None:
-        raise ValueError(f"pos_att_type must name c2p, p2c or both; got {_check.shown(stated)}. Look at the file.")
+        raise ValueError(f"pos_att_type must name c2p, p2c or both; got {_check.shown(stated)}. Correct the config.")
     return terms
 
 
@@ -195,7 +195,7 @@ def _trained_window(fields: Fields, stage: int) -> int:
     sizes = trained.value if isinstance(trained.value, tuple) else ()
     if stage >= len(sizes):
         raise ValueError(
-            f"{trained.key} must have a number for each stage; got {_check.shown(trained.value)}. Look at the file."
+            f"{trained.key} must have a number for each stage; got {_check.shown(trained.value)}. Correct the config."
         )
     return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
 
@@ -204,7 +204,9 @@ def _stages(fields: Fields, record_of: Callable[[int, int], tuple[Encoding, tupl
     """A group for each stage of a tower, and a learned vector for every patch where the file says so."""
     heads, depths = _numbers(fields, "num_attention_heads"), _numbers(fields, "depths")
     if len(heads) != len(depths) or sum(depths) > MOST_LAYERS:
-        raise ValueError(f"depths must have a number for each of {len(heads)} stages; got {depths}. Look at the file.")
+        raise ValueError(
+            f"depths must have a number for each of {len(heads)} stages; got {depths}. Correct the config."
+        )
     fields.mark_used("pretrained_window_sizes")
     groups: list[LayerGroup] = []
     if fields.flag("use_absolute_embeddings"):
@@ -225,6 +227,6 @@ def _numbers(fields: Fields, name: str) -> tuple[int, ...]:
     value = fields.require(name)
     if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
         raise TypeError(
-            f"{value.key} must list a number for each stage; got {_check.shown(value.value)}. Look at the file."
+            f"{value.key} must list a number for each stage; got {_check.shown(value.value)}. Correct the config."
         )
     return tuple(_check.integer(value.key, number, 1, 1 << 20) for number in value.value)

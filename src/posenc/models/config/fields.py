@@ -163,11 +163,11 @@ def plain(key: str, value: Any) -> Plain:
     """A value that cannot be changed: lists become tuples."""
     if isinstance(value, list | tuple):
         if len(value) > LONGEST_LIST:
-            raise ValueError(f"{key} must have at most {LONGEST_LIST} entries; got {len(value)}. Look at the file.")
+            raise ValueError(f"{key} must have at most {LONGEST_LIST} entries; got {len(value)}. Correct the config.")
         return tuple(plain(key, item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{key} must be a plain value; got {type(value).__name__}. Look at the file.")
+    raise TypeError(f"{key} must be a plain value; got {type(value).__name__}. Correct the config.")
 
 
 def refuse_unknown_keys(

@@ -103,7 +103,7 @@ def by_attention_windows(fields: Fields, count: int) -> tuple[str, ...]:
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
         raise ValueError(
             f"{listed.key} must hold a window for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Look at the file."
+            "Correct the config."
         )
     return tuple("sliding_attention" if window else "full_attention" for window in listed.value)
 
@@ -169,7 +169,7 @@ def by_compress_ratios(fields: Fields, count: int) -> tuple[str, ...]:
     if len(listed) < count or not set(listed) <= set(BY_COMPRESS_RATIO):
         raise ValueError(
             f"{ratios.key} must hold 0, 4 or 128 for each of {count} layers; got {_check.shown(ratios.value)}. "
-            "Look at the file."
+            "Correct the config."
         )
     return tuple(BY_COMPRESS_RATIO[ratio] for ratio in listed[:count])
 
@@ -208,7 +208,7 @@ def by_hybrid_override_pattern(fields: Fields, count: int) -> tuple[str, ...]:
     if not set(letters) <= BY_LETTER.keys():
         raise ValueError(
             f"hybrid_override_pattern must hold the letters {', '.join(BY_LETTER)}; got {_check.shown(letters)}. "
-            "Look at the file."
+            "Correct the config."
         )
     return tuple(BY_LETTER[letter] for letter in letters[:count])
 
@@ -221,7 +221,7 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
     if {"full_attn_layers", "kda_layers"} <= lists.keys():
         full = lists["full_attn_layers"]
     if isinstance(full, str) or not isinstance(full, Iterable):
-        raise TypeError(f"full_attn_layers must list layers; got {_check.shown(full)}. Look at the file.")
+        raise TypeError(f"full_attn_layers must list layers; got {_check.shown(full)}. Correct the config.")
     numbers = {_check.integer("full_attn_layers", number, 1, count) for number in full}
     return tuple("full_attention" if i + 1 in numbers else "linear_attention" for i in range(count))
 
@@ -248,7 +248,7 @@ def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
     """RecurrentGemma: block_types over and over."""
     blocks = fields.require("block_types").value
     if not isinstance(blocks, tuple) or not blocks:
-        raise TypeError(f"block_types must list the types of blocks; got {_check.shown(blocks)}. Look at the file.")
+        raise TypeError(f"block_types must list the types of blocks; got {_check.shown(blocks)}. Correct the config.")
     types = ["full_attention" if word("block_types", block) == "attention" else "recurrent" for block in blocks]
     return tuple(types[i % len(types)] for i in range(count))
 
@@ -272,7 +272,7 @@ def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:
     if not isinstance(flags.value, tuple) or len(flags.value) != count or not set(flags.value) <= {0, 1}:
         raise ValueError(
             f"{flags.key} must hold 1, for a layer that rotates, or 0 for each of {count} layers; "
-            f"got {_check.shown(flags.value)}. Look at the file."
+            f"got {_check.shown(flags.value)}. Correct the config."
         )
     return tuple(bool(flag) for flag in flags.value)
 
@@ -302,7 +302,7 @@ def layer_types(
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
         raise ValueError(
             f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Look at the file."
+            "Correct the config."
         )
     types = tuple(word(listed.key, layer_type) for layer_type in listed.value)
     return settled(fields, types) if settled else types
@@ -310,5 +310,5 @@ def layer_types(
 
 def word(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{key} must hold words; got {_check.shown(value)}. Look at the file.")
+        raise TypeError(f"{key} must hold words; got {_check.shown(value)}. Correct the config.")
     return value

@@ -51,7 +51,7 @@ def pair_axes(layout: AxisLayout, width: int, sections: object) -> PairAxes:
     """The axes of the pairs of `width` rotated channels."""
     counts = _counts(sections) if layout.stated else ()
     if width % layout.divisor:
-        raise ValueError(f"head_dim must be divided evenly among the axes; got {width} channels. Look at the file.")
+        raise ValueError(f"head_dim must be divided evenly among the axes; got {width} channels. Correct the config.")
     return layout.of(width, counts)
 
 

@@ -71,7 +71,7 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
             "stated={'model_type': 'llama'}, say."
         )
     if not isinstance(value, str):
-        raise TypeError(f"model_type must be a word; got {_check.shown(value)}. Look at the file.")
+        raise TypeError(f"model_type must be a word; got {_check.shown(value)}. Correct the config.")
     return value
 
 

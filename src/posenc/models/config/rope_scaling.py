@@ -70,7 +70,7 @@ def _divisors(rope: RopeParameters, name: str) -> tuple[Any, ...]:
     value = rope.get(name)
     if value is None or not isinstance(value.value, tuple):
         raise TypeError(
-            f"{name} must be a list with a number for each pair; got {_check.shown(value)}. Look at the file."
+            f"{name} must be a list with a number for each pair; got {_check.shown(value)}. Correct the config."
         )
     return value.value
 

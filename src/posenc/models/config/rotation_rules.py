@@ -207,7 +207,7 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
         raise ValueError(
             f"{listed.key} must hold a number for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Look at the file."
+            "Correct the config."
         )
     return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
 
@@ -282,5 +282,5 @@ def _entry(fields: Fields, name: str, value: Value | None, index: int) -> Value:
     if not isinstance(value.value, tuple):
         return replace(value, name=name)
     if index >= len(value.value):
-        raise ValueError(f"{value.key} must have a number for every layer; got {len(value.value)}. Look at the file.")
+        raise ValueError(f"{value.key} must have a number for every layer; got {len(value.value)}. Correct the config.")
     return replace(value, name=name, value=value.value[index])

@@ -64,7 +64,9 @@ def seamless(fields: Fields) -> Groups:
         rope = RoPE(width // heads, float(base.value), "halves", fields.options.numerics)  # type: ignore[arg-type]
         return (*sines, replace(speech, encodings=(rope,), values=values, notes=(ROTATED_INPUT,)))
     if kind.value != "relative":
-        raise ValueError(f"{kind.key} must be 'relative', 'rotary' or null; got {kind.value!r:.80}. Look at the file.")
+        raise ValueError(
+            f"{kind.key} must be 'relative', 'rotary' or null; got {kind.value!r:.80}. Correct the config."
+        )
     record = _transformer_xl(width, heads)
     return (*sines, replace(speech, encodings=(record,), values=values, notes=(SIDE_BY_SIDE,)))
 

@@ -127,8 +127,8 @@ def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
     """NeoMME: every other sliding layer has a window of 1024 in place of sliding_window, on both sides."""
     if not _slides(types, layer):
         return None
-    own = of_layer(fields, layer, "sliding_window")
-    if own is not None or fields.states("per_layer_config"):
-        return _around(own or _size(fields))
+    of_this_layer = of_layer(fields, layer, "sliding_window")
+    if of_this_layer is not None or fields.states("per_layer_config"):
+        return _around(of_this_layer or _size(fields))
     before = sum(_slides(types, other) for other in range(layer))
     return _around(1024 if before % 2 else _size(fields))

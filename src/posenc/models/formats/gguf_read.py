@@ -103,9 +103,9 @@ class _Keys:
 
     def unread(self) -> list[str]:
         """Keys of rotations, relative positions and temperatures that no reader has read."""
-        own = [key.removeprefix(f"{self.arch}.") for key in self.head.keys if key.startswith(f"{self.arch}.")]
+        of_arch = [key.removeprefix(f"{self.arch}.") for key in self.head.keys if key.startswith(f"{self.arch}.")]
         concerns = ("rope.", "attention.max_alibi_bias", "attention.relative_", "attention.temperature_")
-        return [key for key in own if key.startswith(concerns) and key not in self.used]
+        return [key for key in of_arch if key.startswith(concerns) and key not in self.used]
 
 
 def _pairing(keys: _Keys) -> PairLayout:
