@@ -11,9 +11,10 @@ import posenc
 from every import every
 from posenc import attention as reference
 from posenc.doors import Adds, Biases, Rotates
+from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import placed
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
-from posenc.torch.attention_paths import strided_gradient, strided_path, tiles
+from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
 from posenc.torch.attention_paths.arguments import collected
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
@@ -110,6 +111,42 @@ def test_tiles_of_three_queries_give_what_all_at_once_do():
             close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
 
     every(RECORDS, check)
+
+
+def by_distance():
+    records = [record for record in RECORDS if isinstance(record, ByDistance)]
+    return [*records, posenc.Shaw(dim=8, clip=1, ahead=30), posenc.DeBERTa(dim=8, heads=12, buckets=2, max_distance=None)]
+
+
+@pytest.mark.parametrize(("queries", "numbers"), [(4, 200), (99, 1 << 18)])
+def test_one_product_a_distance_gives_what_pairs_give(monkeypatch, queries, numbers):
+    monkeypatch.setattr(skewed_path, "QUERIES", queries)
+    monkeypatch.setattr(skewed_path, "NUMBERS", numbers)
+    draw = torch.Generator().manual_seed(0)
+
+    def check(record):
+        asked = with_gradients(case(record, 9, 13))
+        heads = asked["q"].shape[1]
+        row, column = torch.arange(9)[:, None] + 4, torch.arange(13)
+        few, own = torch.rand(2, heads, 9, 13, generator=draw) < 0.6, torch.tensor([[0] * 6 + [1] * 7])
+        together = own[:, None, 4:, None] == own[:, None, None, :]
+        for more, seen in (
+            ({}, torch.ones(9, 13, dtype=torch.bool)),
+            ({"causal": True}, column <= row),
+            ({"causal": True, "window": (2, None)}, (column <= row) & (column >= row - 2)),
+            ({"window": (3, 1)}, (column <= row + 1) & (column >= row - 3)),
+            ({"mask": few}, few),
+            ({"documents": (own[:, 4:], own), "causal": True}, together & (column <= row)),
+        ):
+            want = by_reference(asked, visible=seen, scale=0.5)
+            got = attention(**asked, **more, impl="skewed", scale=0.5, layout="bhtd")
+            close(got, want)
+        for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
+            close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
+        far = asked | {"query": asked["query"] + 100 - 7}
+        close(attention(**far, impl="skewed", layout="bhtd"), by_reference(far))
+
+    every(by_distance(), check)
 
 
 def relative_biases():

@@ -11,8 +11,10 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
@@ -21,7 +23,7 @@ TERMS = ("both", "c2p", "p2c")
 
 
 @dataclass(frozen=True)
-class DeBERTa(Scores):
+class DeBERTa(ByDistance):
     """score(h, m, n) = (q_m · position_keys[h, r] + k_n · position_queries[h, r]) / √(dim·(1 + terms)), r = row(m - n).
 
     He et al. 2021, arXiv:2006.03654, eq. 4, m the query's position, n the key's. Content must be scaled alike: call
@@ -85,6 +87,19 @@ class DeBERTa(Scores):
         """N(0, 0.02²), the spread from which the authors' code draws."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    @property
+    def changes_within(self) -> tuple[int, int]:
+        most = self.buckets if self.max_distance is None else self.max_distance
+        return -most, most
+
+    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+        row, terms = self._row(-steps.array, steps.lib), DistanceTerms()
+        if "position_keys" in learned:
+            terms = terms._replace(asked=q * self.scale, of_queries=learned["position_keys"][:, row])
+        if "position_queries" in learned:
+            terms = terms._replace(told=k * self.scale, of_keys=learned["position_queries"][:, row])
+        return terms
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

@@ -10,14 +10,16 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
+from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Whole, Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class DistanceBank(Scores):
+class DistanceBank(ByDistance):
     """score(h, m, n) = (x_m · weights[h]) · bank[:, m - n] for 0 ≤ m - n < extent, else 0.
 
     The relative logits of the Inkling models, known from released code; query-dependent as Shaw et al. 2018,
@@ -59,6 +61,16 @@ class DistanceBank(Scores):
         """N(0, 0.02²), the spread from which the released code draws."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    @property
+    def changes_within(self) -> tuple[int, int]:
+        return -self.extent, 1
+
+    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+        lib, xp, distance = steps.lib, steps.lib.xp, -steps.array
+        inside = lib.astype((distance >= 0) & (distance < self.extent), q.dtype)
+        profiles = learned["bank"][:, xp.clip(distance, 0, self.extent - 1)] * inside
+        return DistanceTerms(x[..., None, :, :] @ learned["weights"], profiles.swapaxes(0, 1)[None])
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

@@ -13,13 +13,14 @@ from posenc._array import Array
 from posenc.checked_content import content, placed
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class Shaw(Scores):
+class Shaw(ByDistance):
     """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m,
     -clip, ahead) + clip.
 
@@ -69,6 +70,15 @@ class Shaw(Scores):
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         limit = math.sqrt(6 / (self.rows + self.dim))
         return {name: rng.uniform(-limit, limit, shape) for name, shape in self.shapes.items()}
+
+    @property
+    def changes_within(self) -> tuple[int, int]:
+        return -self.clip, self.clip_ahead
+
+    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+        row = steps.lib.xp.clip(steps.array, -self.clip, self.clip_ahead) + self.clip
+        keys, values = learned["relative_keys"][row], learned["relative_values"][row]
+        return DistanceTerms(q / math.sqrt(self.dim), keys[None], of_values=values)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

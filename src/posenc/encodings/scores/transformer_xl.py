@@ -11,16 +11,17 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import Positions
+from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import Base, EvenWidth, Heads, Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Claim, Params
+from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class TransformerXL(Scores):
+class TransformerXL(ByDistance):
     """score(m, n) = (q_m · r_{m-n}W_R + u · k_n + v · r_{m-n}W_R) / √dim, the terms b, c and d of the source.
 
     Dai et al. 2019, arXiv:1901.02860, §3.3. r_p is the sinusoid (sin ω_0p … sin ω_{w-1}p, cos ω_0p … cos ω_{w-1}p) of
@@ -66,6 +67,16 @@ class TransformerXL(Scores):
         """N(0, 0.02²), as the authors' code draws them."""
         _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
+
+    @property
+    def changes_within(self) -> None:
+        return None
+
+    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+        cosine, sine = cos_sin(checked(-steps.array), self.frequencies, q.dtype)
+        vectors = steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"]
+        by_key = (k @ learned["u"][:, :, None])[..., 0] / math.sqrt(self.dim)
+        return DistanceTerms((q + learned["v"][:, None, :]) / math.sqrt(self.dim), vectors, of_key_alone=by_key)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

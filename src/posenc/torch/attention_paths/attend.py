@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from posenc import attention as reference
 from posenc._array import Array
 from posenc.doors import Documents, Encoding
-from posenc.torch.attention_paths import strided_path, tiles
+from posenc.torch.attention_paths import skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import Arguments, Window, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
 from posenc.torch.attention_paths.visible import visible
@@ -146,6 +146,8 @@ def _attended(asked: Arguments, choice: AttentionChoice) -> Any:
         return _sdpa(asked)
     if choice.impl == "strided":
         return strided_path.attend(asked)
+    if choice.impl == "skewed":
+        return skewed_path.attend(asked)
     if choice.impl == "tiles":
         return tiles.attend(asked, tiles.queries_per_tile(asked))
     if choice.impl == "dense":

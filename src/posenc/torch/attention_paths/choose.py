@@ -7,12 +7,12 @@ from typing import Literal
 
 from posenc import _array, _check
 from posenc.encodings.scores._gathers import Gathers
-from posenc.torch.attention_paths import strided_path
+from posenc.torch.attention_paths import skewed_path, strided_path
 from posenc.torch.attention_paths.arguments import Arguments
 
-Path = Literal["sdpa", "strided", "tiles", "dense", "flex", "reference"]
-Impl = Literal["auto", "sdpa", "strided", "tiles", "dense", "flex", "reference"]
-PATHS = ("sdpa", "strided", "tiles", "dense", "flex", "reference")
+Path = Literal["sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
+Impl = Literal["auto", "sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
+PATHS = ("sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference")
 IMPLS = ("auto", *PATHS)
 
 
@@ -50,6 +50,8 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
         if reason is None:
             return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
         return AttentionChoice("tiles", reason)
+    if asked.scores and skewed_path.unsupported_reason(asked) is None:
+        return AttentionChoice("skewed", "every score is a product with one vector a distance, and positions rise by one")
     if asked.scores:
         return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
     return AttentionChoice(
@@ -62,6 +64,8 @@ def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
         return _sdpa_unsupported(asked)
     if impl == "strided":
         return strided_path.unsupported_reason(asked)
+    if impl == "skewed":
+        return skewed_path.unsupported_reason(asked)
     if impl == "flex":
         from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
 

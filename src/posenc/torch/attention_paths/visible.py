@@ -11,7 +11,7 @@ from posenc.torch.attention_paths.arguments import Arguments
 
 def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
     """The first and the last key, excluded, that a query from start to stop may see."""
-    ahead, (before, after) = asked.keys - asked.queries, _sides(asked)
+    ahead, (before, after) = asked.keys - asked.queries, sides(asked)
     first = 0 if before is None else max(0, start + ahead - before)
     last = asked.keys if after is None else min(asked.keys, max(0, stop + ahead + after))
     return min(first, last), last
@@ -19,7 +19,7 @@ def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
 
 def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
-    ahead, (before, after) = asked.keys - asked.queries, _sides(asked)
+    ahead, (before, after) = asked.keys - asked.queries, sides(asked)
     row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
     column = torch.arange(first, last, device=asked.q.device)
     allowed_keys = None
@@ -42,7 +42,7 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
     return mask if allowed_keys is None else mask & allowed_keys
 
 
-def _sides(asked: Arguments) -> tuple[int | None, int | None]:
+def sides(asked: Arguments) -> tuple[int | None, int | None]:
     """Keys before and after its own that a query sees; causal is a window that ends at the query."""
     before, after = asked.window
     return before, 0 if asked.causal else after

@@ -1,0 +1,60 @@
+"""Scores that are products with one vector a distance: where positions rise by one, no pair needs a look-up."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from posenc import _array
+from posenc._array import Array
+from posenc.checked_content import content, inputs
+from posenc.checked_positions import Positions, checked
+from posenc.doors import Params, Scores
+
+
+class DistanceTerms(NamedTuple):
+    """A score as asked_m · of_queries[n - m] + told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
+
+    asked: (*batch, h, n, width), told: (*batch, h, m, width), of_key_alone: (*batch, h, m).   of_queries, of_keys: a
+    vector for each distance, (h or 1, distances, width).   of_values: what the output gains for a weight at each
+    distance, (distances, dim). None for a term that a record does not have.
+    """
+
+    asked: Array | None = None
+    of_queries: Array | None = None
+    told: Array | None = None
+    of_keys: Array | None = None
+    of_key_alone: Array | None = None
+    of_values: Array | None = None
+
+
+@dataclass(frozen=True)
+class ByDistance(Scores):
+    """A score whose terms are products of what stands at the query, or at the key, with one vector a distance."""
+
+    @property
+    @abc.abstractmethod
+    def changes_within(self) -> tuple[int, int] | None:
+        """The least and the greatest n - m, key's position minus query's: beyond either, every distance has the vectors
+        of that one. None where every distance has its own."""
+
+    @abc.abstractmethod
+    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+        """The terms for these distances, n - m; q and k in float32 at least, x the inputs that `reads` names."""
+
+    @final
+    def distance_terms(
+        self, q: Array, k: Array, least: int, count: int, params: Params | None = None, *, hidden: Array | None = None
+    ) -> DistanceTerms:
+        """The terms for so many consecutive distances n - m, from the least on; q, k and hidden as for `score`.
+
+        A pair at distance s reads row s - least of the tables, or the first or last where `changes_within` ends.
+        """
+        learned, dim = self.checked(params), getattr(self, "dim", None)
+        heads = getattr(self, "heads", None)
+        lib = _array.library(_array.floats("q", q), _array.floats("k", k), *learned.values())
+        q, k = content("q", q, dim, heads, lib), content("k", k, dim, heads if dim else None, lib)
+        x = None if self.reads is None else inputs(hidden, q, int(getattr(self, "model_dim")))  # noqa: B009
+        wide = {name: lib.astype(value, q.dtype) for name, value in learned.items()}
+        return self._terms(q, k, x, checked(lib.arange(count) + least), wide)

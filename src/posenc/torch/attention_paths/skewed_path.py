@@ -1,0 +1,276 @@
+"""Attention whose scores are products with one vector a distance: a product for all distances, seen askew as one for
+all pairs (Huang et al. 2018, arXiv:1809.04281, §3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+from posenc import _array
+from posenc.checked_attention import repeated
+from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
+from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.tiles import adds_to_output, rotated, rotated_back
+from posenc.torch.attention_paths.visible import key_range, sides, visible
+from posenc.torch.modules import Score
+
+#: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
+NUMBERS, QUERIES = 1 << 18, 128
+
+
+def unsupported_reason(asked: Arguments) -> str | None:
+    """Why the scores are no products with one vector a distance; None where they are."""
+    if not asked.scores:
+        return "no encoding scores"
+    for score in asked.scores:
+        if not isinstance(score.record, ByDistance):
+            return f"{type(score.record).__name__} is no product with one vector a distance"
+    if asked.biases:
+        return f"{type(asked.biases[0].record).__name__} adds a bias besides"
+    if asked.dropout and any(map(adds_to_output, asked.scores)):
+        return "dropout needs weights that are divided by their sum"
+    if not asked.queries or not asked.keys:
+        return "there are no pairs"
+    return _unsupported_positions(asked)
+
+
+def _unsupported_positions(asked: Arguments) -> str | None:
+    query, key = asked.query, asked.key
+    lib = _array.library(query)
+    if not lib.concrete(query) or not lib.concrete(key):
+        return "positions cannot be looked at without a cost"
+    if not (torch.diff(query.double()) == 1).all() or not (torch.diff(key.double()) == 1).all():
+        return "positions do not rise by one from token to token"
+    steps = key[..., 0].double() - query[..., 0].double()
+    if not (steps == steps.flatten()[0]).all() or not (steps == steps.round()).all():
+        return "queries of several rows are ahead of their keys by several distances, or by a part of one"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A vector for each distance from `least` to `most`, (heads or 1, distances, width); beyond them the outermost."""
+
+    vectors: Any
+    least: int
+
+    @property
+    def most(self) -> int:
+        return self.least + int(self.vectors.shape[-2]) - 1
+
+    def of_heads(self, heads: slice) -> _Table:
+        return self if len(self.vectors) == 1 else _Table(self.vectors[heads], self.least)
+
+    def times(self, x: Any, least: int, count: int) -> Any:
+        """x times the vectors of so many distances from the least on: (batch, heads, rows, count)."""
+        low, high = (min(max(step, self.least), self.most) for step in (least, least + count - 1))
+        products = x @ self.vectors[:, low - self.least : high - self.least + 1].transpose(-1, -2)
+        if products.shape[-1] == count:
+            return products
+        before = min(max(0, low - least), count - 1)
+        after = count - before - products.shape[-1]
+        outer = [products[..., :1].expand(*products.shape[:-1], before)] if before else []
+        outer.append(products)
+        outer += [products[..., -1:].expand(*products.shape[:-1], after)] if after else []
+        return torch.cat(outer, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Score:
+    """A score: its vectors, (batch, heads, tokens, width), and their tables; distances are n - m, the key's position
+    minus the query's, in those of queries and of values, and m - n in that of keys."""
+
+    terms: DistanceTerms
+    of_queries: _Table | None
+    of_keys: _Table | None
+    of_values: _Table | None
+
+    def of_heads(self, heads: slice) -> _Score:
+        asked, told, alone = (
+            None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
+        )
+        tables = (None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys))
+        return _Score(DistanceTerms(asked=asked, told=told, of_key_alone=alone), *tables, self.of_values)
+
+
+def attend(asked: Arguments) -> Any:
+    """The output, (batch, heads, n, width): a few heads and a few queries at a time."""
+    q, k, v = rotated(asked)
+    heads, scores = q.shape[1], _scores(asked)
+    k, v = repeated(k, heads), repeated(v, heads)
+    queries = min(QUERIES, asked.queries)
+    several = max(1, NUMBERS // (queries * asked.keys * q.shape[0]))
+    by_heads = []
+    for head in range(0, heads, several):
+        some = slice(head, min(head + several, heads))
+        part = [each.of_heads(some) for each in scores]
+        tiles = []
+        for start in range(0, asked.queries, queries):
+            stop = min(start + queries, asked.queries)
+            tile = (asked, q[:, some, start:stop], k[:, some], v[:, some], part, some, start, stop)
+            tiles.append(checkpoint(_tile, *tile, use_reentrant=False) if asked.recorded else _tile(*tile))
+        by_heads.append(tiles[0] if len(tiles) == 1 else torch.cat(tiles, 2))
+    output = by_heads[0] if len(by_heads) == 1 else torch.cat(by_heads, 1)
+    return rotated_back(asked, output, asked.query)
+
+
+def _scores(asked: Arguments) -> list[_Score]:
+    """Every score with tables of the distances that its visible pairs have."""
+    k, (before, after) = repeated(asked.k, asked.q.shape[1]), sides(asked)
+    first = _step(asked, 0, 0)
+    own = first + asked.keys - asked.queries  # from a query to its own key, counted from the ends
+    least = first - (asked.queries - 1) if before is None else own - before
+    most = first + asked.keys - 1 if after is None else own + after
+    return [_score(asked, score, k, least, most) for score in asked.scores]
+
+
+def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Score:
+    record: Any = score.record
+    if record.changes_within is not None:
+        low, high = record.changes_within
+        least, most = (min(max(step, low), high) for step in (least, most))
+    count = max(1, most - least + 1)
+    with _array.library(k).full_precision():
+        terms = record.distance_terms(asked.q, k, least, count, score.params, hidden=asked.hidden if record.reads else None)
+    return _Score(
+        terms,
+        None if terms.of_queries is None else _Table(terms.of_queries, least),
+        None if terms.of_keys is None else _Table(terms.of_keys.flip(-2), -(least + count - 1)),
+        None if terms.of_values is None else _Table(terms.of_values, least),
+    )
+
+
+def _step(asked: Arguments, query: int, key: int) -> int:
+    """From the position of a query to that of a key, by their indices."""
+    first = asked.key[..., 0].double() - asked.query[..., 0].double()
+    return int(first.flatten()[0].item()) + key - query
+
+
+def _tile(
+    asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int
+) -> Any:
+    first, last = key_range(asked, start, stop)
+    if first == last:
+        return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
+    k, v = k[:, :, first:last], v[:, :, first:last]
+    with _array.library(q).full_precision():
+        added = _added(asked, scores, start, stop, first, last)
+        if asked.mask is not None or asked.documents is not None:
+            seen = visible(asked, start, stop, first, last)
+            added = torch.where(seen if seen.shape[1] == 1 else seen[:, heads], added, float("-inf"))
+        if any(each.of_values is not None for each in scores):
+            return _weighed(asked, q, k, v, added, scores, _step(asked, start, first))
+    return scaled_dot_product_attention(q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale)
+
+
+def _added(asked: Arguments, scores: list[_Score], start: int, stop: int, first: int, last: int) -> Any:
+    """What scores add to the scaled logits of a tile; -inf where a query does not see a key by index."""
+    rows, columns, step = stop - start, last - first, _step(asked, start, first)
+    by_step = None
+    for each in scores:
+        if each.of_queries is not None:
+            more = each.of_queries.times(each.terms.asked[:, :, start:stop], step - (rows - 1), rows + columns - 1)
+            by_step = more if by_step is None else by_step + more
+    if by_step is None:
+        like = scores[0].terms.told
+        by_step = like.new_zeros((*like.shape[:2], rows, rows + columns - 1))
+    _hide(by_step, asked, start, stop, first)
+    added = askew(by_step, columns)
+    for each in scores:
+        if each.terms.of_key_alone is not None:
+            added.add_(each.terms.of_key_alone[:, :, None, first:last])
+        if each.of_keys is not None:
+            _add_of_keys(added, each.of_keys, each.terms.told[:, :, first:last], step)
+    return added
+
+
+def _hide(by_step: Any, asked: Arguments, start: int, stop: int, first: int) -> None:
+    """-inf at the steps by index that no query sees."""
+    before, after = sides(asked)
+    own = asked.keys - asked.queries + stop - 1 - first  # the column of the step from a query to its own key
+    if after is not None and own + after + 1 < by_step.shape[-1]:
+        by_step[..., max(0, own + after + 1) :] = float("-inf")
+    if before is not None and own - before > 0:
+        by_step[..., : own - before] = float("-inf")
+
+
+def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
+    """Add keys times the vector of their distance, a block of keys at a time, so that few products are in vain."""
+    rows, columns = added.shape[-2:]
+    # Here distances are m - n = i - j - step: they fall from key to key.
+    near = min(max(0, 1 - step - table.most), columns)
+    far = min(max(near, rows - 1 - step - table.least), columns)
+    for begin, end, row in ((0, near, -1), (far, columns, 0)):
+        if begin < end:
+            alone = told[:, :, begin:end] @ table.vectors[:, row, :, None]
+            added[..., begin:end].add_(alone.transpose(-1, -2))
+    size = max(1, rows // 2)  # of s keys a share of rows / (rows + s) is needed
+    for begin in range(near, far, size):
+        block = slice(begin, min(begin + size, far))
+        keys = block.stop - begin
+        products = table.times(told[:, :, block], -step - begin - (keys - 1), rows + keys - 1)
+        added[..., block].add_(askew(products, rows).transpose(-1, -2))
+
+
+def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tuple[int, int]:
+    """The columns j in which a table from least to most has more than one vector for all rows i, at distance
+    step + j - i."""
+    near = min(max(0, least - step + 1), columns)
+    return near, min(max(near, most - step + rows - 1), columns)
+
+
+def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, scores: list[_Score], step: int) -> Any:
+    """A tile with its weights written out, for scores that add to the output."""
+    dtype = added.dtype
+    logits = torch.matmul(q.to(dtype) * asked.scale, k.to(dtype).transpose(-1, -2)).add_(added)
+    top = logits.detach().amax(-1, keepdim=True)
+    powers = logits.sub_(top.masked_fill_(torch.isneginf(top), 0.0)).exp_()
+    total = powers.sum(-1, keepdim=True)
+    output = powers @ v.to(dtype)
+    for each in scores:
+        if each.of_values is not None:
+            output = output + _of_values(powers, each.of_values, step)
+    return (output / total.masked_fill(total == 0, 1.0)).to(q.dtype)
+
+
+def _of_values(powers: Any, table: _Table, step: int) -> Any:
+    """Weights times the vector of their distance: those of equal distance are summed first."""
+    rows, columns = powers.shape[-2:]
+    near, far = _changing(table.least, table.most, step, rows, columns)
+    output: Any = 0.0
+    for begin, end, row in ((0, near, 0), (far, columns, -1)):
+        if begin < end:
+            output = output + powers[..., begin:end].sum(-1, keepdim=True) * table.vectors[row]
+    if near < far:
+        shares = upright(powers[..., near:far])
+        steps = torch.arange(shares.shape[-1], device=shares.device) + step + near - (rows - 1)
+        output = output + shares @ table.vectors[steps.clamp(table.least, table.most) - table.least]
+    return output
+
+
+def askew(by_step: Any, columns: int) -> Any:
+    """A view [i, j] of rows of steps [i, j - i + rows - 1]: (..., rows, rows + columns - 1) to (..., rows, columns).
+
+    >>> askew(torch.arange(6).reshape(2, 3), 2).tolist()
+    [[1, 2], [3, 4]]
+    """
+    rows, count = by_step.shape[-2:]
+    if rows == 1:
+        return by_step
+    flat = by_step.flatten(-2)[..., rows - 1 : rows - 1 + rows * (count - 1)]
+    return flat.unflatten(-1, (rows, count - 1))[..., :columns]
+
+
+def upright(x: Any) -> Any:
+    """The steps of which `askew` is the view, zero where it shows none.
+
+    >>> upright(torch.tensor([[1, 2], [3, 4]])).tolist()
+    [[0, 1, 2], [3, 4, 0]]
+    """
+    rows, columns = x.shape[-2:]
+    flat = pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)
+    return pad(flat, (rows - 1, 1)).unflatten(-1, (rows, rows + columns - 1)) if rows > 1 else x
