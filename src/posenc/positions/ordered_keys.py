@@ -39,9 +39,21 @@ class OrderedKeys(NamedTuple):
         places = self._aligned(lib.xp.argsort(self.order, -1), x)
         return lib.take_along(x, lib.xp.broadcast_to(places, x.shape))
 
-    def first(self, count: int) -> OrderedKeys:
-        """The first keys alone, of keys that were given in order."""
-        return self._replace(key=self.key.part((..., slice(None, count))))
+    def part(self, some: slice) -> OrderedKeys:
+        """Some consecutive keys alone, of keys that were given in order."""
+        return self._replace(key=self.key.part((..., some)))
+
+    def before_all(self, query: Positions) -> int:
+        """How many of the first keys lie before every query; 0 where it cannot be seen, or documents share a row.
+
+        >>> ordered([0, 1, 5, 6]).before_all(checked([5, 6]))
+        2
+        """
+        lib = self.key.lib
+        if self.key.documents is not None or query.documents is not None or query.bounds is None:
+            return 0
+        counts = lib.extremes((lib.signed(self.key.array) < query.bounds[0]).sum(-1))
+        return 0 if counts is None else int(counts[0])
 
     def reached(self, query: Positions) -> Array:
         """Which keys are of the document of the query and not behind it; (*batch, n, m)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 from posenc import _array
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.checked_content import content, inputs, inputs_of_both, of_documents, placed
 from posenc.checked_positions import Positions
 from posenc.doors import Documents, Params, Scores
@@ -20,9 +20,10 @@ class Prepared(NamedTuple):
     keys: OrderedKeys
     arrays: tuple[Array, ...]
 
-    def first(self, count: int) -> Prepared:
-        """What is read of the first keys alone, for queries that reach no other; of keys that were given in order."""
-        return Prepared(self.keys.first(count), tuple(array[..., :count, :] for array in self.arrays))
+    def part(self, some: slice) -> Prepared:
+        """What is read of some consecutive keys alone, for queries that reach no key behind them; of keys that were
+        given in order."""
+        return Prepared(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Gathers(Scores):
     @abc.abstractmethod
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
         """The score of queries against keys in order; (*batch, h, n, m)."""
+
+    def faded(self, query: Positions, prepared: Prepared, below: float) -> int:
+        """How many of the first keys score at least so much below the own key of each of these queries, so that the
+        others can be scored without them; 0 where a record does not know."""
+        return 0
 
     @final
     def prepare(
@@ -119,3 +125,15 @@ def _as_wide(learned: Params, x: Array) -> Params:
     """Parameters in the dtype of what they meet; those of a record within it, whose names have a dot, as they are."""
     lib = _array.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}
+
+
+def blocks(count: int, size: int, lib: Library) -> list[slice]:
+    """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
+
+    >>> import numpy as np
+    >>> blocks(5, 2, _array.library(np.ones(1)))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    if lib.compiling():
+        return [slice(0, count)]
+    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]

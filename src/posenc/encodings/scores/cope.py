@@ -9,13 +9,16 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
 from posenc.doors import Claim, Params
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, Prepared, blocks
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
+
+#: How many keys are counted at once.
+BLOCK = 128
 
 
 @dataclass(frozen=True)
@@ -63,18 +66,30 @@ class CoPE(Gathers):
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
         lib, xp, table = query.lib, query.lib.xp, learned["table"]
-        # Keys from the last to the first, as a position counts them.
-        counted = xp.cumsum(self._gates(q, query, prepared), -1)
+        products = q @ table.swapaxes(0, 1)
+        steps = q @ xp.concatenate([table[1:] - table[:-1], xp.zeros_like(table[:1])], 0).swapaxes(0, 1)
+        counted, parts, keys = xp.zeros_like(q[..., :1]), [], prepared.arrays[0].shape[-2]
+        # Keys from the last to the first, as a position counts them, until no query counts any further.
+        for block in blocks(keys, BLOCK, lib)[::-1]:
+            counted = counted[..., -1:] + xp.cumsum(self._gates(q, query, prepared, block), -1)
+            parts.append(xp.flip(self._interpolated(counted, products, steps, lib), (-1,)))
+            ends = lib.extremes(lib.detach(counted[..., -1]))
+            if ends is not None and ends[0] >= self.rows - 1:
+                parts.append(xp.broadcast_to(products[..., -1:], (*products.shape[:-1], block.start)))
+                break
+        return xp.concatenate(parts[::-1], -1)
+
+    def _interpolated(self, counted: Array, products: Array, steps: Array, lib: Library) -> Array:
+        """Between the products of a query with the two rows at what it has counted."""
+        xp = lib.xp
         counted = xp.clip(counted, None, self.rows - 1)
         floor = xp.floor(xp.fmax(lib.detach(counted), xp.zeros_like(counted[..., :1])))  # row 0 for content of NaN
-        row, products = lib.astype(floor, lib.integer), q @ table.swapaxes(0, 1)
-        steps = q @ xp.concatenate([table[1:] - table[:-1], xp.zeros_like(table[:1])], 0).swapaxes(0, 1)
-        score = lib.take_along(products, row) + (counted - floor) * lib.take_along(steps, row)
-        return xp.flip(score, (-1,))
+        row = lib.astype(floor, lib.integer)
+        return lib.take_along(products, row) + (counted - floor) * lib.take_along(steps, row)
 
-    def _gates(self, q: Array, query: Positions, prepared: Prepared) -> Array:
-        """Whether every query counts every key, 0 … 1, the last key first; shape (*batch, heads, n, m)."""
-        lib, (k,), keys = query.lib, prepared.arrays, prepared.keys
+    def _gates(self, q: Array, query: Positions, prepared: Prepared, block: slice) -> Array:
+        """Whether every query counts every key of a block, 0 … 1, the last first; shape (*batch, heads, n, keys)."""
+        lib, k, keys = query.lib, prepared.arrays[0][..., block, :], prepared.keys.part(block)
         gates = lib.sigmoid((q / math.sqrt(self.dim)) @ lib.xp.flip(k, (-2,)).swapaxes(-1, -2))
         return gates * lib.astype(lib.xp.flip(keys.reached(query), (-1,)), q.dtype)[..., None, :, :]
 

@@ -66,12 +66,29 @@ class ForgettingGate(Gathers):
         # Sums that nearly cancel, in the widest float.
         return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
 
+    def faded(self, query: Positions, prepared: Prepared, below: float) -> int:
+        (sums,), far = prepared.arrays, prepared.keys.before_all(query)
+        if not far:
+            return 0
+        # Gates only close: each further key in between takes more away.
+        between = sums[..., far - 1 : far, :] - sums[..., :far, :]
+        open_to = (between[..., 0] >= -below).reshape((-1, far)).any(0)
+        return far - int(open_to.sum())
+
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
         lib, (sums,), keys = query.lib, prepared.arrays, prepared.keys
-        reached = keys.reached(query)
-        between = sums_upto(sums, keys.rank(reached, query), lib) - sums.swapaxes(-1, -2)
-        between = lib.astype(between, q.dtype)
-        return lib.xp.where(reached[..., None, :, :], between, lib.xp.zeros_like(between[..., :1]))
+        far = keys.before_all(query)
+        near = slice(far, None)
+        reached = keys.part(near).reached(query)
+        upto = sums_upto(sums, far + keys.part(near).rank(reached, query), lib)
+        between = lib.astype(upto - sums.swapaxes(-1, -2)[..., near], q.dtype)
+        between = lib.xp.where(reached[..., None, :, :], between, lib.xp.zeros_like(between[..., :1]))
+        if not far:
+            return between
+        # Both parts are of one sign, so that float32 holds their sum as exactly as the rounded sum of float64.
+        middle = sums[..., far - 1 : far, :]
+        after, before = lib.astype(upto - middle, q.dtype), lib.astype(middle - sums[..., :far, :], q.dtype)
+        return lib.xp.concatenate([after + before.swapaxes(-1, -2), between], -1)
 
 
 ROW = Row(

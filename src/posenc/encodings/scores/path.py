@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from posenc import _check
-from posenc._array import Array, Library
+from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Claim, Params
 from posenc.encodings._layers import drawn
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, Prepared, blocks
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
 from posenc.row import Row
@@ -85,7 +85,7 @@ class PaTH(Gathers):
         lib, xp = keys.key.lib, keys.key.lib.xp
         w, beta = self._directions(x, keys, learned), self._strengths(x, learned)
         taken, left = [], []
-        for block in _blocks(k.shape[-2], lib):
+        for block in blocks(k.shape[-2], BLOCK, lib):
             own, columns, strength = w[..., block, :], w[..., block, :].swapaxes(-1, -2), beta[..., block, :]
             later = lib.astype(keys.later(block), k.dtype)[..., None, :, :]
             index = lib.arange(block.stop - block.start)
@@ -101,7 +101,7 @@ class PaTH(Gathers):
         lib, xp, (k, w, taken, left) = query.lib, query.lib.xp, prepared.arrays
         reached = lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
         seen, parts = q, []
-        for block in _blocks(k.shape[-2], lib)[::-1]:  # from the query back to the first key
+        for block in blocks(k.shape[-2], BLOCK, lib)[::-1]:  # from the query back to the first key
             visible = (seen @ w[..., block, :].swapaxes(-1, -2)) * reached[..., block]
             lost = visible @ taken[..., block, : block.stop - block.start]
             parts.append((seen - q) @ k[..., block, :].swapaxes(-1, -2) - lost)
@@ -119,13 +119,6 @@ class PaTH(Gathers):
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
-
-
-def _blocks(keys: int, lib: Library) -> list[slice]:
-    """Consecutive keys; all in one block in a program whose number of keys may be a symbol."""
-    if lib.compiling():
-        return [slice(0, keys)]
-    return [slice(start, min(start + BLOCK, keys)) for start in range(0, max(keys, 1), BLOCK)]
 
 
 def _stacked(blocks: list[Array], xp: Any) -> Array:

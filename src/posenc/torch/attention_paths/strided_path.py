@@ -11,12 +11,8 @@ from posenc import _array
 from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
+from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, reach
 from posenc.torch.strided_bias import strided, strided_attention
-
-#: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
-#: float32 rounds at 6e-8.
-SMALLEST_POWER = 40.0
-
 
 def unsupported_reason(asked: Arguments) -> str | None:
     """Why the biases are not one number a distance; None where they are."""
@@ -89,9 +85,7 @@ def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -
         return numbers
     if not (numbers[..., : asked.keys] < own - SMALLEST_POWER).any():
         return numbers
-    longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
-    reach = 2.001 * asked.scale * longest[0] * longest[1]
-    return numbers.masked_fill(numbers < own - SMALLEST_POWER - reach, float("-inf"))
+    return numbers.masked_fill(numbers < own - SMALLEST_POWER - reach(asked, q, k), float("-inf"))
 
 
 def _within(asked: Arguments, numbers: Any) -> Any:

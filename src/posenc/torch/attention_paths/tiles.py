@@ -15,7 +15,8 @@ from posenc.checked_positions import checked
 from posenc.doors import Scores
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.visible import key_range, visible
+from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, reach, vanishing
+from posenc.torch.attention_paths.visible import hidden, key_range, visible
 from posenc.torch.modules import Score
 
 #: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.
@@ -41,15 +42,16 @@ def attend(asked: Arguments, queries: int) -> Any:
     q, k, v = rotated(asked)
     prepared = prepared_scores(asked)
     again = asked.recorded and queries < asked.queries
+    far = reach(asked, q, k) if comparable(asked) else None
     parts = []
     # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
     for start in reversed(range(0, asked.queries, queries)):
         stop = min(start + queries, asked.queries)
         if again:
-            tile = (asked, q[:, :, start:stop], k, v, prepared, start, stop)
+            tile = (asked, q[:, :, start:stop], k, v, prepared, far, start, stop)
             parts.append(checkpoint(_tile, *tile, use_reentrant=False))
         else:
-            parts.append(_tile(asked, q[:, :, start:stop], k, v, prepared, start, stop))
+            parts.append(_tile(asked, q[:, :, start:stop], k, v, prepared, far, start, stop))
     return parts[0] if len(parts) == 1 else torch.cat(parts[::-1], 2)
 
 
@@ -94,17 +96,22 @@ def prepared_scores(asked: Arguments) -> dict[Score, Prepared]:
         }
 
 
-def _tile(asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, Prepared], start: int, stop: int) -> Any:
+def _tile(
+    asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, Prepared], far: Any, start: int, stop: int
+) -> Any:
     first, last = key_range(asked, start, stop)
+    first = max(first, _faded(asked, prepared, far, start, stop))
     visible_keys = visible(asked, start, stop, first, last)
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
-    k, v = k[:, :, first:last], v[:, :, first:last]
     added = _added(asked, prepared, start, stop, first, last)
     if added is None:
         added = visible_keys
-    elif visible_keys is not None:
-        added = torch.where(visible_keys, added, float("-inf"))
+    else:
+        added = hidden(asked, added, visible_keys, start, first)
+        faded = vanishing(asked, added, start, first, far)
+        added, first = added[..., faded:], first + faded
+    k, v = k[:, :, first:last], v[:, :, first:last]
     if any(map(adds_to_output, asked.scores)):
         return _weighed(asked, q, k, v, added, start, stop, first, last)
     grouped = q.shape[1] != k.shape[1]
@@ -112,6 +119,19 @@ def _tile(asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, Prepar
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
     return rotated_back(asked, output, _part(asked, asked.query, start, stop))
+
+
+def _faded(asked: Arguments, prepared: dict[Score, Prepared], far: Any, start: int, stop: int) -> int:
+    """How many of the first keys have no weight for any of these queries, whatever stands there."""
+    if far is None or asked.biases or len(asked.scores) != 1 or asked.scores[0] not in prepared:
+        return 0
+    record: Any = asked.scores[0].record
+    keys = prepared[asked.scores[0]]
+    if keys.keys.order is not None:
+        return 0
+    # Up to the own key of the first query by index: the own keys of the others come behind it.
+    keys = keys.part(slice(start + asked.keys - asked.queries + 1))
+    return int(record.faded(checked(asked.query[..., start:stop]), keys, SMALLEST_POWER + float(far)))
 
 
 def _added(asked: Arguments, prepared: dict[Score, Prepared], start: int, stop: int, first: int, last: int) -> Any:
@@ -146,14 +166,21 @@ def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, l
     return score(q, k, query, key, hidden=hidden, documents=documents)
 
 
-def _between(asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int) -> Any:
+def _between(
+    asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int
+) -> Any:
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
+    faded = first and type(score.record).faded is not Gathers.faded  # what comes before may be left out
     query, lib = asked.query[..., start:stop], _array.library(asked.q)
     documents = None if asked.documents is None else asked.documents[0][:, start:stop]
     if prepared.keys.order is None:
         reached = prepared.keys.reached(checked(query)._replace(documents=documents))
         reached = reached.flatten(0, -2).any(0).nonzero()
-        prepared = prepared.first(max(last, int(reached[-1]) + 1 if len(reached) else 0))
+        behind = max(last, int(reached[-1]) + 1 if len(reached) else 0)
+        if faded:
+            prepared, first, last = prepared.part(slice(first, behind)), 0, last - first
+        else:
+            prepared = prepared.part(slice(behind))
     hidden = _hidden_at_queries(asked, score, start, stop)
     with lib.full_precision():
         record: Any = score.record

@@ -42,6 +42,23 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
     return mask if allowed_keys is None else mask & allowed_keys
 
 
+def hidden(asked: Arguments, added: Any, visible_keys: Any, start: int, first: int) -> Any:
+    """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
+    if visible_keys is None:
+        return added
+    if asked.recorded or shares_memory(added) or asked.mask is not None or asked.documents is not None:
+        return torch.where(visible_keys, added, float("-inf"))
+    # Before the own key of the first query only a window hides keys.
+    begin = max(0, start + asked.keys - asked.queries - first) if asked.window[0] is None else 0
+    added[..., begin:].masked_fill_(~visible_keys[..., begin:], float("-inf"))
+    return added
+
+
+def shares_memory(x: Any) -> bool:
+    """Whether several numbers of a tensor are one."""
+    return any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
+
+
 def sides(asked: Arguments) -> tuple[int | None, int | None]:
     """Keys before and after its own that a query sees; causal is a window that ends at the query."""
     before, after = asked.window
