@@ -115,7 +115,11 @@ def test_tiles_of_three_queries_give_what_all_at_once_do():
 
 def by_distance():
     records = [record for record in RECORDS if isinstance(record, ByDistance)]
-    return [*records, posenc.Shaw(dim=8, clip=1, ahead=30), posenc.DeBERTa(dim=8, heads=12, buckets=2, max_distance=None)]
+    return [
+        *records,
+        posenc.Shaw(dim=8, clip=1, ahead=30),
+        posenc.DeBERTa(dim=8, heads=12, buckets=2, max_distance=None),
+    ]
 
 
 @pytest.mark.parametrize(("queries", "numbers"), [(4, 200), (99, 1 << 18)])

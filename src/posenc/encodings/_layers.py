@@ -1,12 +1,17 @@
-"""How layers of a learned encoding begin."""
+"""Layers of a learned encoding: how they begin, and a network of two over all pairs of places."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from posenc import _check
+from posenc._array import Array, Library
+
+#: Numbers of a hidden layer that are made at once, half a MiB in float32: what a processor's second cache holds.
+HIDDEN = 1 << 17
 
 
 def drawn(
@@ -20,3 +25,42 @@ def drawn(
     """
     _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return {name: rng.uniform(-1.0, 1.0, shape) * inputs.get(name, otherwise) ** -0.5 for name, shape in shapes.items()}
+
+
+def over_pairs(
+    x: Array, inner: tuple[Array, Array], outer: tuple[Array, Array], activation: Callable[[Array], Array], lib: Library
+) -> Array:
+    """outer(activation(inner(x))) for each of many pairs, a block of them at a time; inner and outer are a weight
+    (channels out, channels in) and a bias (channels out,); activation(1) = 1.
+
+    x: (*batch, channels, n, m); result (*batch, channels out, n, m).
+
+    >>> from posenc._array import library
+    >>> x, one, lib = np.array([[[-2.0, 3.0]]]), (np.ones((1, 1)), np.zeros(1)), library(np.ones(1))
+    >>> over_pairs(x, one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), np.abs, lib).tolist()
+    [[[10.0, 15.0]], [[11.0, 16.0]]]
+    """
+    *outside, channels, rows, columns = x.shape
+    flat, parts = x.reshape((*outside, channels, rows * columns)), []
+    weight, last = (lib.xp.concatenate([matrix, bias[:, None]], -1) for matrix, bias in (inner, outer))
+    one = lib.xp.concatenate([lib.xp.zeros_like(inner[0][:1]), lib.xp.ones_like(inner[1][:1, None])], -1)
+    weight = lib.xp.concatenate([weight, one], 0)
+    for block in blocks(rows * columns, max(1, HIDDEN // (inner[0].shape[0] * max(1, math.prod(outside)))), lib):
+        pairs = flat[..., block]  # and a channel of ones for the bias, which costs no pass then
+        pairs = lib.xp.concatenate([pairs, lib.xp.ones_like(pairs[..., :1, :])], -2)
+        hidden = activation(lib.product(weight, pairs))
+        parts.append(lib.product(last, hidden))
+    result = parts[0] if len(parts) == 1 else lib.xp.concatenate(parts, -1)
+    return result.reshape((*outside, outer[0].shape[0], rows, columns))
+
+
+def blocks(count: int, size: int, lib: Library) -> list[slice]:
+    """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
+
+    >>> from posenc._array import library
+    >>> blocks(5, 2, library(np.ones(1)))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    if lib.compiling():
+        return [slice(0, count)]
+    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]

@@ -39,4 +39,31 @@ def drawn(encoding: Biases, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
     inner = {name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")}
+    if encoding.axes == 1 and "relative" in encoding.claims and _rises(query) and _rises(key):
+        return _of_distances(encoding, query, key, inner or None, dtype)
     return encoding.matrix(query.array, key.array, inner or None, dtype=dtype)
+
+
+def _rises(positions: Positions) -> bool:
+    """Whether it can be seen that positions rise by one from place to place."""
+    array, lib = positions.array, positions.lib
+    if not positions.integers or positions.bounds is None or array.ndim != 1:
+        return False
+    signed = lib.signed(array)
+    steps = lib.extremes(signed[1:] - signed[:-1])
+    return array.shape[0] == 1 or steps == (1, 1)
+
+
+def _of_distances(encoding: Biases, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
+    """The matrix of a relative bias from one number a distance: (heads, n, m)."""
+    lib, xp, (queries,), (keys,) = query.lib, query.lib.xp, query.array.shape, key.array.shape
+    steps = lib.arange(queries + keys - 1) - (queries - 1)  # those of the first query, before it and after it
+    there, here = lib.signed(query.array), lib.signed(key.array)
+    there, here = there[0] - xp.clip(steps, None, 0), here[0] + xp.clip(steps, 0, None)
+    numbers = encoding.bias(lib.arange(encoding.heads)[:, None], there, here, params, dtype=dtype)
+    if queries == 1:
+        return numbers[:, None, :]
+    rows = xp.broadcast_to(numbers[:, None, :], (encoding.heads, queries, queries + keys - 1))
+    # Each row begins one number earlier than the one before.
+    flat = rows.reshape((encoding.heads, -1))[:, queries - 1 : queries - 1 + queries * (queries + keys - 2)]
+    return flat.reshape((encoding.heads, queries, -1))[..., :keys]

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from posenc import _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Biases, Claim, Params
+from posenc.encodings._layers import over_pairs
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -72,9 +73,23 @@ class FIRE(Biases):
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
         share = self._share(query, steps(query, key, lib.real), learned)
-        hidden = lib.xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
-        number = lib.contracted(hidden, lib.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+        # A matrix: all heads have the hidden layer of a pair in common.
+        is_matrix = head.shape[1:] == (1, 1) and share.ndim > 2 and share.shape[-3] == 1 and lib.concrete(share)
+        number = (
+            self._of_matrix(share, head[:, 0, 0], learned, lib)
+            if is_matrix
+            else self._of_pairs(share, head, learned, lib)
+        )
         return lib.astype(lib.astype(number, lib.wide_dtype(dtype)), dtype)
+
+    def _of_pairs(self, share: Array, head: Array, learned: Params, lib: Library) -> Array:
+        hidden = lib.xp.clip(share[..., None] * learned["weight_in"] + learned["bias_in"], 0.0, None)
+        return lib.contracted(hidden, lib.picked(learned["weight_out"], head)) + learned["bias_out"][head]
+
+    def _of_matrix(self, share: Array, heads: Array, learned: Params, lib: Library) -> Array:
+        inner = learned["weight_in"][:, None], learned["bias_in"]
+        outer = learned["weight_out"][heads], learned["bias_out"][heads]
+        return over_pairs(share, inner, outer, lambda hidden: lib.xp.clip(hidden, 0.0, None), lib)
 
     def _share(self, query: Positions, distance: Array, learned: Params) -> Array:
         """The distance as a share of the query's position, both on the scale of ψ."""

@@ -21,12 +21,12 @@ class DistanceTerms(NamedTuple):
     distance, (distances, dim). None for a term that a record does not have.
     """
 
-    asked: Array | None = None
-    of_queries: Array | None = None
-    told: Array | None = None
-    of_keys: Array | None = None
-    of_key_alone: Array | None = None
-    of_values: Array | None = None
+    asked: Array = None
+    of_queries: Array = None
+    told: Array = None
+    of_keys: Array = None
+    of_key_alone: Array = None
+    of_values: Array = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ByDistance(Scores):
         of that one. None where every distance has its own."""
 
     @abc.abstractmethod
-    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+    def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         """The terms for these distances, n - m; q and k in float32 at least, x the inputs that `reads` names."""
 
     @final

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 from posenc import _array
-from posenc._array import Array, Library
+from posenc._array import Array
 from posenc.checked_content import content, inputs, inputs_of_both, of_documents, placed
 from posenc.checked_positions import Positions
 from posenc.doors import Documents, Params, Scores
@@ -125,15 +125,3 @@ def _as_wide(learned: Params, x: Array) -> Params:
     """Parameters in the dtype of what they meet; those of a record within it, whose names have a dot, as they are."""
     lib = _array.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}
-
-
-def blocks(count: int, size: int, lib: Library) -> list[slice]:
-    """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
-
-    >>> import numpy as np
-    >>> blocks(5, 2, _array.library(np.ones(1)))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    if lib.compiling():
-        return [slice(0, count)]
-    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]

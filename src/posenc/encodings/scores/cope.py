@@ -13,7 +13,8 @@ from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
 from posenc.doors import Claim, Params
-from posenc.encodings.scores._gathers import Gathers, Prepared, blocks
+from posenc.encodings._layers import blocks
+from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
 

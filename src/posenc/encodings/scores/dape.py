@@ -75,8 +75,8 @@ class DAPE(Scores):
     ) -> Array:
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         bias, x = logits_and_bias(self, q, k, query, key, learned)
-        inner = leaky(mixed(x, learned["weight_in"], learned["bias_in"]), query.lib)
-        return bias + mixed(inner, learned["weight_out"], learned["bias_out"])
+        inner, outer = ((learned[f"weight_{end}"], learned[f"bias_{end}"]) for end in ("in", "out"))
+        return bias + _layers.over_pairs(x, inner, outer, lambda hidden: leaky(hidden, query.lib), query.lib)
 
 
 def settle(record: Any) -> None:
@@ -112,7 +112,7 @@ def mixed(x: Array, weight: Array, bias: Array) -> Array:
 
 def leaky(x: Array, lib: Library) -> Array:
     """LeakyReLU."""
-    return lib.xp.where(x >= 0, x, LEAK * x)
+    return lib.xp.maximum(x, LEAK * x)
 
 
 ROW = Row(

@@ -93,7 +93,7 @@ class DeBERTa(ByDistance):
         most = self.buckets if self.max_distance is None else self.max_distance
         return -most, most
 
-    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+    def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         row, terms = self._row(-steps.array, steps.lib), DistanceTerms()
         if "position_keys" in learned:
             terms = terms._replace(asked=q * self.scale, of_queries=learned["position_keys"][:, row])

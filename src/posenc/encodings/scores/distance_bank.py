@@ -66,7 +66,7 @@ class DistanceBank(ByDistance):
     def changes_within(self) -> tuple[int, int]:
         return -self.extent, 1
 
-    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+    def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         lib, xp, distance = steps.lib, steps.lib.xp, -steps.array
         inside = lib.astype((distance >= 0) & (distance < self.extent), q.dtype)
         profiles = learned["bank"][:, xp.clip(distance, 0, self.extent - 1)] * inside

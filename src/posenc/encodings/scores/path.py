@@ -13,8 +13,8 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Claim, Params
-from posenc.encodings._layers import drawn
-from posenc.encodings.scores._gathers import Gathers, Prepared, blocks
+from posenc.encodings._layers import blocks, drawn
+from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
 from posenc.row import Row

@@ -75,7 +75,7 @@ class Shaw(ByDistance):
     def changes_within(self) -> tuple[int, int]:
         return -self.clip, self.clip_ahead
 
-    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+    def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         row = steps.lib.xp.clip(steps.array, -self.clip, self.clip_ahead) + self.clip
         keys, values = learned["relative_keys"][row], learned["relative_values"][row]
         return DistanceTerms(q / math.sqrt(self.dim), keys[None], of_values=values)

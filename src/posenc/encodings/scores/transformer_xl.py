@@ -72,7 +72,7 @@ class TransformerXL(ByDistance):
     def changes_within(self) -> None:
         return None
 
-    def _terms(self, q: Array, k: Array, x: Array | None, steps: Positions, learned: Params) -> DistanceTerms:
+    def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         cosine, sine = cos_sin(checked(-steps.array), self.frequencies, q.dtype)
         vectors = steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"]
         by_key = (k @ learned["u"][:, :, None])[..., 0] / math.sqrt(self.dim)

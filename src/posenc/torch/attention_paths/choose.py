@@ -51,7 +51,9 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
             return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
         return AttentionChoice("tiles", reason)
     if asked.scores and skewed_path.unsupported_reason(asked) is None:
-        return AttentionChoice("skewed", "every score is a product with one vector a distance, and positions rise by one")
+        return AttentionChoice(
+            "skewed", "every score is a product with one vector a distance, and positions rise by one"
+        )
     if asked.scores:
         return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
     return AttentionChoice(

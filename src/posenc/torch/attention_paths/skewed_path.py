@@ -93,8 +93,11 @@ class _Score:
         asked, told, alone = (
             None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
         )
-        tables = (None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys))
-        return _Score(DistanceTerms(asked=asked, told=told, of_key_alone=alone), *tables, self.of_values)
+        of_queries, of_keys = (
+            None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys)
+        )
+        vectors = DistanceTerms(asked=asked, told=told, of_key_alone=alone)
+        return _Score(vectors, of_queries, of_keys, self.of_values)
 
 
 def attend(asked: Arguments) -> Any:
@@ -135,7 +138,9 @@ def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Sc
         least, most = (min(max(step, low), high) for step in (least, most))
     count = max(1, most - least + 1)
     with _array.library(k).full_precision():
-        terms = record.distance_terms(asked.q, k, least, count, score.params, hidden=asked.hidden if record.reads else None)
+        terms = record.distance_terms(
+            asked.q, k, least, count, score.params, hidden=asked.hidden if record.reads else None
+        )
     return _Score(
         terms,
         None if terms.of_queries is None else _Table(terms.of_queries, least),
@@ -150,9 +155,7 @@ def _step(asked: Arguments, query: int, key: int) -> int:
     return int(first.flatten()[0].item()) + key - query
 
 
-def _tile(
-    asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int
-) -> Any:
+def _tile(asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int) -> Any:
     first, last = key_range(asked, start, stop)
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])

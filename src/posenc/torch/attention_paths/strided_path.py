@@ -14,6 +14,7 @@ from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, reach
 from posenc.torch.strided_bias import strided, strided_attention
 
+
 def unsupported_reason(asked: Arguments) -> str | None:
     """Why the biases are not one number a distance; None where they are."""
     for bias in asked.biases:

@@ -166,11 +166,10 @@ def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, l
     return score(q, k, query, key, hidden=hidden, documents=documents)
 
 
-def _between(
-    asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int
-) -> Any:
+def _between(asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int) -> Any:
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
-    faded = first and type(score.record).faded is not Gathers.faded  # what comes before may be left out
+    record: Any = score.record
+    faded = first and type(record).faded is not Gathers.faded  # what comes before may be left out
     query, lib = asked.query[..., start:stop], _array.library(asked.q)
     documents = None if asked.documents is None else asked.documents[0][:, start:stop]
     if prepared.keys.order is None:
@@ -183,7 +182,6 @@ def _between(
             prepared = prepared.part(slice(behind))
     hidden = _hidden_at_queries(asked, score, start, stop)
     with lib.full_precision():
-        record: Any = score.record
         more = record.score_prepared(
             prepared, asked.q[:, :, start:stop], query, score.params, hidden=hidden, documents=documents
         )
