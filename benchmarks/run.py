@@ -41,6 +41,10 @@ BENCHMARKS: dict[str, Allocator] = {
     "modules": "hot",
     "bias": "hot",
     "attention": "default",
+    "attention_training": "default",
+    "attention_decoding": "default",
+    "attention_memory": "default",
+    "attention_peers": "default",
     "catalog": "hot",
     "calls": "hot",
 }

@@ -20,12 +20,12 @@ def torch_and_jax(record: Encoding) -> tuple[str, str]:
 
 
 _TORCH = {
-    "head": ["import torch", "{imports}", "from posenc.torch import module", "encoding = module({record})"],
+    "head": ["import torch", "{imports}", "from posenc.torch import {names}", "encoding = module({record})"],
     "random": "torch.randn({shape})",
     "line": f"torch.arange({LENGTH})",
     "grid": "torch.cartesian_prod({ranges})",
     "range": "torch.arange(2)",
-    "call": dict.fromkeys(("adds", "rotates", "biases", "scores", "values"), "encoding(") | {"back": "encoding.back("},
+    "call": {"adds": "encoding(", "attention": "attention("},
     "shape": "tuple({name}.shape)",
 }  # fmt: skip
 _JAX = {
@@ -54,7 +54,8 @@ _JAX = {
 
 def _written(record: Encoding, words: dict[str, Any]) -> str:
     """One snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
-    head = [line.format(imports=imports(record), record=short(record)) for line in words["head"]]
+    names = "module" if isinstance(record, Adds) else "attention, module"
+    head = [line.format(imports=imports(record), record=short(record), names=names) for line in words["head"]]
     head = [line for lines in head for line in lines.split("\n")]
     lines = [*head, f"positions = {_positions(record, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
@@ -63,6 +64,14 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
     if isinstance(record, Adds):
         lines += [f"x = {drawn(2, length, record.width)}", f"y = {called['adds']}x, positions)"]
         return _doctest(lines, words, {"y": _attached_shape(record, length)})
+    if "attention" in called:
+        return _attended(record, words, lines, drawn, length)
+    return _at_its_door(record, words, lines, drawn, length)
+
+
+def _at_its_door(record: Encoding, words: dict[str, Any], lines: list[str], drawn: Any, length: int) -> str:
+    """What the record itself gives."""
+    called = words["call"]
     if isinstance(record, Biases):
         lines += [f"bias = {called['biases']}positions, positions)"]
         return _doctest(lines, words, {"bias": (record.heads, length, length)})
@@ -96,6 +105,26 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
         hidden = ", hidden=x"
     lines += [f"logits = {called['scores']}q, k, positions, positions{hidden})"]
     return _doctest(lines, words, {"logits": (1, heads, length, length)})
+
+
+def _attended(record: Encoding, words: dict[str, Any], lines: list[str], drawn: Any, length: int) -> str:
+    """Attention with the record."""
+    heads = key_heads = getattr(record, "heads", 4)
+    if isinstance(record, Rotates) and "value" not in record.roles:
+        heads, key_heads = _heads(record)
+    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    lines += [f"q = {drawn(1, heads, length, width)}", f"k = v = {drawn(1, key_heads, length, width)}"]
+    given = ["q, k, v, query=positions, key=positions", "encodings=[encoding]"]
+    if isinstance(record, Scores) and record.reads:
+        twice = ", for queries and then for keys" if record.reads == "both" else ""
+        shape = 1, record.hidden_length(length, length), getattr(record, "model_dim")  # noqa: B009
+        lines += [f"x = {drawn(*shape)}  # the input of the layer{twice}"]
+        given.append("hidden=x")
+    if isinstance(record, Scores) and hasattr(record, "scale"):
+        given.append("scale=encoding.record.scale")
+    given.append('layout="bhtd"')
+    lines += [f"output = attention({', '.join(given)})"]
+    return _doctest(lines, words, {"output": (1, heads, length, width)})
 
 
 def _positions(record: Encoding, words: dict[str, Any]) -> str:

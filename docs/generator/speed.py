@@ -16,6 +16,10 @@ KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
 PARTS = {
     "whole_models": "Whole models",
     "attention": "Attention with an encoding",
+    "attention_training": "Attention with an encoding, forward and backward",
+    "attention_decoding": "Attention with an encoding, a query against a cache",
+    "attention_memory": "Attention with an encoding, memory",
+    "attention_peers": "Attention with an encoding, beside other libraries",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
     "head_sizes": "Prefill: other shapes",
     "memory": "The same, with the default allocator",

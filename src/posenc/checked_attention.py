@@ -9,8 +9,11 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import of_documents
 from posenc.checked_positions import checked
-from posenc.doors import Adds, Documents, Encoding, Scores
+from posenc.doors import Adds, Documents, Encoding, Rotates, Scores
 from posenc.turn import LAYOUTS, Layout
+
+#: How many keys before and after its own index a query sees, None for all.
+Window = tuple[int | None, int | None]
 
 
 def by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
@@ -141,3 +144,40 @@ def _rows(numbers: Any, x: Array) -> Array:
             f"{tuple(numbers.shape)}. Give the document of each token."
         )
     return numbers
+
+
+def check_fits(record: Any, q: Any, v: Any) -> None:
+    """Refuse a record that was made for other heads or another width."""
+    heads = getattr(record, "heads", None)
+    if heads is not None and heads != q.shape[1]:
+        raise ValueError(
+            f"encodings must have as many heads as q, {q.shape[1]}; got {record!r}. Build the record for these heads."
+        )
+    of_values = isinstance(record, Rotates) and "value" in record.roles
+    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", None)
+    x, name = (v, "v") if of_values else (q, "q")
+    if isinstance(record, Rotates | Scores) and width is not None and width != x.shape[-1]:
+        raise ValueError(
+            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
+            "Build the record for this width."
+        )
+
+
+def checked_window(window: Any) -> Window:
+    """How many keys before and after its own a query sees; None for all.
+
+    >>> checked_window((3, 0)), checked_window(None)
+    ((3, 0), (None, None))
+    """
+    if window is None:
+        return None, None
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(
+            f"window must be (keys before, keys after), each a number or None; got {_check.shown(window)}. A sliding "
+            "window of w keys that ends at the query is (w - 1, 0)."
+        )
+    before, after = (
+        None if side is None else _check.integer(f"window[{index}]", side, 0, 2**53)
+        for index, side in enumerate(window)
+    )
+    return before, after

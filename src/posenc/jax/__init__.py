@@ -5,6 +5,7 @@ rotation made once passes through `jit` and `vmap`. Records need nothing: they a
 so they are closed over or passed as static arguments.
 """
 
+from posenc.jax.attend import attention
 from posenc.jax.blocks import Block, bias_block, score_block
 from posenc.jax.bound import Bound, bind
 from posenc.jax.checked_on_host import as_positions
@@ -13,4 +14,4 @@ from posenc.jax.pytrees import register
 
 register()
 
-__all__ = ["Block", "Bound", "as_positions", "bias_block", "bind", "parameters", "score_block"]
+__all__ = ["Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "score_block"]

@@ -10,9 +10,8 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_attention import check_inside, number_of_axes
+from posenc.checked_attention import Window, check_inside, number_of_axes
 from posenc.doors import Documents, Encoding, Scores
-from posenc.torch.attention_paths.arguments import Window
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
 from posenc.torch.modules import module

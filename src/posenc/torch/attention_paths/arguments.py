@@ -10,21 +10,22 @@ import torch
 
 from posenc import _array, _check
 from posenc.checked_attention import (
+    Window,
     by_heads,
     check_causal,
+    check_fits,
     check_hidden_is_read,
     check_inside,
+    checked_window,
     documents_of_tokens,
     number_of_axes,
     token_positions,
 )
-from posenc.doors import Documents, Encoding, Rotates, Scores
+from posenc.doors import Documents, Encoding
 from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
 from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule, on_same_device
 from posenc.turn import Layout
-
-Window = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ def collected(
     key = query if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
     check_hidden_is_read(hidden, records)
     for each in modules:
-        _check_fits(each.record, q, v)
+        check_fits(each.record, q, v)
     scores = tuple(each for each in modules if isinstance(each, Score))
     return Arguments(
         q,
@@ -128,7 +129,7 @@ def collected(
         tuple(each for each in modules if isinstance(each, Bias)),
         scores,
         check_causal(causal, q.shape[2], k.shape[2]),
-        _window(window),
+        checked_window(window),
         _mask(mask, q, k),
         documents_of_tokens(documents, q, k),
         _hidden(hidden, scores, q, k),
@@ -166,38 +167,6 @@ def _as_modules(encodings: Any) -> tuple[Any, ...]:
             )
         modules.append(module(record) if record is each else each)
     return tuple(modules)
-
-
-def _check_fits(record: Any, q: Any, v: Any) -> None:
-    """Refuse a record that was made for other heads or another width."""
-    heads = getattr(record, "heads", None)
-    if heads is not None and heads != q.shape[1]:
-        raise ValueError(
-            f"encodings must have as many heads as q, {q.shape[1]}; got {record!r}. Build the record for these heads."
-        )
-    of_values = isinstance(record, Rotates) and "value" in record.roles
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", None)
-    x, name = (v, "v") if of_values else (q, "q")
-    if isinstance(record, Rotates | Scores) and width is not None and width != x.shape[-1]:
-        raise ValueError(
-            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
-            "Build the record for this width."
-        )
-
-
-def _window(window: Any) -> Window:
-    if window is None:
-        return None, None
-    if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(
-            f"window must be (keys before, keys after), each a number or None; got {_check.shown(window)}. A sliding "
-            "window of w keys that ends at the query is (w - 1, 0)."
-        )
-    before, after = (
-        None if side is None else _check.integer(f"window[{index}]", side, 0, 2**53)
-        for index, side in enumerate(window)
-    )
-    return before, after
 
 
 def _mask(mask: Any, q: Any, k: Any) -> Any:

@@ -9,9 +9,10 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import attention as reference
 from posenc._array import Array
+from posenc.checked_attention import Window
 from posenc.doors import Documents, Encoding
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import Arguments, Window, collected
+from posenc.torch.attention_paths.arguments import Arguments, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.record_module import RecordModule
@@ -58,10 +59,11 @@ def attention(
     scale: 1/√d unless given.
     dropout: the share of weights that is dropped; 0.0 in evaluation.
     impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
-    positions that rise by one; "tiles" a few queries at a time, in memory linear in n and computed again for a
+    positions that rise by one; "skewed" one product a distance for scores that have a vector for each (Shaw, DeBERTa);
+    "tiles" a few queries at a time, in memory linear in n and computed again for a
     gradient; "dense" all queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up
     to a minute); "reference" the readable one. ValueError where the one that is named cannot. "auto" is the first of
-    sdpa, strided and tiles that fits, and dense where a score of your own reads all keys between:
+    sdpa, strided, skewed and tiles that fits, and dense where a score of your own reads all keys between:
     `chosen_attention` says which and why.
 
     Raises TypeError or ValueError naming the argument.

@@ -1,0 +1,47 @@
+"""Keys whose weight vanishes against that of a query's own key, whatever stands there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc import _array
+from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.visible import shares_memory
+
+#: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
+#: float32 rounds at 6e-8.
+SMALLEST_POWER = 40.0
+
+
+def reach(asked: Arguments, q: Any, k: Any) -> Any:
+    """By how much the scaled products of one query with two keys may differ at most: |scale·q·k| is at most the product
+    of the greatest lengths."""
+    longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
+    return 2.001 * asked.scale * longest[0] * longest[1]
+
+
+def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) -> int:
+    """How many of the first keys of a tile no query reads; what is added is set to -inf where single queries do not.
+
+    A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
+    on.   far: `reach` of all queries and keys, None where nothing may be left out.
+    """
+    if far is None or shares_memory(added):
+        return 0
+    own = torch.diagonal(added, start + asked.keys - asked.queries - first, -2, -1)[..., None]
+    least = own - (SMALLEST_POWER + far)
+    if not (added[..., :1] < least).any():  # what falls with the distance falls most at the first key
+        return 0
+    vanished = added < least
+    read = (~vanished.flatten(0, -2).all(0)).nonzero()
+    added.masked_fill_(vanished, float("-inf"))
+    return int(read[0].item())
+
+
+def comparable(asked: Arguments) -> bool:
+    """Whether each query sees its own key, and numbers can be looked at and written over."""
+    alone = asked.mask is None and asked.documents is None and asked.queries <= asked.keys
+    plain = _array.library(asked.q).concrete(asked.q) and asked.q.dtype != torch.float64
+    return bool(asked.biases or asked.scores) and alone and plain and not asked.recorded

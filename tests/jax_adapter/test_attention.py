@@ -1,0 +1,147 @@
+"""posenc.jax.attention by each of its paths, against the readable reference in NumPy's float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from every import every
+from posenc import attention as reference
+from posenc.doors import Adds, Rotates
+from posenc.jax import Bound, attend, attention
+from posenc.testing.one_coordinate import placed
+
+SAMPLES = [row.samples[0] for row in posenc.CATALOG if not isinstance(row.samples[0], Adds)]
+ROTATED, SCORED, BIASED = posenc.RoPE(dim=8), posenc.Shaw(dim=8, clip=2), posenc.T5Bias(heads=12)
+COUNTED = posenc.CoPE(dim=8, rows=3)
+
+
+def case(record, n=5, m=7, dtype=np.float32):
+    """Arrays of NumPy for a record: n queries at the end of m keys, and what it learns."""
+    rng = np.random.default_rng(n)
+    heads = getattr(record, "heads", None) or 12
+    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    key_heads = 4 if heads == 12 else 1
+    q, k, v = (
+        rng.standard_normal((2, count, length, width)).astype(dtype)
+        for count, length in ((heads, n), (key_heads, m), (key_heads, m))
+    )
+    key, hidden = placed(record, np.arange(m)), None
+    if getattr(record, "reads", None) is not None:
+        hidden = rng.standard_normal((2, record.hidden_length(n, m), record.model_dim)).astype(dtype)
+    params = {name: np.asarray(value * 1.5 + 0.25, dtype) for name, value in record.init(rng).items()}
+    return {"q": q, "k": k, "v": v, "query": key[m - n :], "key": key, "hidden": hidden, "params": params}
+
+
+def by_reference(record, asked, *, visible=None, causal=False, documents=None):
+    wide = {name: None if asked[name] is None else asked[name].astype(np.float64) for name in ("q", "k", "v", "hidden")}
+    params = {name: value.astype(np.float64) for name, value in asked["params"].items()} or None
+    return reference.attention(
+        *(wide[name] for name in "qkv"),
+        query=asked["query"],
+        key=asked["key"],
+        layout="bhtd",
+        encodings=[record],
+        params=[params],
+        causal=causal,
+        mask=visible,
+        hidden=wide["hidden"],
+        documents=documents,
+    ).output
+
+
+def in_jax(record, asked, **more):
+    arrays = {name: None if asked[name] is None else jnp.asarray(asked[name]) for name in ("q", "k", "v", "hidden")}
+    bound = Bound(record, {name: jnp.asarray(value) for name, value in asked["params"].items()})
+    places = {name: jnp.asarray(asked[name]) for name in ("query", "key")}
+    return attention(**arrays, **places, encodings=[bound], layout="bhtd", **more)
+
+
+def close(got, want, rounding=2.0**-18):
+    """Sums of a few dozen float32 products."""
+    assert got.shape == want.shape
+    assert np.isfinite(got).all()
+    assert np.abs(np.asarray(got, np.float64) - want).max() <= rounding * max(1.0, np.abs(want).max())
+
+
+def check_record(record):
+    asked = case(record)
+    close(in_jax(record, asked), by_reference(record, asked))
+    causal = jax.jit(lambda q: in_jax(record, asked | {"q": q}, causal=True))
+    close(causal(asked["q"]), by_reference(record, asked, causal=True))
+
+
+@pytest.mark.nightly
+def test_every_record_attends_as_the_reference_does():
+    every(SAMPLES, check_record)
+
+
+def test_a_rotation_and_a_score_attend_as_the_reference_does():
+    every([ROTATED, SCORED], check_record)
+
+
+def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
+    """A window of four keys before the own one, two queries at a time, of five."""
+    monkeypatch.setattr(attend, "NUMBERS", 2 * 2 * 12 * 7)
+    seen = np.tril(np.triu(np.ones((5, 7), bool), -2), 2)
+
+    def check(record):
+        asked = case(record)
+        weights = np.linspace(-1, 1, asked["q"].size).reshape(asked["q"].shape).astype(np.float32)
+
+        def total(q, impl):
+            more = {"causal": True, "window": (4, None), "impl": impl}
+            output = in_jax(record, asked | {"q": q}, **more)
+            return (output * weights).sum(), output
+
+        tiles, whole = (jax.jit(jax.grad(lambda q, i=i: total(q, i), has_aux=True)) for i in ("tiles", "dense"))
+        (mine, output), (theirs, _) = tiles(asked["q"]), whole(asked["q"])
+        close(output, by_reference(record, asked, visible=seen))
+        close(mine, np.asarray(theirs, np.float64))
+
+    every([BIASED, COUNTED], check)
+
+
+def test_packed_documents_padding_and_one_query_of_a_cache():
+    record, number = COUNTED, np.array([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
+    place = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
+    asked = case(record, 6, 6) | {"query": place, "key": place}
+    mask = (number != 9)[:, None, None, :]
+    got = in_jax(record, asked, documents=(number, number), mask=jnp.asarray(mask), causal=True)
+    close(got, by_reference(record, asked, documents=(number, number), visible=mask, causal=True))
+    assert not np.asarray(got[1, :, :2]).any(), "a query that sees nothing gives zeros"
+    asked = case(record, 1, 6)
+    close(in_jax(record, asked, causal=True), by_reference(record, asked, causal=True))
+
+
+def test_a_map_over_heads_of_a_batch_is_the_batch():
+    record = posenc.T5Bias(heads=12)
+    asked = case(record)
+    mapped = jax.vmap(lambda q: in_jax(record, asked | {"q": q}))(np.stack([asked["q"], -asked["q"]]))
+    close(mapped[1], by_reference(record, asked | {"q": -asked["q"]}))
+
+
+NONSENSE = [
+    ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
+    ({"encodings": [posenc.Sinusoidal(dim=8)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
+    ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
+    ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),
+    ({"encodings": [posenc.RoPE(dim=16)]}, ValueError, "encodings must have the head width of q, 8"),
+    ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
+    ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
+    ({"query": np.arange(8)}, ValueError, "query must hold a position for each of 5 tokens"),
+    ({"hidden": jnp.ones((2, 7, 4))}, ValueError, "hidden must be left out where no encoding reads it"),
+    ({"impl": "dot_product"}, ValueError, "impl must be a path that fits these arguments; got 'dot_product'"),
+    ({"q": np.ones((2, 12, 5, 8))}, TypeError, "q must be a JAX array"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), NONSENSE, ids=[f"{next(iter(c))}" for c, _, _ in NONSENSE])
+def test_nonsense_is_refused(change, error, message):
+    asked = case(posenc.ALiBi(heads=12)) | {"layout": "bhtd", "encodings": [posenc.ALiBi(heads=12)]}
+    del asked["params"]
+    asked |= {name: jnp.asarray(asked[name]) for name in "qkv"} | change
+    with pytest.raises(error) as caught:
+        attention(**asked)
+    assert str(caught.value).startswith(message)
