@@ -11,7 +11,7 @@ from posenc import _array
 from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
-from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, reach
+from posenc.torch.attention_paths.vanishing import FEWEST_QUERIES, SMALLEST_POWER, reach
 from posenc.torch.strided_bias import strided, strided_attention
 
 
@@ -82,7 +82,8 @@ def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -
     on. |scale·q·k| is at most the product of the greatest lengths, by which a bias is compared.
     """
     own = numbers[..., asked.keys - 1 : asked.keys]
-    if asked.queries > asked.keys or q.dtype == torch.float64 or not _array.library(q).concrete(q):
+    few = asked.queries < FEWEST_QUERIES
+    if few or asked.queries > asked.keys or q.dtype == torch.float64 or not _array.library(q).concrete(q):
         return numbers
     if not (numbers[..., : asked.keys] < own - SMALLEST_POWER).any():
         return numbers

@@ -13,6 +13,8 @@ from posenc.torch.attention_paths.visible import shares_memory
 #: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
 #: float32 rounds at 6e-8.
 SMALLEST_POWER = 40.0
+#: With fewer queries the lengths of all keys cost more than is saved.
+FEWEST_QUERIES = 64
 
 
 def reach(asked: Arguments, q: Any, k: Any) -> Any:
@@ -44,4 +46,5 @@ def comparable(asked: Arguments) -> bool:
     """Whether each query sees its own key, and numbers can be looked at and written over."""
     alone = asked.mask is None and asked.documents is None and asked.queries <= asked.keys
     plain = _array.library(asked.q).concrete(asked.q) and asked.q.dtype != torch.float64
-    return bool(asked.biases or asked.scores) and alone and plain and not asked.recorded
+    many = asked.queries >= FEWEST_QUERIES and bool(asked.biases or asked.scores)
+    return many and alone and plain and not asked.recorded
