@@ -11,7 +11,8 @@ from posenc.lab.result import Progress, Result, Score
 EXPERIMENT = Experiment("RoPE(dim=16)", "copy", options=(("depth", 0.5), ("text", "ab12")))
 OTHERS = {
     "encoding": "ALiBi(heads=4)", "task": "first", "seed": 1, "steps": 7, "batch": 8, "rate": 0.1, "warmup": 1,
-    "encoding_rate": 2.0, "length": 33, "test_lengths": (32,), "width": 128, "layers": 3, "heads": 8,
+    "encoding_rate": 2.0, "dropout": 0.1,
+    "label_smoothing": 0.1, "length": 33, "test_lengths": (32,), "width": 128, "layers": 3, "heads": 8,
     "model": "encoder", "positions": "offset", "options": (("depth", 1.0), ("text", "ab12")),
 }  # fmt: skip
 RESULT = Result(

@@ -1,6 +1,7 @@
 """Each task asks what it says: its targets are worked out again here, token by token, from the tokens alone."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from posenc.lab.tasks.table import TASKS, experiment, task_of, task_row
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.translation import ADJECTIVE, NOUN, OBJECT_MARK, SUBJECT_MARK, VERB, WORDS
 from posenc.lab.tasks.translation import AND as CONJUNCTION
+from posenc.lab.tasks.wmt14 import BASE_TRANSFORMER
 from posenc.lab.tasks.written import BEGIN, END
+from posenc.lab.trial import run
 
 
 def drawn(name, length, size=6, **options):
@@ -169,7 +172,7 @@ def test_a_masked_model_is_asked_for_what_it_cannot_see():
 
 
 @pytest.mark.nightly
-def test_training_reads_a_data_set_of_files(tmp_path):
+def test_text_comes_from_a_data_set_of_files(tmp_path):
     datasets = pytest.importorskip("datasets", reason="the data extra is not installed")
     datasets.disable_progress_bars()
     (tmp_path / "train.txt").write_text("\n".join(f"line {i} of a small data set" for i in range(400)))
@@ -179,14 +182,37 @@ def test_training_reads_a_data_set_of_files(tmp_path):
         task_row("character-lm").kind(text=f"datasets:{tmp_path / 'nowhere'}")
 
 
+@pytest.mark.nightly
+def test_translations_come_from_a_data_set_of_files(tmp_path):
+    """The way of WMT14, with a folder in its place: pieces of both languages, training, BLEU of what is written."""
+    datasets = pytest.importorskip("datasets", reason="the data extra is not installed")
+    datasets.disable_progress_bars()
+    rows = [{"translation": {"en": f"the number {i} of many", "de": f"die Zahl {i} von vielen"}} for i in range(300)]
+    for split, part in (("train", rows[:250]), ("test", rows[250:])):
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, part)))
+    options = (("data", str(tmp_path)), ("vocabulary_size", 300))
+    small = {"width": 16, "heads": 2, "layers": 1, "batch": 8, "steps": 2, "warmup": 1}
+    planned = experiment("Sinusoidal(dim=16)", "wmt14", **{**BASE_TRANSFORMER, **small}, options=options)
+    *_, result = run(planned)
+    assert 0 <= result.at(128).bleu < 20
+    task = task_of(planned)
+    batch = task.test_batch(np.random.default_rng(0), 3, 128)
+    assert task.written(batch.targets[0].tolist()) == "die Zahl 250 von vielen"
+    assert task.written(batch.source[1].tolist()) == "the number 251 of many"
+    with pytest.raises(ValueError, match="data must have the languages fr; got en, de"):
+        task_of(dataclasses.replace(planned, options=(*options, ("target", "fr"))))
+    with pytest.raises(ValueError, match="length must hold some sentence of the test part; got 3"):
+        task.test_batch(np.random.default_rng(0), 3, 3)
+
+
 def test_every_row_is_an_experiment():
     assert len({row.name for row in TASKS}) == len(TASKS)
     for row in TASKS:
         planned = experiment("NoPE(dim=64)", row.name)
         assert planned.test_lengths[0] <= row.length <= planned.test_lengths[-1]
         assert planned.model in row.models
-        if row.kind.__module__.endswith("language"):
-            continue
+        if row.kind.__module__.endswith(("language", "wmt14")):
+            continue  # these load their data
         task = task_of(planned)
         batch = task.batch(np.random.default_rng(0), 3, row.length)
         widest = max(part.shape[1] for part in (batch.tokens, batch.source) if part is not None)

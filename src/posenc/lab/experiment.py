@@ -59,6 +59,8 @@ class Experiment(Declared):
     that do not touch each other.
     steps, batch, rate, warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
     encoding_rate: the encoding's own parameters learn at this multiple of the rate.
+    dropout: of what each part of a layer adds, and of the embeddings; label_smoothing: both as in Vaswani et al. 2017,
+    §5.4, in training alone.
     length: the training length, or the most items of a training sequence.   test_lengths: the same, at evaluation.
     width, layers, heads, model: the transformer.   positions: the sampler.
     options: of the task, such as the depth of a needle or the hash of a text.
@@ -78,7 +80,9 @@ class Experiment(Declared):
     batch: Count = 32
     rate: Annotated[float, Real(0.0, 1.0, above=True)] = 2e-3
     warmup: Annotated[int, Whole(0, 10**9)] = 50
-    encoding_rate: Annotated[float, Real(0.0, 1e4)] = 1.0
+    encoding_rate: Annotated[float, Real(0.0, 1e4)] = 10.0
+    dropout: Annotated[float, Real(0.0, 0.99)] = 0.0
+    label_smoothing: Annotated[float, Real(0.0, 0.99)] = 0.0
     length: Annotated[int, Whole(1, LONGEST)] = 32
     test_lengths: Annotated[tuple[int, ...], Lengths()] = (32, 64, 128)
     width: Annotated[int, Whole(1, 1 << 14)] = 64

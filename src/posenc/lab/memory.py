@@ -19,14 +19,24 @@ def forget_peak() -> None:
 
 def peak() -> int:
     """Bytes of memory that the process held at most."""
-    status = _LINUX / "status"
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    if (most := _status("VmHWM:")) is not None:
+        return most
     if sys.platform == "win32":
         return 0  # not known without a package
     import resource
 
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    greatest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return greatest if sys.platform == "darwin" else greatest * 1024
+
+
+def held() -> int:
+    """Bytes of memory that the process holds now; 0 where the system does not say."""
+    return _status("VmRSS:") or 0
+
+
+def _status(name: str) -> int | None:
+    """A size that Linux keeps of a process."""
+    if not (_LINUX / "status").exists():
+        return None
+    lines = (_LINUX / "status").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

@@ -17,7 +17,7 @@ Counted = Annotated[int, Whole(1, 10**7)]
 @dataclass(frozen=True)
 class Shape(Declared):
     """The size of a transformer. causal: a decoder; otherwise an encoder, which sees both ways.   reads_source: the
-    decoder reads the output of an encoder of the same size."""
+    decoder reads the output of an encoder of the same size.   dropout: of what is added to the residual stream."""
 
     vocabulary: Annotated[int, Whole(2, 1 << 20)]
     width: Annotated[int, Whole(1, 1 << 14)] = 64
@@ -25,6 +25,7 @@ class Shape(Declared):
     layers: Annotated[int, Whole(1, 1 << 10)] = 2
     causal: bool = True
     reads_source: bool = False
+    dropout: Annotated[float, Real(0.0, 0.99)] = 0.0
 
     def _check_together(self) -> None:
         if self.width % self.heads:

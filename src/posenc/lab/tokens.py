@@ -66,7 +66,7 @@ def long_enough(text: str, name: str = "it") -> str:
     return text
 
 
-def learn_pieces(text: str, vocabulary: int = 512) -> Tokenizer:
+def learn_pieces(text: str, vocabulary: int = 512, *, most: int = LEARNED_FROM) -> Tokenizer:
     """A byte-level BPE tokenizer (Sennrich et al. 2016, arXiv:1508.07909) with at most `vocabulary` pieces.
 
     All 256 bytes are pieces, so every text has tokens; no piece has more than 16 bytes.
@@ -83,7 +83,7 @@ def learn_pieces(text: str, vocabulary: int = 512) -> Tokenizer:
         max_token_length=16,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_paragraphs(text[:LEARNED_FROM]), trainer)
+    tokenizer.train_from_iterator(_paragraphs(text[:most]), trainer)
     return tokenizer
 
 

@@ -24,6 +24,7 @@ def train(
     rate: float,
     warmup: int,
     encoding_rate: float = 1.0,
+    label_smoothing: float = 0.0,
     every: int = 10,
 ) -> Iterator[Progress]:
     """Train the model in place on one example a step; after every `every` steps, and at the end, yield how far it is.
@@ -36,7 +37,7 @@ def train(
     for step, one in enumerate(examples, 1):
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * schedule(step, steps, warmup)
-        loss = one.loss(model)
+        loss = one.loss(model, label_smoothing=label_smoothing)
         optimizer.zero_grad()
         loss.backward()
         for group in optimizer.param_groups:  # apart, so that an encoding's gradient never shrinks the model's

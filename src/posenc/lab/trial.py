@@ -71,6 +71,7 @@ def run(experiment: Experiment, *, every: int = 10) -> Iterator[Progress | Resul
     began = time.process_time()
     forget_peak()
     trial = prepare(experiment)
+    torch.manual_seed(trial.streams.weights)  # for dropout alone; everything else has a generator of its own
     curve = []
     steps = train(
         trial.model,
@@ -79,6 +80,7 @@ def run(experiment: Experiment, *, every: int = 10) -> Iterator[Progress | Resul
         rate=experiment.rate,
         warmup=experiment.warmup,
         encoding_rate=experiment.encoding_rate,
+        label_smoothing=experiment.label_smoothing,
         every=every,
     )
     for progress in steps:
@@ -109,6 +111,7 @@ def prepare(experiment: Experiment) -> Trial:
         experiment.layers,
         experiment.causal,
         reads_source=experiment.model == "encoder-decoder",
+        dropout=experiment.dropout,
     )
     encodings = records(experiment.encoding, width=experiment.width, heads=experiment.heads)
     streams = seeds(experiment.seed)

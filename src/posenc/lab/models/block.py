@@ -27,6 +27,7 @@ class Block(nn.Module):  # type: ignore[misc]
         self.mix = drawn((shape.width, shape.width), wide * calm, rng)
         self.up = drawn((shape.width, 4 * shape.width), wide, rng)
         self.down = drawn((4 * shape.width, shape.width), narrow * calm, rng)
+        self.dropped = dropout(shape)
         self.cross = Cross(shape, rng, wide, calm) if reads_memory else None
 
     def forward(
@@ -38,10 +39,10 @@ class Block(nn.Module):  # type: ignore[misc]
         if cache is not None:
             kept = cache.extended(self.layer, k, v, *(() if hidden is None else (hidden,)))
             k, v, key_hidden = (*kept, None)[:3]
-        x = x + joined(placed(q, k, v, hidden, key_hidden)) @ self.mix
+        x = x + self.dropped(joined(placed(q, k, v, hidden, key_hidden)) @ self.mix)
         if self.cross is not None and memory is not None:
-            x = x + self.cross(x, memory, mask)
-        return x + gelu(self.norms[1](x) @ self.up) @ self.down
+            x = x + self.dropped(self.cross(x, memory, mask))
+        return x + self.dropped(gelu(self.norms[1](x) @ self.up) @ self.down)
 
 
 class Cross(nn.Module):  # type: ignore[misc]
@@ -59,6 +60,11 @@ class Cross(nn.Module):  # type: ignore[misc]
         k, v = by_heads(memory @ self.key_value, 2, self.heads)
         visible = None if mask is None or mask.visible is None else mask.visible[:, None, None]
         return joined(scaled_dot_product_attention(q, k, v, attn_mask=visible)) @ self.mix
+
+
+def dropout(shape: Shape) -> nn.Module:
+    """Dropout, or nothing where its share is 0: PyTorch's would still draw."""
+    return nn.Dropout(shape.dropout) if shape.dropout else nn.Identity()
 
 
 def by_heads(x: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:

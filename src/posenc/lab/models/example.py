@@ -35,9 +35,14 @@ class Example:
             return None
         return model.read(self.source, self.source_positions, self.visible)
 
-    def loss(self, model: Transformer) -> Tensor:
+    def loss(self, model: Transformer, *, label_smoothing: float = 0.0) -> Tensor:
         """Mean nats a predicted token."""
-        return cross_entropy(self.logits(model).flatten(0, 1), self.targets.flatten(), ignore_index=NOTHING)
+        return cross_entropy(
+            self.logits(model).flatten(0, 1),
+            self.targets.flatten(),
+            ignore_index=NOTHING,
+            label_smoothing=label_smoothing,
+        )
 
 
 def example(

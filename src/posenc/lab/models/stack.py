@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.lab.encodings import LayerEncodings
-from posenc.lab.models.block import Block
+from posenc.lab.models.block import Block, dropout
 from posenc.lab.models.cache import Cache
 from posenc.lab.models.placed import Mask, Placed, at_positions
 from posenc.lab.run_config import Shape
@@ -36,7 +36,7 @@ class Stack(nn.Module):  # type: ignore[misc]
         self.blocks = nn.ModuleList(
             Block(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
         )
-        self.norm = nn.LayerNorm(shape.width)
+        self.norm, self.dropped = nn.LayerNorm(shape.width), dropout(shape)
         self.encodings = nn.ModuleList(module(record, seed=seed) for record in encodings.records)
         self.added = [each for each in self.encodings if each.record in encodings.added]
 
@@ -59,6 +59,7 @@ class Stack(nn.Module):  # type: ignore[misc]
             cache.positions = key
         for each in self.added:
             x = each(x, query)
+        x = self.dropped(x)
         mask = Mask(self.causal, visible)
         placed: dict[tuple[Any, ...], Placed] = {}
         for block, records in zip(self.blocks, self.layers, strict=True):

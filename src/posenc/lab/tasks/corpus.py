@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from posenc.lab.tasks.data_sets import rows_of
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
 
 Pieces = Literal["characters", "bpe"]
@@ -30,7 +31,9 @@ def text_of(source: str) -> str:
     """The text of a file, of a data set of the Hugging Face hub as "datasets:NAME" or "datasets:NAME,CONFIGURATION",
     or with "" the English that ships with Python. ValueError naming `text` where there is none."""
     if source.startswith(DATASETS):
-        return long_enough(_of_data_set(source.removeprefix(DATASETS)), repr(source))
+        return long_enough(
+            "\n".join(rows_of("text", source.removeprefix(DATASETS), "train", "text")["text"]), repr(source)
+        )
     return read_text(Path(source)) if source else long_enough(default_text())
 
 
@@ -68,24 +71,3 @@ def _tokens(text: str, pieces: Pieces, vocabulary: int) -> Corpus:
     train, held_out = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
     words = [tokenizer.decode([index]) for index in range(tokenizer.get_vocab_size())]
     return Corpus(train, held_out, words)
-
-
-def _of_data_set(name: str) -> str:
-    try:
-        from datasets import load_dataset
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"text must be a file where datasets is not installed ({error}). pip install datasets"
-        ) from None
-    path, _, configuration = name.partition(",")
-    try:
-        rows = load_dataset(path, configuration or None, split="train")
-    except Exception as error:  # whatever the library raises is the reason, in its own words
-        raise ValueError(
-            f"text must name a data set that can be loaded; got {name!r}: {' '.join(str(error).split())[:300]}"
-        ) from None
-    if "text" not in rows.column_names:
-        raise ValueError(
-            f"text must name a data set with a column 'text'; got {name!r} with {', '.join(rows.column_names)}."
-        )
-    return "\n".join(rows["text"])

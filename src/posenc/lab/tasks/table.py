@@ -21,6 +21,7 @@ from posenc.lab.tasks import (
     selective_copy,
     summary,
     translation,
+    wmt14,
 )
 from posenc.lab.tasks.task import Task, TaskRow
 
@@ -37,6 +38,7 @@ TASKS: tuple[TaskRow, ...] = (
     *language.ROWS,
     summary.ROW,
     translation.ROW,
+    wmt14.ROW,
 )
 
 

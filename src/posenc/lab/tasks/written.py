@@ -38,9 +38,13 @@ class Written(Task):
         return padded([self.pair(rng, length) for _ in range(size)])
 
     def written(self, tokens: Sequence[int]) -> str:
+        return " ".join(self.words[token] for token in self.until_end(tokens))
+
+    def until_end(self, tokens: Sequence[int]) -> list[int]:
+        """The tokens that are words, before the end."""
         kept = list(tokens)
         kept = kept[: kept.index(END)] if END in kept else kept
-        return " ".join(self.words[token] for token in kept if token >= 2)
+        return [token for token in kept if token >= 2]
 
 
 def padded(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
