@@ -1,0 +1,136 @@
+"""The lab's model with every encoding of the catalog beside the same model written plainly in PyTorch: a training step.
+
+Each encoding is compared with the plain model without one; where it can be written plainly, in a few lines with tables
+made once and SDPA, with that model too, whose logits are compared first. Memory is what a step takes at its peak beyond
+what the process held before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from catalog import places
+from measure import distance, ratios
+from plain_model import step, twin
+
+import posenc
+from posenc import (
+    AxialLearned,
+    AxialRoPE,
+    FactorisedLearned,
+    GridLearned,
+    GridSinusoidal,
+    NoPE,
+    RandomFourierFeatures,
+    RoPE,
+    SphericalRoPE,
+    T5Bias,
+    XDRoPE,
+    axial,
+)
+from posenc.catalog import Row
+from posenc.doors import Adds, Encoding
+from posenc.lab.memory import forget_peak, held, peak
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.run_config import Shape
+
+SMALL, SMALL_BATCH = Shape(vocabulary=64, width=64, heads=4, layers=2), (32, 64)
+LARGE, LARGE_BATCH = Shape(vocabulary=512, width=256, heads=8, layers=4), (4, 256)
+ROUNDS = 9
+NOTHING, PLAIN, OURS = "plain PyTorch without positions", "plain PyTorch with this encoding", "posenc lab"
+#: Records whose fields do not say the width of the model by the names that others have.
+FITTED: dict[type[Encoding], Encoding] = {
+    GridSinusoidal: GridSinusoidal(dims=(32, 32)),
+    AxialLearned: AxialLearned(shape=(8, 8), dims=(32, 32)),
+    GridLearned: GridLearned(dim=64, sizes=(8, 8)),
+    FactorisedLearned: FactorisedLearned(sizes=(8, 8), dims=(64, 64)),
+    RandomFourierFeatures: RandomFourierFeatures(features=32),
+    AxialRoPE: axial(dim=16),
+    SphericalRoPE: SphericalRoPE(dim=15),
+    XDRoPE: XDRoPE(sections=(4, 4)),
+    T5Bias: T5Bias(heads=4, bidirectional=False),
+}
+#: Where a plain model exists, at the larger size too.
+WRITTEN = ("NoPE", "Sinusoidal", "Learned", "RoPE", "ALiBi", "T5Bias", "RelativeBias", "KerpleLog")
+
+
+def run() -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    small = [_case(row.name, fitted(row, SMALL), SMALL, SMALL_BATCH) for row in posenc.CATALOG]
+    rows = [row for row in posenc.CATALOG if row.name in WRITTEN]
+    return small + [_case(row.name, fitted(row, LARGE), LARGE, LARGE_BATCH) for row in rows]
+
+
+def fitted(row: Row, shape: Shape) -> Encoding:
+    """The first sample of a row, for a model of this size."""
+    record = row.samples[0]
+    if shape is SMALL and type(record) in FITTED:
+        return FITTED[type(record)]
+    if isinstance(record, RoPE):
+        record = replace(record, pairing="halves")
+    if isinstance(record, T5Bias):
+        record = replace(record, bidirectional=False)
+    wide = shape.width if isinstance(record, Adds) else shape.width // shape.heads
+    wanted = {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048}
+    for name, value in wanted.items():
+        if any(field.name == name for field in fields(record)):
+            try:
+                record = replace(record, **{name: value})
+            except (ValueError, TypeError):
+                continue
+    return record
+
+
+def _case(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:
+    rng = torch.Generator().manual_seed(0)
+    tokens, targets = torch.randint(0, shape.vocabulary, (2, *size), generator=rng)
+    case = {"case": f"{name}, {shape.width} channels, {size[0]} × {size[1]} tokens", "record": repr(record)}
+    bare = Transformer(shape, [NoPE(dim=shape.width)], seed=0)
+    plain = twin(bare, NoPE(dim=shape.width), size[1])
+    try:
+        model = Transformer(shape, [record], seed=0)
+        positions = None if record.axes == 1 else torch.from_numpy(places(record, size[1]))
+        ours = step(_at(model, positions), tokens, targets)
+        ours()
+    except (ValueError, TypeError, RuntimeError) as error:
+        return {**case, "left out": {OURS: " ".join(str(error).split())[:200]}}
+    variants: dict[str, Callable[[], None]] = {NOTHING: step(plain, tokens, targets), OURS: ours}  # type: ignore[arg-type]
+    gap = None
+    if positions is None and (other := twin(Transformer(shape, [record], seed=0), record, size[1])) is not None:
+        with torch.no_grad():
+            gap = distance(Transformer(shape, [record], seed=0)(tokens), other(tokens))
+        if gap > 1e-4:
+            raise SystemExit(f"{case['case']}: the plain model differs by {gap}")
+        variants[PLAIN] = step(other, tokens, targets)
+    found = ratios(case["case"], NOTHING, variants, rounds=ROUNDS)
+    count = size[0] * size[1]
+    seconds = {variant: sorted(taken)[len(taken) // 2] / 1e6 for variant, taken in found["microseconds"].items()}
+    speed = {f"{variant}, tokens a second": count / taken for variant, taken in seconds.items()}
+    memory = {f"{variant}, MiB": _memory(each) for variant, each in variants.items()}
+    return {**case, **found, "gap": gap, "values": {**speed, **memory}}
+
+
+def _at(model: Transformer, positions: Any) -> Any:
+    """The model at these positions."""
+    if positions is None:
+        return model
+
+    class At(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens: Any) -> Any:
+            return self.model(tokens, positions)
+
+    return At()
+
+
+def _memory(run: Callable[[], None]) -> float:
+    forget_peak()
+    before = held()
+    run()
+    return round((peak() - before) / 2**20, 1)
