@@ -9,13 +9,14 @@ const PIECE = 2 ** 27;
 const COLUMNS = 6;
 const LARGEST_POSITION = 2 ** 53;
 
+/** Columns of the product in hand and [cosine, sine] of it: written again and again, since a picture has 100,000. */
+const columns = new Float64Array(COLUMNS);
+const result = new Float64Array(2);
+
 /** [cosine, sine] of position × frequency, within 1e-15 or so for every position up to 2^53, whole or not. */
 export function cosSin(position, frequency) {
-  if (!(Math.abs(position) <= LARGEST_POSITION)) return [NaN, NaN];
-  const columns = productColumns(Math.abs(position), frequency);
-  const [quarter, rest] = quartersOf(columns);
-  const [cosine, sine] = rotatedByQuarters(quarter, (rest * Math.PI) / 2);
-  return [cosine, position < 0 ? -sine : sine];
+  compute(position, frequency);
+  return [result[0], result[1]];
 }
 
 /** Cosines and sines of every position (rows) and frequency (columns), as two Float64Arrays, row by row. */
@@ -25,7 +26,9 @@ export function cosSinTable(positions, frequencies) {
   let index = 0;
   for (const position of positions) {
     for (const frequency of frequencies) {
-      [cosines[index], sines[index]] = cosSin(position, frequency);
+      compute(position, frequency);
+      cosines[index] = result[0];
+      sines[index] = result[1];
       index += 1;
     }
   }
@@ -56,48 +59,61 @@ export function sinusoidTable(positions, sinusoids) {
   return table;
 }
 
+function compute(position, frequency) {
+  if (!(Math.abs(position) <= LARGEST_POSITION)) {
+    result.fill(NaN);
+    return;
+  }
+  multiply(Math.abs(position), frequency);
+  carry();
+  rotate();
+  if (position < 0) result[1] = -result[1];
+}
+
 /** The fraction of a turn in columns of 26 bits, the topmost first; whole turns are dropped. */
-function productColumns(position, [whole, ...limbs]) {
-  const columns = new Float64Array(COLUMNS);
+function multiply(position, frequency) {
   const integer = Math.floor(position);
   const high = Math.floor(integer / PIECE);
   const low = integer - high * PIECE;
   const fraction = (position - integer) * UNIT;
   const first = Math.floor(fraction);
   const second = Math.floor((fraction - first) * UNIT);
-  const rest = (fraction - first - second / UNIT) / UNIT;
-  for (let index = 0; index < limbs.length; index += 1) {
-    const limb = limbs[index];
-    add(columns, index, low * limb);
-    add(columns, index - 1, 2 * high * limb); // high stands for high·2^27, one column up and doubled
-    add(columns, index + 1, first * limb);
-    add(columns, index + 2, second * limb);
+  columns.fill(0);
+  for (let index = 0; index < frequency.length - 1; index += 1) {
+    const limb = frequency[index + 1];
+    add(index, low * limb);
+    if (high > 0) add(index - 1, 2 * high * limb); // high stands for high·2^27, one column up and doubled
+    if (fraction > 0) {
+      add(index + 1, first * limb);
+      add(index + 2, second * limb);
+    }
   }
-  add(columns, 0, first * whole);
-  add(columns, 1, second * whole);
-  columns[COLUMNS - 1] += rest * (whole + limbs[0] / UNIT) * UNIT ** COLUMNS;
-  return carried(columns);
+  if (fraction === 0) return;
+  const [whole, limb] = frequency;
+  add(0, first * whole);
+  add(1, second * whole);
+  const rest = (fraction - first - second / UNIT) / UNIT;
+  columns[COLUMNS - 1] += rest * (whole + limb / UNIT) * UNIT ** COLUMNS;
 }
 
 /** Add a product of up to 53 bits to a column, its upper bits to the column above. */
-function add(columns, index, product) {
+function add(index, product) {
   const upper = Math.floor(product / UNIT);
   if (index >= 1 && index <= COLUMNS) columns[index - 1] += upper;
   if (index >= 0 && index < COLUMNS) columns[index] += product - upper * UNIT;
 }
 
-function carried(columns) {
+function carry() {
   for (let index = COLUMNS - 1; index > 0; index -= 1) {
-    const carry = Math.floor(columns[index] / UNIT);
-    columns[index] -= carry * UNIT;
-    columns[index - 1] += carry;
+    const over = Math.floor(columns[index] / UNIT);
+    columns[index] -= over * UNIT;
+    columns[index - 1] += over;
   }
   columns[0] -= Math.floor(columns[0] / UNIT) * UNIT;
-  return columns;
 }
 
-/** The nearest quarter turn, 0 to 4, and what is left of it in [-1/2, 1/2], to full relative precision. */
-function quartersOf(columns) {
+/** Cosine and sine from the nearest quarter turn and what is left of it, which keeps its full relative precision. */
+function rotate() {
   let scale = 4 / UNIT;
   let rest = columns[0] * scale;
   const quarter = Math.floor(rest + 0.5);
@@ -106,11 +122,10 @@ function quartersOf(columns) {
     scale /= UNIT;
     rest += columns[index] * scale;
   }
-  return [quarter, rest];
-}
-
-function rotatedByQuarters(quarter, angle) {
-  const cosine = Math.cos(angle);
-  const sine = Math.sin(angle);
-  return [[cosine, sine], [-sine, cosine], [-cosine, -sine], [sine, -cosine]][quarter % 4];
+  const cosine = Math.cos((rest * Math.PI) / 2);
+  const sine = Math.sin((rest * Math.PI) / 2);
+  const odd = quarter % 2 === 1;
+  const sign = quarter % 4 < 2 ? 1 : -1;
+  result[0] = sign * (odd ? -sine : cosine);
+  result[1] = sign * (odd ? cosine : sine);
 }

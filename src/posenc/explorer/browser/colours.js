@@ -16,6 +16,9 @@ const LINES = {
   dark: ["#6cb6ff", "#ff9e57", "#4fd1a5", "#f29ac4", "#e3c24a", "#b3b8ff"],
 };
 
+/** The four tables of colours, once they have been made. */
+const TABLES = new Map();
+
 /** Dashes that tell lines apart where colour does not. */
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
 
@@ -49,7 +52,12 @@ export function lineStyle(index) {
  * 256 colours [r, g, b] of the scale "diverging" (for values from −limit to limit) or "sequential" (from low to high).
  */
 export function colourTable(kind) {
-  const anchors = SCALES[theme()][kind].map(oklab);
+  const key = `${theme()} ${kind}`;
+  if (!TABLES.has(key)) TABLES.set(key, interpolated(SCALES[theme()][kind].map(oklab)));
+  return TABLES.get(key);
+}
+
+function interpolated(anchors) {
   return Array.from({ length: 256 }, (_, index) => {
     const at = (index / 255) * (anchors.length - 1);
     const lower = Math.min(Math.floor(at), anchors.length - 2);

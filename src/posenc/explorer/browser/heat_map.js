@@ -132,12 +132,18 @@ function drawCells(context, picture, place, colours) {
   for (let row = 1; row < rows; row += 1) context.fillRect(place.x, place.y + row * place.height - 0.5, columns * place.width, 1);
 }
 
+/** The colours as the numbers that four bytes of an image make. */
+function packedColours(colours) {
+  const bytes = new Uint8ClampedArray(colours.flatMap(([red, green, blue]) => [red, green, blue, 255]));
+  return new Uint32Array(bytes.buffer);
+}
+
 function cellImage({ values, rows, columns, low, high }, colours) {
   const image = new ImageData(columns, rows);
+  const packed = packedColours(colours);
+  const pixels = new Uint32Array(image.data.buffer);
   for (let index = 0; index < rows * columns; index += 1) {
-    if (Number.isNaN(values[index])) continue; // stays transparent
-    const [red, green, blue] = colours[colourIndex(values[index], low, high)];
-    image.data.set([red, green, blue, 255], 4 * index);
+    if (!Number.isNaN(values[index])) pixels[index] = packed[colourIndex(values[index], low, high)]; // NaN: transparent
   }
   return image;
 }

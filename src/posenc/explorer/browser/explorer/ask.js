@@ -46,12 +46,23 @@ export function latestOnly(answer, onFacts, onError) {
   };
 }
 
+let pending = 0;
+
+/** Count what is being asked: "data-asking" on the page says that an answer is on its way. */
+function count(change) {
+  pending += change;
+  document.documentElement.toggleAttribute("data-asking", pending > 0);
+}
+
 async function sent(view, body) {
+  count(1);
   try {
     const headers = { "content-type": "application/json", "x-posenc-token": data.token };
     return await fetch(`/api/${view}`, { method: "POST", headers, body });
   } catch {
     throw new Unanswered("The explorer no longer answers. Start posenc explore again and open the address that it prints.");
+  } finally {
+    count(-1);
   }
 }
 
