@@ -33,7 +33,8 @@ def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
         cell = facts("cell", record=repr(record), position=rows[2], **place)
         assert cell["formula"]
         if table["sinusoids"] is None and columns:
-            assert table["values"][2 * columns + (1 if logits else 0)] == cell["value"]
+            value = table["values"][2 * columns + (1 if logits else 0)]
+            assert abs(value - cell["value"]) <= 1e-13 * max(1, abs(value))  # products of other shapes round otherwise
         if record.door == "adds":
             assert cell["steps"][0]["values"] == [cell["value"]]
         assert parse.record(table["record"]) == record
