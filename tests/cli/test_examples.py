@@ -53,11 +53,11 @@ def test_the_page_has_enough_examples():
 
 
 def examples() -> list[str]:
-    """The lines of every verb's docstring that can be copied, and those of the short help; the tour and the explorer
-    have their own tests."""
+    """The lines of every verb's docstring that can be copied, and those of the short help; the tour, the explorer
+    and comparisons have their own tests."""
     lines = list(EXAMPLES)
     for name, verb in VERBS.items():
-        if name not in ("tour", "explore"):
+        if name not in ("tour", "explore", "compare", "report"):
             kind = getattr(importlib.import_module(verb.module), verb.record)
             lines += [line.strip() for line in kind.__doc__.splitlines() if line.strip().startswith("posenc ")]
     return list(dict.fromkeys(lines))

@@ -48,6 +48,10 @@ VERBS = {
     "doctor": VerbEntry(
         "posenc.cli.doctor", "DoctorVerb", "do two implementations agree about positions; if not, which mistake is it"
     ),
+    "compare": VerbEntry(
+        "posenc.cli.compare", "CompareVerb", "train small models that differ in their encoding alone, with verdicts"
+    ),
+    "report": VerbEntry("posenc.cli.report", "ReportVerb", "tables, verdicts and a picture of a finished comparison"),
     "claims": VerbEntry(
         "posenc.cli.claims", "ClaimsVerb", "what the source documents claim, with verdicts and figures"
     ),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from posenc.lab.result import Result, Score
 from posenc.lab.statistics.learning import area_under, effective_length, steps_to
+from posenc.lab.tasks.task import Metric
 
-#: What a task is scored by.
-Metric = Literal["accuracy", "exact", "loss", "bleu"]
-#: How each is written, and whether more of it is better.
+#: How each metric is written, and whether more of it is better.
 WORDS: Mapping[str, tuple[str, bool]] = {
     "accuracy": ("accuracy", True),
     "exact": ("exact match", True),

@@ -1,64 +1,87 @@
-"""What a comparison runs: contestants × tasks × seeds, at a budget."""
+"""What a comparison runs: encodings × tasks × seeds, at a budget."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from posenc.declared_fields import Declared, Real, Whole
+from posenc.declared_fields import Declared, Whole
+from posenc.inspect._text import short
+from posenc.lab import encodings as read_encodings
+from posenc.lab.comparison import contestants
 from posenc.lab.experiment import Experiment
+from posenc.lab.tasks.table import TASKS, experiment, task_of, task_row
 
-NAME = "plan.json"
-Count = Annotated[int, Whole(1, 10**9)]
+TierName = Literal["smoke", "core", "full", "big"]
 
 
 @dataclass(frozen=True)
-class Budget(Declared):
-    """How much is spent on a run, and how many seeds are run."""
+class Tier(Declared):
+    """How much is spent where the options leave it open.
+
+    seeds: of each encoding and task.   most_steps: of training, for the tier's own tasks.   model: changes of size.
+    """
 
     seeds: Annotated[int, Whole(1, 10_000)]
-    steps: Count
-    batch: Count = 32
-    width: Annotated[int, Whole(1, 1 << 14)] = 64
-    layers: Annotated[int, Whole(1, 1 << 10)] = 2
-    heads: Annotated[int, Whole(1, 1 << 10)] = 4
-    rate: Annotated[float, Real(0.0, 1.0, above=True)] = 2e-3
-    encoding_rate: Annotated[float, Real(0.0, 1e4)] = 10.0
+    most_steps: Annotated[int, Whole(1, 10**9)]
+    tasks: tuple[str, ...]
+    model: tuple[tuple[str, float], ...] = ()
 
 
-#: smoke: seconds, to see that everything works; too few seeds for a verdict. core: minutes on two cores. full: an hour
-#: on two cores, or a cluster. big: models of 100 million parameters, for graphics cards.
-TIERS = {
-    "smoke": Budget(seeds=1, steps=100),
-    "core": Budget(seeds=5, steps=500),
-    "full": Budget(seeds=8, steps=1500),
-    "big": Budget(seeds=3, steps=100_000, batch=64, width=768, layers=12, heads=12, rate=3e-4, encoding_rate=1.0),
+#: smoke: half a minute, to see that everything works; too few seeds for a verdict. core: a quarter of an hour on two
+#: cores. full: hours on two cores, minutes on a cluster. big: models of 100 million parameters, for graphics cards.
+TIERS: Mapping[TierName, Tier] = {
+    "smoke": Tier(1, 100, ("fixed-offset", "cued-offset")),
+    "core": Tier(5, 1000, ("fixed-offset", "cued-offset", "absolute-index", "last", "character-lm")),
+    "full": Tier(8, 10**9, tuple(row.name for row in TASKS)),
+    "big": Tier(
+        5, 10**9, ("bpe-lm",), (("width", 768), ("layers", 12), ("heads", 12), ("steps", 100_000), ("rate", 3e-4))
+    ),
 }
+#: The parameters of an encoding learn at this multiple of the model's rate: at 1, small tables hardly move in a short
+#: training, and the comparison would measure the rate.
+ENCODING_RATE = 10.0
 
 
-def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
-    """Write down which runs a folder is to have, beside those that it was to have before."""
-    wanted = dict.fromkeys((*load(folder), *experiments))
-    path = Path(folder) / NAME
-    unfinished = path.with_name(f".{NAME}.part")
-    lines = ",\n".join(json.dumps(each.fields(), sort_keys=True) for each in wanted)
-    unfinished.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    unfinished.replace(path)
+def plan(
+    encodings: Sequence[str],
+    tasks: Sequence[str],
+    tier: TierName,
+    *,
+    seeds: int | None = None,
+    encoding_rates: Sequence[float] = (ENCODING_RATE,),
+    changes: Mapping[str, Any],
+) -> tuple[Experiment, ...]:
+    """The runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
+
+    encodings, tasks: those of the tier where none are named.   encoding_rates: each is run for encodings that learn.
+    changes: fields of `Experiment` that the options state.
+    """
+    chosen = TIERS[tier]
+    one_seed: list[Experiment] = []
+    for task in dict.fromkeys(tasks or chosen.tasks):
+        steps = task_row(task).steps
+        capped = {} if tasks and tier != "smoke" else {"steps": min(steps, chosen.most_steps)}
+        fields = {**capped, **dict(chosen.model), **changes}
+        blank = experiment("NoPE(dim=1)", task, **fields)
+        for encoding in dict.fromkeys(encodings or map(short, _usual(tier, blank))):
+            rates = tuple(dict.fromkeys(encoding_rates)) if _learns(encoding, blank) else (1.0,)
+            one_seed += [dataclasses.replace(blank, encoding=encoding, encoding_rate=rate) for rate in rates]
+    count = chosen.seeds if seeds is None else seeds
+    return tuple(dataclasses.replace(each, seed=seed) for seed in range(count) for each in one_seed)
 
 
-def load(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
-    """The runs that a folder is to have; none where there is no plan."""
-    path = Path(folder) / NAME
-    if not path.exists():
-        return ()
-    try:
-        return tuple(Experiment(**fields) for fields in json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{path} is damaged: {' '.join(str(error).split())[:200]}. Delete it and compare again: finished runs are "
-            "kept."
-        ) from None
+def _usual(tier: TierName, blank: Experiment) -> tuple[Any, ...]:
+    if tier == "smoke":
+        return contestants.three(blank.width, blank.heads)
+    rows = task_of(blank).tokens_at(blank.length)
+    chosen = contestants.many if tier == "full" else contestants.six
+    return chosen(blank.width, blank.heads, rows, causal=blank.causal)
+
+
+def _learns(encoding: str, blank: Experiment) -> bool:
+    """Whether an encoding has parameters; ValueError where it cannot be read or does not fit the model."""
+    read = read_encodings.read(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)
+    return any(record.shapes for record in read.records)

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from posenc.lab.comparison.measures import Measure, Metric, reach
+from posenc.lab.comparison.measures import Measure, reach
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.lab.tasks.task import Metric
 
 #: What stands in the place of the encoding in the experiment that describes a setting.
 ANY = "any"

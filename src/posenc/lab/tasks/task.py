@@ -5,13 +5,15 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from posenc.declared_fields import Declared
 from posenc.lab.experiment import Model
 
+#: What a task is scored by: a field of `Score`.
+Metric = Literal["accuracy", "exact", "loss", "bleu"]
 #: The target of a token for which nothing is predicted, as PyTorch's cross entropy has it.
 NOTHING = -100
 
@@ -87,5 +89,5 @@ class TaskRow:
     test_lengths: tuple[int, ...]
     steps: int
     unit: str = "tokens"
-    metric: str = "accuracy"
+    metric: Metric = "accuracy"
     options: tuple[tuple[str, int | float | str], ...] = ()

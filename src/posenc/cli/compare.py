@@ -1,0 +1,156 @@
+"""`posenc compare`: train small models that differ in their encoding alone, and say which encoding does better."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from posenc.cli import engines, report
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.progress_bar import shown
+from posenc.cli.terminal import say
+from posenc.lab.comparison import folder as folders
+from posenc.lab.comparison import plan as plans
+from posenc.lab.comparison import report as reports
+from posenc.lab.comparison.check import check
+from posenc.lab.experiment import Experiment, Model, Sampler
+from posenc.lab.running import run_missing
+from posenc.lab.store import Store
+from posenc.lab.tasks.corpus import digest, text_of
+from posenc.lab.tasks.language import CharacterLM
+from posenc.lab.tasks.table import TASKS
+
+#: Tasks that read text.
+TEXT_TASKS = tuple(row.name for row in TASKS if issubclass(row.kind, CharacterLM))
+Numbers = Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT")]
+
+
+@dataclass(frozen=True)
+class CompareVerb(Verb):
+    """Compare encodings by training: models that differ in nothing else, on tasks that ask for positions or on your own
+    text, with the same data in the same order, paired by seed. Prints tables and verdicts with their confidence, writes
+    a picture. A stopped comparison goes on where it was: run the same command again.
+
+    Encodings are records, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
+    Tiers: smoke (half a minute, no verdicts), core (5 seeds; a quarter of an hour on two cores), full (8 seeds, every
+    task), big (models of 100 million parameters).
+
+    examples:
+      posenc compare --tier smoke
+      posenc compare "RoPE(dim=16)" "ALiBi(heads=4)" mine.py:Mine --task copy --seeds 5
+      posenc compare "RoPE(dim=16)" "NoPE(dim=64) + ALiBi(heads=4)" --task cued-offset last --out relative
+      posenc compare --text my-book.txt --length 64 --test-lengths 64 128 256
+      posenc compare --tier full --engine ray
+    """
+
+    encodings: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENCODING")] = ()
+    """Records such as RoPE(dim=16); widths must fit the model, by default 64 channels in 4 heads of 16."""
+
+    task: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TASK")] = ()
+    """Tasks; those of the tier if left out. An unknown name lists them all."""
+
+    tier: plans.TierName = "core"
+    """How much to spend."""
+
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """How many seeds: 5 for a verdict, 8 where two encodings lie close."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("comparison")
+    """Where results are kept."""
+
+    text: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Your own text, or a data set as datasets:NAME: which encoding suits it, at which context?"""
+
+    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Training steps; those of the task if left out."""
+
+    batch: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Sequences in a step."""
+
+    length: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Length that is trained on, in units of the task."""
+
+    test_lengths: Numbers = ()
+    """Lengths that are measured, in rising order; with --length alone, once, twice and four times as much."""
+
+    rate: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    """Peak learning rate."""
+
+    encoding_rate: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT")] = (plans.ENCODING_RATE,)
+    """Multiples of it for the parameters of encodings; several are compared."""
+
+    width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Channels of the model."""
+
+    layers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Layers of the model."""
+
+    heads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Heads of the model."""
+
+    model: Model | None = None
+    """Kind of model; the usual one of the task if left out."""
+
+    positions: Sampler | None = None
+    """How positions are given in training: 0, 1, 2, … (range), from a random start, drawn at random, or coupled."""
+
+    engine: engines.Name = "local"
+    """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), or Slurm."""
+
+    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Processes of the local engine; one for each core if left out."""
+
+    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
+    """Parameters of submitit for --engine slurm."""
+
+    def run(self) -> Answer:
+        if self.seeds is not None and self.seeds < 1:
+            raise ValueError(f"seeds must be 1 or more; got {self.seeds}. Use 5 for a verdict.")
+        runs = self._plan()
+        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        with Store(self.out) as store:
+            if store.note:
+                say(store.note)
+            folders.save(self.out, runs)
+            waiting = [each for each in runs if each.identity not in store.results]
+            if len(waiting) < len(runs):
+                say(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished already.")
+            if waiting:
+                with contextlib.closing(shown(run_missing(runs, store, engine), len(waiting))) as steps:
+                    for _ in steps:
+                        pass
+        return report.answer(self.out, reports.report(self.out, {each.identity for each in runs}))
+
+    def _plan(self) -> tuple[Experiment, ...]:
+        tasks = self.task or (TEXT_TASKS[:1] if self.text is not None else ())
+        unread = [task for task in tasks if task not in TEXT_TASKS]
+        if self.text is not None and unread:
+            raise ValueError(
+                f"task must be one that reads text, {', '.join(TEXT_TASKS)}, with --text; got {', '.join(unread)}. "
+                "Leave one of them out."
+            )
+        runs = plans.plan(
+            self.encodings,
+            tasks,
+            self.tier,
+            seeds=self.seeds,
+            encoding_rates=self.encoding_rate,
+            changes=self._changes(),
+        )
+        check(runs)
+        return runs
+
+    def _changes(self) -> dict[str, Any]:
+        """The fields of an experiment that the options state."""
+        names = ("steps", "batch", "length", "rate", "width", "layers", "heads", "model", "positions")
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        lengths = self.test_lengths or (() if self.length is None else (self.length, 2 * self.length, 4 * self.length))
+        if lengths:
+            changes["test_lengths"] = lengths
+        if self.text is not None:
+            changes["options"] = (("digest", digest(text_of(self.text))), ("text", self.text))
+        return changes

@@ -1,0 +1,94 @@
+"""`posenc report`: the results of a comparison as tables, verdicts and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.show import Heading, columns, wrapped
+from posenc.lab.comparison import report as reports
+from posenc.lab.comparison.report import Judged, Report
+from posenc.lab.comparison.table import table
+
+LIMITS = (
+    "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
+    "the encoding is equal, and no learning rate was tuned for one encoding."
+)
+
+
+@dataclass(frozen=True)
+class ReportVerb(Verb):
+    """Show what a folder of `posenc compare` holds: a table and verdicts for each task. Writes report.png and
+    results.parquet into the folder.
+
+    examples:
+      posenc report comparison
+      posenc report comparison --json
+    """
+
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    """The folder that --out of `posenc compare` named."""
+
+    def run(self) -> Answer:
+        return answer(self.folder, reports.report(self.folder))
+
+
+def answer(folder: Path, found: Report) -> Answer:
+    """A report as the answer of a verb; the files are written first."""
+    written = reports.write(folder, found)
+    return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
+
+
+def _lines(found: Report, written: tuple[Path, ...]) -> Iterable[str]:
+    for judged in found.judged:
+        yield from _setting(judged)
+    yield from wrapped(LIMITS)
+    if found.note:
+        yield from wrapped(found.note)
+    if found.missing:
+        planned = found.finished + found.missing
+        yield f"{found.missing} of {planned} planned runs are missing: run the same command again."
+    yield f"wrote {' and '.join(map(str, written))}"
+
+
+def _setting(judged: Judged) -> Iterable[str]:
+    yield from map(Heading, wrapped(judged.setting.conditions()))
+    yield from columns(*table(judged.setting))
+    for recommendation, (measure, verdicts) in zip(judged.recommendations, judged.verdicts, strict=True):
+        yield from wrapped(recommendation.sentence())
+        unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
+        for verdict in verdicts:
+            if recommendation.enough and recommendation.best in (verdict.first, verdict.second):
+                yield from (f"  {line}" for line in wrapped(verdict.sentence(unit)))
+    yield ""
+
+
+def _facts(found: Report, written: tuple[Path, ...]) -> dict[str, Any]:
+    return {
+        "settings": [
+            {
+                "conditions": judged.setting.conditions(),
+                "experiment": judged.setting.common,
+                "seeds": judged.setting.seeds,
+                "table": [
+                    dict(zip(table(judged.setting).headers, row, strict=True)) for row in table(judged.setting).rows
+                ],
+                "scores": {str(measure): judged.setting.scores(measure) for measure in judged.setting.measures},
+                "recommendations": [
+                    {"measure": str(each.measure), "best": each.best, "undecided": each.rivals, "worse": each.worse}
+                    for each in judged.recommendations
+                ],
+                "verdicts": {str(measure): verdicts for measure, verdicts in judged.verdicts},
+            }
+            for judged in found.judged
+        ],
+        "finished": found.finished,
+        "missing": found.missing,
+        "note": found.note,
+        "files": written,
+    }

@@ -1,0 +1,66 @@
+"""One decision rule for every trained claim: numbers of several seeds must exceed a margin that was fixed beforehand.
+
+Supported, if the whole interval of the mean lies above the margin; contradicted, if it lies below; else undecided, with
+the smallest distance from the margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in
+twenty is the chance that any of twenty claims is wrong (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import stdev
+
+from posenc.lab.claims.claim import Finding, Word
+from posenc.lab.result import Result
+from posenc.lab.statistics.interval import student_interval
+from posenc.lab.statistics.paired import smallest_visible
+
+LEVEL = 0.05 / 20
+Numbers = Mapping[int, float]
+Measured = Callable[[Result], float]
+RULE = (
+    "Supported if the 99.75 % Student interval over the seeds lies above the margin, contradicted if below, else "
+    "undecided."
+)
+
+
+def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dict[int, float]:
+    """A number of each seed of an encoding."""
+    numbers = {each.experiment.seed: measured(each) for each in results if each.experiment.encoding == encoding}
+    if not numbers:
+        raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
+    return numbers
+
+
+def advantage(results: Sequence[Result], better: str, than: str, measured: Measured) -> dict[int, float]:
+    """How much the first exceeds the second, seed by seed."""
+    first, second = by_seed(results, better, measured), by_seed(results, than, measured)
+    return {seed: first[seed] - second[seed] for seed in first if seed in second}
+
+
+def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> Finding:
+    """The finding of a claim that each of some numbers is larger than the margin.
+
+    Several numbers: supported if each is, contradicted if any is.
+
+    >>> exceeds({"gain": {0: 0.5, 1: 0.6, 2: 0.55, 3: 0.5, 4: 0.6}}, 0.1, "It helps.").verdict
+    'supported'
+    """
+    figures: dict[str, float] = {}
+    verdicts: list[Word] = []
+    for name, of_seeds in numbers.items():
+        sample = list(of_seeds.values())
+        interval = student_interval(sample, 1 - LEVEL)
+        verdicts.append(
+            "supported" if interval.low > margin else "contradicted" if interval.high < margin else "undecided"
+        )
+        figures |= {name: interval.mean, f"{name}, from": interval.low, f"{name}, to": interval.high}
+        if verdicts[-1] == "undecided":
+            figures[f"{name}, smallest visible"] = smallest_visible(stdev(sample), len(sample), LEVEL)
+    verdict: Word = (
+        "contradicted" if "contradicted" in verdicts else "undecided" if "undecided" in verdicts else "supported"
+    )
+    figures |= {"margin": margin, "seeds": min(map(len, numbers.values()))}
+    return Finding(
+        verdict, tuple(figures.items()), note, tuple((name, tuple(by.items())) for name, by in numbers.items())
+    )

@@ -1,0 +1,66 @@
+"""What a folder of results is to hold, in `plan.json`: its runs, and the state of the files that they read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.experiment import Experiment
+
+NAME = "plan.json"
+
+
+def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
+    """Write down which runs a folder is to have, beside those that it was to have before.
+
+    A file of one's own encoding, FILE.py:NAME, must be what it was for the earlier runs: its name alone does not say
+    what was trained.
+    """
+    earlier, files = _read(folder)
+    for own in sorted({name for each in experiments for name in own_files(each)}):
+        digest = hashlib.sha256(Path(own).read_bytes()).hexdigest()
+        if files.setdefault(own, digest) != digest:
+            raise ValueError(
+                f"encoding must be what it was when {str(folder)!r} was begun; {own} has changed since. Use another "
+                "--out for the new one."
+            )
+    wanted = [each.fields() for each in dict.fromkeys((*earlier, *experiments))]
+    path = Path(folder) / NAME
+    unfinished = path.with_name(f".{NAME}.part")
+    lines = ",\n".join(json.dumps(each, sort_keys=True) for each in wanted)
+    unfinished.write_text(f'{{"files": {json.dumps(files)},\n"experiments": [\n{lines}\n]}}\n', encoding="utf-8")
+    unfinished.replace(path)
+
+
+def planned(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
+    """The runs that a folder is to have; none where there is no plan."""
+    return _read(folder)[0]
+
+
+def own_files(experiment: Experiment) -> tuple[str, ...]:
+    """The Python files that an experiment's encoding names.
+
+    >>> own_files(Experiment("NoPE(dim=64) + mine.py:Mine", "copy"))
+    ('mine.py',)
+    """
+    return tuple(re.findall(r"(?:^|\+)\s*([^+()]+\.py):\w+", experiment.encoding))
+
+
+def _read(folder: str | os.PathLike[str]) -> tuple[tuple[Experiment, ...], dict[str, str]]:
+    path = Path(folder) / NAME
+    if not path.exists():
+        return (), {}
+    try:
+        held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): str(digest) for name, digest in held["files"].items()}
+        return tuple(Experiment(**fields) for fields in held["experiments"]), files
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged: {' '.join(str(error).split())[:200]}. Delete it and compare again: finished runs are "
+            "kept."
+        ) from None

@@ -1,0 +1,108 @@
+"""`posenc compare` and `posenc report` as a researcher uses them."""
+
+import json
+
+import pytest
+
+from posenc.cli import main
+from posenc.lab import running, store
+from posenc.lab.comparison import folder as folders
+from posenc.lab.comparison import plan as plans
+
+TINY = ["--steps", "6", "--batch", "4", "--width", "16", "--heads", "2", "--layers", "1", "--length", "8"]
+TINY += ["--test-lengths", "8", "16", "--workers", "1"]
+TWO = ["RoPE(dim=8)", "NoPE(dim=16)"]
+MINE = "from posenc import RoPE\n\nMine = RoPE(dim=8)\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    return tmp_path
+
+
+def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monkeypatch):
+    words = ["compare", *TWO, "mine.py:Mine", "--task", "fixed-offset", *TINY, "--out", "out"]
+    assert main([*words, "--seeds", "1"]) == 0
+    ran = capsys.readouterr()
+    assert "no recommendation" in ran.out
+    assert "add --seeds 5" in ran.out
+    assert (here / "out" / "report.png").read_bytes()[:4] == b"\x89PNG"
+    assert (here / "out" / "results.parquet").stat().st_size > 1000
+    one = (here / "out" / store.NAME).read_bytes()
+
+    with (here / "out" / store.NAME).open("ab") as file:
+        file.write(one[:50])  # as if killed while it wrote
+    assert main([*words, "--seeds", "2", "--json"]) == 0
+    ran = capsys.readouterr()
+    assert "half-written" in ran.err
+    assert "3 of 6 runs are finished already." in ran.err
+    assert (here / "out" / store.NAME).read_bytes().startswith(one)
+    (setting,) = json.loads(ran.out)["settings"]
+    assert setting["seeds"] == [0, 1]
+    scores = setting["scores"]["accuracy at 8"]
+    assert scores["mine.py:Mine"] == scores["RoPE(dim=8)"], "the same record gives the same numbers under another name"
+
+    monkeypatch.setattr(running, "TRAIN", "nothing:runs_again")
+    assert main(["report", "out"]) == 0
+    assert "learning rate 0.002; positions range; seeds 0, 1" in " ".join(capsys.readouterr().out.split())
+
+    (here / "mine.py").write_text(MINE + "# changed\n")
+    assert main(words) == 2
+    assert "encoding must be what it was when 'out' was begun; mine.py has changed since" in capsys.readouterr().err
+
+
+def test_tiers_plan_what_they_say():
+    for name, tier in plans.TIERS.items():
+        runs = plans.plan((), (), name, changes={})
+        assert {each.seed for each in runs} == set(range(tier.seeds))
+        assert len({each.identity for each in runs}) == len(runs)
+        assert {each.task for each in runs} == set(tier.tasks)
+    (first, *_) = plans.plan(("RoPE(dim=16)", "Learned(dim=64, length=32)"), ("copy",), "core", changes={})
+    assert first.steps == 2000, "a task that is named has its own budget"
+    rates = [each.encoding_rate for each in plans.plan(("Learned(dim=64, length=9)",), ("copy",), "smoke", changes={})]
+    assert rates == [plans.ENCODING_RATE]
+    assert plans.plan(("RoPE(dim=16)",), ("copy",), "smoke", changes={})[0].encoding_rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["compare", "--task", "kopy"], "; got 'kopy'. Did you mean copy?"),
+        (["compare", "RoPE(dim=16"], "record must be one call with balanced brackets"),
+        (["compare", "RoPE(dim=64)", "--task", "copy"], "encoding must fit the model"),
+        (
+            ["compare", "Learned(dim=64, length=32)", "--task", "last"],
+            "got Learned(dim=64, length=32): positions must be from 0 to",
+        ),
+        (["compare", "--text", "mine.py", "--task", "copy"], "task must be one that reads text, character-lm, bpe-lm,"),
+        (["compare", "nothing.py:Mine", "--task", "copy"], "nothing.py"),
+        (
+            ["compare", "--text", "missing.txt"],
+            "text must name a readable file of UTF-8 text; got 'missing.txt': no such",
+        ),
+        (
+            ["compare", "--task", "parity", "--model", "encoder"],
+            "model must be decoder for the task parity; got 'encoder'",
+        ),
+        (["compare", "--seeds", "0"], "seeds must be 1 or more; got 0"),
+        (["report", "nowhere"], "folder must hold results; 'nowhere' is no folder. Run `posenc compare` first."),
+    ],
+)
+def test_bad_input_is_one_line_before_any_training(here, capsys, words, says):
+    assert main(words) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len(err) == 1
+    assert says in err[0]
+
+
+def test_damaged_files_are_refused(here, capsys):
+    (here / "out").mkdir()
+    (here / "out" / store.NAME).write_text("{}\n")
+    assert main(["report", "out"]) == 2
+    assert "line 1 is damaged: it is not a result with its digest. Delete the line" in capsys.readouterr().err
+    (here / "out" / store.NAME).write_text("")
+    (here / "out" / folders.NAME).write_text("[]")
+    assert main(["compare", "NoPE(dim=64)", "--out", "out", "--task", "copy"]) == 2
+    assert "plan.json is damaged" in capsys.readouterr().err
