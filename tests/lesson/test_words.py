@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
-from posenc.explorer.lesson.verdicts import change, findings, lengths, verdict
+from posenc.explorer.lesson.verdicts import at_training_length, beyond_training_length, change, lengths, verdict
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe
 
@@ -12,6 +12,10 @@ RECIPE = Recipe(steps=10)
 RNG = np.random.default_rng(0)
 #: How hard each window is, the same for every model: differences are paired.
 HARD = RNG.standard_normal(50)
+
+
+def findings(outcomes, recipe):
+    return [*at_training_length(outcomes, recipe), *beyond_training_length(outcomes, recipe)]
 
 
 def outcome(name, record, near, far, spread=0.01):

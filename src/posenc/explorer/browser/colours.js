@@ -81,7 +81,7 @@ export function css([red, green, blue]) {
 export function inkOn([red, green, blue]) {
   const [r, g, b] = [red, green, blue].map(linear);
   const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  return luminance > 0.179 ? "#10151b" : "#ffffff";
+  return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
 /** The page's own colours: the value of a custom property such as "--ink". */

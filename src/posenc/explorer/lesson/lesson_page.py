@@ -91,7 +91,7 @@ def _section(number: int, section: Section, data: Mapping[str, Any]) -> str:
         if missing
         else element("div", "", **{"class": "view", "id": f"view-{section.name}"})
     )
-    heading = tag("p", f"{number}", **{"class": "number", "aria-hidden": "true"}) + tag(
+    heading = tag("p", f"{number}", **{"class": "ordinal", "aria-hidden": "true"}) + tag(
         "h2", section.title, id=f"{section.name}-title"
     )
     idea = element("div", f"{heading}\n{words}{formula}{guess}", **{"class": "idea"})

@@ -11,7 +11,15 @@ import numpy as np
 from posenc.encodings.adds.learned import Learned
 from posenc.explorer.lesson.numbers import rounded
 from posenc.explorer.lesson.reading import Reading
-from posenc.explorer.lesson.verdicts import LEAST, at, change, findings, lengths, verdict
+from posenc.explorer.lesson.verdicts import (
+    LEAST,
+    at,
+    at_training_length,
+    beyond_training_length,
+    change,
+    lengths,
+    verdict,
+)
 from posenc.inspect._text import short
 from posenc.lab.data import seeds
 from posenc.lab.run_config import Outcome, Recipe
@@ -36,7 +44,8 @@ def trained_models(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading
         "length": recipe.length,
         "lengths": list(lengths(recipe)),
         "contexts": [block * (index + 1) for index in range(recipe.bins)],
-        "findings": findings(outcomes, recipe),
+        "findings": at_training_length(outcomes, recipe),
+        "beyond": beyond_training_length(outcomes, recipe),
         "prompt": reading.shown(reading.corpus.held_out[: recipe.length // 4].tolist()).strip("\n"),
         "models": [_model(one, outcomes, recipe, reading) for one in outcomes],
         "conditions": conditions(outcomes, recipe, reading),

@@ -50,14 +50,18 @@ def at(outcome: Outcome, length: int, recipe: Recipe) -> np.ndarray:
     return outcome.at(length / recipe.longest)
 
 
-def findings(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
-    """The whole comparison in a few sentences."""
-    sound = [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
+def at_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
+    """Which encoding is best where training stopped, and what it gains over none."""
+    sound = _sound(outcomes)
     if not sound:
         return []
-    sentences = [_ranking(sound, recipe)]
     worth = _worth(sound, recipe)
-    sentences += [worth] if worth else []
+    return [_ranking(sound, recipe), *([worth] if worth else [])]
+
+
+def beyond_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
+    """Which models lose on longer texts, and which do not."""
+    sound, sentences = _sound(outcomes), []
     near, far = recipe.length, recipe.longest
     moved = {outcome.contestant.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
     worse = {
@@ -77,6 +81,11 @@ def findings(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
             f"{', '.join(f'{name} ({moved[name]})' for name in steady_names)}."
         )
     return sentences
+
+
+def _sound(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that did not diverge."""
+    return [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
 
 
 def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:

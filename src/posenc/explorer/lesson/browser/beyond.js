@@ -28,7 +28,7 @@ function picked(guess) {
   return guess.querySelector("input:checked")?.value;
 }
 
-function answer(result, { models, contexts, length, lengths }, guesses) {
+function answer(result, { models, contexts, length, lengths, beyond }, guesses) {
   const plot = linePlot({ label: "Loss of the same tokens by length of their context", height: 360 });
   const finite = models.filter(({ losses }) => losses);
   const given = guesses.filter(Boolean).length;
@@ -38,9 +38,10 @@ function answer(result, { models, contexts, length, lengths }, guesses) {
     element("tbody", {}, models.map((one) => element("tr", {}, element("th", { scope: "row" }, one.name), one.at.map((loss) => element("td", { class: "number" }, loss)),
       element("td", { class: `number ${one.outcome === "worse" ? "bad" : "good"}` }, one.changes.at(-1) ?? "diverged")))));
   fill(result, given ? element("p", { class: "score", role: "status" }, `You predicted ${right} of ${given} right.`) : null, plot,
-    contradiction(models), table, element("ul", { class: "verdicts" }, models.map(({ name, verdict }) => element("li", {}, element("strong", {}, `${name}. `), verdict))));
+    contradiction(models), element("ul", { class: "findings" }, beyond.map((line) => element("li", {}, line))), table, element("ul", { class: "verdicts" }, models.map(({ name, verdict }) => element("li", {}, element("strong", {}, `${name}. `), verdict))));
   const band = { x: [contexts[0], length], low: [0, 0].map(() => low(finite)), high: [0, 0].map(() => high(finite)) };
-  plot.draw({ series: finite.map(({ name, losses }) => ({ name, x: contexts, y: losses })), band, xTitle: `tokens of context (grey: the ${length} of training)`, yTitle: "loss of the same tokens, nats" });
+  plot.after(element("p", { class: "hint" }, `Grey: up to the ${length} tokens that training showed.`));
+  plot.draw({ series: finite.map(({ name, losses }) => ({ name, x: contexts, y: losses })), band, xTitle: "tokens of context", yTitle: "loss, nats" });
 }
 
 function low(models) {

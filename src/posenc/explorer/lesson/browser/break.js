@@ -16,8 +16,8 @@ export function breakIt(view, { bugs: { distances, switches } }) {
     const bug = switches[state.bug];
     const index = distances.indexOf(distance.get());
     const right = { name: "nothing broken", x: distances, y: switches[0].right };
-    overview.draw({ series: state.bug ? [right, { name: bug.name, x: distances, y: bug.right }] : [right], xLog: true, yRange: [0, 1], xTitle: "distance of the right word", yTitle: "attention it gets" });
-    near.draw({ series: around(state.bug ? [switches[0], bug] : [bug], index), yRange: [0, 1], xTitle: "words from the right one (0)", yTitle: `attention at distance ${distances[index]}` });
+    overview.draw({ series: state.bug ? [right, { name: bug.name, x: distances, y: bug.right }] : [right], xLog: true, yRange: [0, 1], xTitle: "distance of the right word", yTitle: "attention" });
+    near.draw({ series: around(state.bug ? [switches[0], bug] : [bug], index), yRange: [0, 1], xTitle: "words from the right one", yTitle: "attention" });
     why.textContent = bug.why;
     const found = bug.right[index] > 0.5;
     verdict.className = found ? "verdict good" : "verdict bad";
@@ -26,7 +26,8 @@ export function breakIt(view, { bugs: { distances, switches } }) {
   };
   const pick = segments({ label: "Switch", value: state.bug, options: switches.map(({ name }, index) => [index, name]), onInput: (bug) => { state.bug = bug; draw(); } });
   const distance = slider({ label: "How far back the right word stands", values: distances, value: 4, format: (value) => value.toLocaleString("en"), onInput: () => draw() });
-  fill(view, pick, distance, verdict, why, overview, near, doctor);
+  const titles = ["Attention on the right word, by its distance", "Where attention goes at this distance"].map((text) => element("h3", {}, text));
+  fill(view, pick, distance, verdict, why, titles[0], overview, titles[1], near, doctor);
   draw();
 }
 

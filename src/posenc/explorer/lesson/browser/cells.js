@@ -3,9 +3,9 @@
 import { colourIndex, colourTable, css, inkOn, onTheme } from "../../browser/colours.js";
 import { element, fill } from "../../browser/dom.js";
 
-/** The widest table that shows so many columns; a wider one is broken into several below each other. */
-const NARROW = 620;
-const COLUMNS = 8;
+/** How many columns of numbers a table of so many pixels holds; more are broken into tables below each other. */
+const ROOM = [[400, 4], [620, 8], [Infinity, 32]];
+const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
 
 /**
  * A table of coloured cells. draw({rows, columns, caption, limit, kind, low, high, marked}) fills it.
@@ -23,15 +23,16 @@ export function cellTable({ onPick } = {}) {
   };
   let before = 0;
   new ResizeObserver(() => {
-    const narrow = made.clientWidth < NARROW;
-    if (before !== (before = Number(narrow) + 1)) draw();
+    const now = columnsIn(made.clientWidth || 720);
+    if (before !== now) draw();
+    before = now;
   }).observe(made);
   onTheme(draw);
   return made;
 }
 
 function parts({ columns }, width) {
-  const most = width < NARROW ? COLUMNS : columns.length;
+  const most = columnsIn(width);
   return Array.from({ length: Math.ceil(columns.length / most) }, (_, part) => [part * most, Math.min(columns.length, (part + 1) * most)]);
 }
 

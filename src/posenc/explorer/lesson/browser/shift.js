@@ -54,5 +54,5 @@ function scores(k, frequencies) {
     }
     targets.push(best);
   }
-  return { targets, picture: { values, rows: LENGTH, columns: LENGTH, low: 0, high: frequencies.length, kind: "sequential" } };
+  return { targets, picture: { values, rows: LENGTH, columns: LENGTH, low: Math.min(...values), high: frequencies.length, kind: "sequential" } };
 }
