@@ -8,7 +8,7 @@ const ROOM = [[400, 4], [620, 8], [Infinity, 32]];
 const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
 
 /**
- * A table of coloured cells. draw({rows, columns, caption, limit, kind, low, high, marked}) fills it.
+ * A table of coloured cells. draw({rows, columns, caption, limit, kind, low, high, marked, noteTitle}) fills it.
  *
  * rows: [{name, values, note}].  columns: names.  limit: the value of the strongest colours of a diverging scale.
  * marked: (row, column) that are outlined, as "row/column".  onPick(row, column): a cell was chosen.
@@ -36,7 +36,7 @@ function parts({ columns }, width) {
   return Array.from({ length: Math.ceil(columns.length / most) }, (_, part) => [part * most, Math.min(columns.length, (part + 1) * most)]);
 }
 
-function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -limit, high = limit, digits = 2, marked = [] }, [from, to], onPick) {
+function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -limit, high = limit, digits = 2, noteTitle = "", marked = [] }, [from, to], onPick) {
   const colours = colourTable(kind);
   const noted = rows.some((row) => row.note !== undefined);
   const cell = (value, row, column) => {
@@ -53,7 +53,7 @@ function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -l
     noted && element("td", { class: "note" }, row.note ?? ""),
   );
   const head = element("tr", {}, element("td", {}), columns.slice(from, to).map((name) => element("th", { scope: "col" }, name)),
-    noted && element("th", { scope: "col", class: "note" }, rows.noteTitle ?? ""));
+    noted && element("th", { scope: "col", class: "note" }, noteTitle));
   return element("table", { class: "cell-table" }, caption && element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, rows.map(line)));
 }
 

@@ -19,7 +19,7 @@ export function others(view, { architectures, words }) {
     fill(bars, layers.map((layer) => panel(layer, most)));
     const layer = layers[state.layer];
     table.draw({
-      rows: [...rows(layer.here, layer.words, 1, "first"), ...rows(layer.there, layer.words, 2, "second")], limit: 2,
+      rows: [...rows(layer.here, layer.words, 1, "first"), ...rows(layer.there, layer.words, 2, "second")], limit: 2, noteTitle: "order",
       columns: layer.here[0].map((_, channel) => String(channel)), caption: `Outputs of the ${layer.name}, first and second order`,
     });
   };

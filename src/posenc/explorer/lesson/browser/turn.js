@@ -56,7 +56,8 @@ function picture(tips, state) {
 function listen(drawing, state, frequency, moved) {
   drawing.addEventListener("pointerdown", (event) => {
     const name = event.target.dataset?.name ?? nearestArrow(event, drawing, state, frequency);
-    const follow = (each) => moved(name, nearestPosition(pointIn(each, drawing.parentElement.firstChild), ARROWS[name].start, state[name], frequency));
+    const frame = drawing.parentElement; // the drawing itself is made anew with every move
+    const follow = (each) => moved(name, nearestPosition(pointIn(each, frame), ARROWS[name].start, state[name], frequency));
     const stop = () => {
       removeEventListener("pointermove", follow);
       removeEventListener("pointerup", stop);

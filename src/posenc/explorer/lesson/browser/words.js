@@ -31,9 +31,8 @@ export function words(view, { words: pairs }) {
     const changes = picked.changes[state.order];
     const first = state.order === 0;
     const rows = order.map((word, place) => ({ name: pair.words[word], values: picked.outputs[state.order][place], note: first ? "–" : changes[word] }));
-    rows.noteTitle = "moved by";
     table.draw({
-      rows, limit: 2, columns: rows[0].values.map((_, channel) => String(channel)),
+      rows, limit: 2, noteTitle: "moved by", columns: rows[0].values.map((_, channel) => String(channel)),
       caption: `What comes out for each word (8 of 16 channels), ${picked.name}${picked.record ? `: ${picked.record}` : ""}`,
     });
     note.textContent = first ? `This is the first order. Change it, and compare.` : sentence(Object.values(changes), picked.reasons[state.order], pair.words);

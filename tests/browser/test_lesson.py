@@ -1,0 +1,216 @@
+"""The lesson in a browser: it opens without a problem, asks before it shows, and shows what posenc computes."""
+
+import json
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.explorer.lesson import attention_maps, journey
+from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
+from posenc.explorer.lesson.numbers import numbers
+from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.trained_models import trained_models
+from posenc.inspect import shift_derivation
+from posenc.lab.contestants import contestants
+from posenc.lab.result import Progress
+from posenc.lab.run_config import Outcome, Recipe
+
+SECTION_NAMES = [section.name for section in SECTIONS]
+
+
+class PretendReading:
+    """A text without a tokenizer: what the models wrote is a list of numbers."""
+
+    source, text, tokens = "a text", "word " * 100, 500
+
+    class corpus:  # noqa: N801
+        train, held_out = np.arange(400), np.arange(100)
+
+    @staticmethod
+    def shown(tokens):
+        return " ".join(map(str, tokens))
+
+
+def pretend_models():
+    """Outcomes whose losses rise beyond the training length for every second model."""
+    recipe = Recipe(steps=10)
+    outcomes = []
+    for index, contestant in enumerate(contestants(recipe)):
+        spread = np.random.default_rng(index).random((50, recipe.bins)) / 100
+        far = np.where(np.arange(recipe.bins) < 4, 0.0, float(index % 2))
+        outcomes.append(Outcome(contestant, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0))
+    return trained_models(outcomes, recipe, PretendReading())
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory):
+    """The page with its real numbers, attention trained for a moment, and pretended language models."""
+    data = numbers(PAIRS, 0)
+    data["maps"] = [attention_maps.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
+    data["models"] = pretend_models()
+    path = tmp_path_factory.mktemp("lesson") / "lesson.html"
+    path.write_text(lesson_page(data, ""), encoding="utf-8")
+    return path, data
+
+
+def opened(watched, lesson, **options):
+    """The page with every view drawn and every prediction skipped."""
+    one = watched(**options)
+    page = one.open(lesson[0].as_uri())
+    page.set_default_timeout(10_000)
+    while page.locator(".veil").count():
+        page.locator(".veil button").first.click()
+    for name in SECTION_NAMES:
+        page.locator(f"#{name}").scroll_into_view_if_needed()
+        page.locator(f"#view-{name} > *").first.wait_for(state="attached")
+    page.get_by_role("button", name="Show it without a guess").click()
+    assert one.hosts <= {""}
+    return page
+
+
+def violations(page):
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], node["html"][:160]) for one in found for node in one["nodes"][:2]]
+
+
+def test_the_page_opens_asks_and_shows(watched, lesson):
+    path, data = lesson
+    one = watched()
+    page = one.open(path.as_uri())
+    assert page.locator("#view-words").is_hidden()
+    page.get_by_label("Each word keeps its vector.").check()
+    assert page.locator("#words .answer").inner_text().startswith("As you said.")
+    shown = page.locator("#view-words tbody td").all_inner_texts()
+    pair = data["words"][0]
+    expected = pair["choices"][0]["outputs"][pair["other"]]
+    cells = [text.replace("−", "-") for text in shown if text != "0.0"]
+    np.testing.assert_allclose(np.array(cells, dtype=float).reshape(3, -1), expected, atol=0.0051)
+    assert one.hosts <= {""}
+
+
+def test_every_view_is_drawn_and_axe_finds_nothing(watched, lesson):
+    page = opened(watched, lesson)
+    assert page.locator(".veil").count() == 0
+    assert violations(page) == []
+    assert "do not" in page.locator(".plainly").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 820, 1920])
+def test_no_violation_and_nothing_cut_off_at_any_width(watched, lesson, width, scheme):
+    page = opened(watched, lesson, width=width, scheme=scheme)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    scrolling = "getComputedStyle(e).overflowX === 'auto' || getComputedStyle(e).overflowX === 'scroll'"
+    assert page.evaluate(f"[...document.querySelectorAll('main *')].filter((e) => {scrolling}).length") == 0
+
+
+@pytest.mark.browser
+def test_the_derivation_is_that_of_python(watched, lesson):
+    page = opened(watched, lesson)
+    page.locator("#view-shift").get_by_label("t: where the step starts").fill("5")
+    page.locator("#view-shift").get_by_label("k: how far back the head looks").fill("2")
+    steps = shift_derivation(Sinusoidal(dim=64), 2, position=5).steps
+    shown = page.locator("#view-shift .numbers").all_inner_texts()
+    for index in (1, 2):
+        left, right = steps[index].numbers.split(" = ")
+        words = shown[index].replace("−", "-").split(" = ")
+        assert float(words[1]) == pytest.approx(float(left), abs=1e-4)
+        assert [float(part.strip("()")) for part in words[0].replace("·", " ").split() if part not in "+-"] == [
+            pytest.approx(float(part.strip("()")), abs=1e-4)
+            for part in right.replace("·", " ").split()
+            if part not in "+-"
+        ]
+    assert "22 of 22" in page.locator("#view-shift .verdict").inner_text()
+
+
+@pytest.mark.browser
+def test_moving_both_words_keeps_the_product(watched, lesson):
+    page = opened(watched, lesson)
+    product = page.locator("#view-turn .product")
+    before = product.inner_text()
+    page.get_by_role("button", name="Both 7 on").click()
+    assert product.inner_text() == before
+    page.locator("#view-turn").get_by_label("m: position of the query").fill("30")
+    assert product.inner_text() != before
+    box = page.locator("#view-turn svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    slider = page.locator("#view-turn").get_by_label("m: position of the query")
+    other = page.locator("#view-turn").get_by_label("n: position of the key")
+    assert (slider.input_value(), other.input_value()) != ("30", "9")
+
+
+@pytest.mark.browser
+def test_each_bug_shows_what_the_doctor_says(watched, lesson):
+    page = opened(watched, lesson)
+    view = page.locator("#view-break")
+    for bug in lesson[1]["bugs"]["switches"]:
+        view.get_by_label(bug["name"], exact=True).check()
+        for line in bug["doctor"]:
+            assert line in view.locator(".doctor").inner_text()
+        view.get_by_label("How far back the right word stands").fill("13")
+        found = bug["right"][13] > 0.5
+        assert view.locator(".verdict").inner_text().startswith("✓" if found else "✗")
+
+
+@pytest.mark.browser
+def test_exercises_are_graded_as_posenc_check_does(watched, lesson):
+    page = opened(watched, lesson)
+    questions = [one for one in lesson[1]["exercises"] if one["kind"] != "words"]
+    for one in questions:
+        item = page.locator("#view-exercises li", has_text=one["asks"]).first
+        right = "7" if one["kind"] == "position" else " ".join(f"{value:.2f}" for value in one["numbers"])
+        for answer, state in ((right.replace(right[-1], "9") + "1", "wrong"), (right, "right")):
+            item.get_by_role("textbox").fill(answer)
+            item.get_by_role("button").click()
+            page.wait_for_timeout(10)
+            assert item.locator(".grade").get_attribute("data-state") == state, (one["name"], answer)
+    assert page.locator("#view-exercises .score").inner_text() == f"{len(questions)} of {len(questions)} solved."
+
+
+@pytest.mark.browser
+def test_numbers_of_any_length_and_none(watched, lesson):
+    page = opened(watched, lesson)
+    field = page.locator("#view-dials").get_by_label("A number")
+    for number in (0, 150, 929505, 2**53):
+        field.fill(str(number))
+        page.wait_for_timeout(30)
+        digits = page.locator("#view-dials .bit > .mono").all_inner_texts()
+        assert "".join(digits[::-1]) == f"{number:b}"
+        sines = page.locator("#view-dials .dial svg").evaluate_all(
+            "all => all.map((e) => e.getAttribute('aria-label'))"
+        )
+        expected = Sinusoidal(dim=8).embed([number])[0, ::2]
+        found = [float(text.split("sine ")[1].split(",")[0].replace("−", "-")) for text in sines]
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-9)
+    for wrong in ("", "-1", "1e5", "<b>1</b>", str(2**53 + 1)):
+        field.fill(wrong)
+        page.wait_for_timeout(30)
+        assert page.locator("#view-dials .problem").inner_text().startswith("Type a whole number")
+
+
+@pytest.mark.browser
+def test_slides_turn_by_keys(watched, lesson):
+    page = opened(watched, lesson, width=1920)
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("button", name="Slides").click()
+    assert page.locator("main > section:visible").count() == 1
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#slide-bar output").inner_text() == f"2 of {len(SECTIONS)}"
+    page.keyboard.press("Escape")
+    assert page.locator("main > section:visible").count() == len(SECTIONS)
+
+
+def test_the_data_cannot_leave_its_element(tmp_path):
+    """A sentence of a reader that looks like markup stays data."""
+    page = lesson_page({"words": [{"sentence": "</script><script>alert(1)</script>"}]}, "<b>status</b>")
+    assert page.count("<script") == 2
+    assert "<b>status" not in page
+    assert json.loads(page.split('id="data">')[1].split("</script>")[0])["words"][0]["sentence"].startswith("</script>")
