@@ -35,7 +35,8 @@ RECORDS = {
 }
 DRAWN = {
     **dict.fromkeys(("rotation", "rotated", "pairing"), "LearnedRoPE(dim=8)"),
-    **dict.fromkeys(("bias", "bias_by_distance", "score_by_distance"), RECORDS["biases"]),
+    **dict.fromkeys(("bias", "bias_by_distance", "heads", "score_by_distance"), RECORDS["biases"]),
+    "scalings": "RoPE(dim=8)",
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
     **dict.fromkeys(("shift_matrix", "derivation", "look_back"), "Sinusoidal(dim=8)"),
 }

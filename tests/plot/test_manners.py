@@ -32,6 +32,8 @@ PICTURES = {
     "bias": (plot.bias, (A,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "bias_by_distance": (plot.bias_by_distance, (A,), 1, {"linestyle": ":"},
         lambda a: a.lines[1].get_linestyle() == ":"),
+    "heads": (plot.heads, (A,), 8, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "scalings": (plot.scalings, (R,), 1, {"linewidth": 7.0}, lambda a: a.lines[0].get_linewidth() == 7.0),
     "dials": (plot.dials, (S,), 1, {"linewidth": 5.0}, lambda a: 5.0 in [line.get_linewidth() for line in a.lines]),
     "binary": (plot.binary, (), 2, {"alpha": 0.25}, lambda a: a.images[0].get_alpha() in (0.25, None)),
     "differences": (plot.differences, (S,), 2, {"color": "green"}, lambda a: a.lines[0].get_color() == "green"),

@@ -47,6 +47,8 @@ PICTURES: Mapping[str, Picture] = {
     "score_by_distance": Picture({"positions": "distances"}),
     "bias": Picture({"positions": "length"}),
     "bias_by_distance": Picture({}),
+    "heads": Picture({"positions": "length"}),
+    "scalings": Picture({"positions": "target"}, learns=False),
     "input_sum": Picture({"sentence": "sentence"}),
     "attention_map": Picture({"sentence": "sentence"}),
     "shift_matrix": Picture({"offset": "offset"}, learns=False),
@@ -66,7 +68,8 @@ class PlotVerb(Verb):
 
     Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves, input_sum,
     shift_matrix, derivation, look_back (encodings that add); rotation, rotated, pairing, waves, wavelengths, dials,
-    number_waves (that rotate); bias, bias_by_distance (that bias); attention_map, score_by_distance (most).
+    number_waves, scalings (that rotate); bias, bias_by_distance, heads (that bias); attention_map, score_by_distance
+    (most).
     `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
 
     examples:
@@ -79,6 +82,7 @@ class PlotVerb(Verb):
       posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
       posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
       posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
+      posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
       posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
 
@@ -92,7 +96,8 @@ class PlotVerb(Verb):
     """The file to write, or to replace; its ending decides the format."""
 
     positions: int | None = None
-    """How many positions, numbers or distances to draw; 100, or 16 of binary, if left out."""
+    """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of
+    binary, 24 of heads, 32,768 of scalings."""
 
     position: int | None = None
     """The position of the dials and waves (150 if left out), or where a derivation starts (5)."""

@@ -1,13 +1,13 @@
 """Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
 
 Each function takes a record, draws into `ax` or a new figure, and returns the Axes.
-Functions of several panels (`rotated`, `differences`, `binary`, `attention_map`, `input_sum`, `number_waves`) take and
-return an array of Axes. Remaining keywords go to the matplotlib call that draws the data. Nothing is shown and pyplot
-is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
+Functions of several panels (`heads`, `rotated`, `differences`, `binary`, `attention_map`, `input_sum`, `number_waves`)
+take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data. Nothing is shown and
+pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
 
 from posenc.plot.analogy import binary, dials
 from posenc.plot.attention_maps import attention_map, look_back
-from posenc.plot.by_distance import bias, bias_by_distance, score_by_distance
+from posenc.plot.by_distance import bias, bias_by_distance, heads, score_by_distance
 from posenc.plot.cells import derivation, input_sum, shift_matrix
 from posenc.plot.export import Image, image
 from posenc.plot.frequency import wavelengths, waves
@@ -16,6 +16,7 @@ from posenc.plot.lines import curves
 from posenc.plot.number import number_waves
 from posenc.plot.plane import pairing, rotation
 from posenc.plot.position_effect import differences, rotated
+from posenc.plot.scalings import scalings
 
 __all__ = [
     "Image",
@@ -28,6 +29,7 @@ __all__ = [
     "dials",
     "differences",
     "dimensions",
+    "heads",
     "heatmap",
     "image",
     "input_sum",
@@ -36,6 +38,7 @@ __all__ = [
     "pairing",
     "rotated",
     "rotation",
+    "scalings",
     "score_by_distance",
     "shift_matrix",
     "similarity",

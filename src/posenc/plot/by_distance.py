@@ -79,6 +79,38 @@ def bias(
     )
 
 
+def heads(
+    record: Biases, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
+) -> np.ndarray:
+    """What every head adds to its logits, a panel for each of at most eight, all in the same colours.
+
+    length: queries and keys at positions 0 … length-1.   ax: an array of Axes.   keywords: for `Axes.imshow`.
+    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    """
+    _check.instance("record", record, Biases, canvas.BIASES)
+    _check.one_axis("record", record)
+    positions = np.arange(_check.integer("length", length, 1, 1024))
+    chosen = canvas.spread("heads", None, record.heads, HEADS)
+    matrix = canvas.numbers(record.matrix(positions, positions, canvas.drawn(record, params)))[chosen]
+    columns = min(4, len(chosen))
+    rows = -(-len(chosen) // columns)
+    panels = canvas.several(ax, 1, len(chosen), (0, 0)) if ax is not None else _grid(rows, columns, len(chosen))
+    for panel, head, values in zip(panels, chosen, matrix, strict=True):
+        image = panel.imshow(values, **{**canvas.centred(matrix), "interpolation": "nearest", **keywords})
+        canvas.finish(panel, f"head {head}", "key", "query")
+    panels[0].figure.colorbar(image, ax=list(panels), label="bias of the logit")
+    panels[0].figure.suptitle(canvas.name(record, params=params), fontsize="medium")
+    return panels
+
+
+def _grid(rows: int, columns: int, count: int) -> np.ndarray:
+    """So many panels of a new figure, whose last row may be short."""
+    panels = canvas.several(None, rows, columns, (2.1 * columns + 0.9, 2.1 * rows + 0.4))
+    for spare in panels[count:]:
+        spare.remove()
+    return panels[:count]
+
+
 def bias_by_distance(
     record: Biases,
     distances: Any = range(-64, 65),

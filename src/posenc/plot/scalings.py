@@ -1,0 +1,36 @@
+"""Scalings side by side: how much each slows every pair of a rotation to reach a longer context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from posenc import _check
+from posenc.encodings.rotates.rope import RoPE
+from posenc.models.context_extension.candidates import ways
+from posenc.plot import canvas
+
+
+def scalings(
+    record: RoPE, *, trained: int = 4096, target: int = 32768, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """Trained frequency / new frequency of every pair against its wavelength, a line for each known scaling.
+
+    trained, target: the length the model was trained for, and the one to reach.   keywords: for `Axes.plot`.
+
+    >>> from posenc import RoPE
+    >>> [line.get_label() for line in scalings(RoPE(dim=64)).lines][:3]
+    ['as it is', 'YaRN', 'Llama 3']
+    """
+    _check.instance("record", record, RoPE, "a rotation such as RoPE(dim=64)")
+    trained = _check.integer("trained", trained, 2, 1 << 30)
+    target = _check.integer("target", target, 1, 1 << 30)
+    lengths, before = record.frequencies.wavelengths(), record.frequencies.radians()
+    ax = canvas.single(ax)
+    for index, way in enumerate(ways(record, trained, target, min(4096, trained))):
+        line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
+        ax.loglog(lengths, before / way.record.frequencies.radians(), **{**line, **keywords})
+    canvas.legend(ax, ax.lines)
+    title = f"From {trained:,} to {target:,} positions, {canvas.name(record, 40)}"
+    return canvas.finish(ax, title, "wavelength before scaling (positions)", "slowed by this factor")
