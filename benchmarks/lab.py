@@ -18,20 +18,27 @@ from plain_model import step, twin
 
 import posenc
 from posenc import (
+    DAPE,
+    ALiBi,
     AxialLearned,
-    AxialRoPE,
+    DAPEv2,
     FactorisedLearned,
+    GatedBias,
     GridLearned,
     GridSinusoidal,
+    Learned,
+    LongRoPE,
     NoPE,
     RandomFourierFeatures,
     RoPE,
+    Sinusoidal,
     SphericalRoPE,
     T5Bias,
     XDRoPE,
     axial,
 )
 from posenc.catalog import Row
+from posenc.compose import Backward, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Encoding
 from posenc.lab.memory import forget_peak, held, peak
 from posenc.lab.models.transformer import Transformer
@@ -42,16 +49,29 @@ LARGE, LARGE_BATCH = Shape(vocabulary=512, width=256, heads=8, layers=4), (4, 25
 ROUNDS = 9
 NOTHING, PLAIN, OURS = "plain PyTorch without positions", "plain PyTorch with this encoding", "posenc lab"
 #: Records whose fields do not say the width of the model by the names that others have.
-FITTED: dict[type[Encoding], Encoding] = {
-    GridSinusoidal: GridSinusoidal(dims=(32, 32)),
-    AxialLearned: AxialLearned(shape=(8, 8), dims=(32, 32)),
-    GridLearned: GridLearned(dim=64, sizes=(8, 8)),
-    FactorisedLearned: FactorisedLearned(sizes=(8, 8), dims=(64, 64)),
-    RandomFourierFeatures: RandomFourierFeatures(features=32),
-    AxialRoPE: axial(dim=16),
-    SphericalRoPE: SphericalRoPE(dim=15),
-    XDRoPE: XDRoPE(sections=(4, 4)),
-    T5Bias: T5Bias(heads=4, bidirectional=False),
+FITTED: dict[str, Encoding] = {
+    "GridSinusoidal": GridSinusoidal(dims=(32, 32)),
+    "AxialLearned": AxialLearned(shape=(8, 8), dims=(32, 32)),
+    "GridLearned": GridLearned(dim=64, sizes=(8, 8)),
+    "FactorisedLearned": FactorisedLearned(sizes=(8, 8), dims=(64, 64)),
+    "RandomFourierFeatures": RandomFourierFeatures(features=32),
+    "AxialRoPE": axial(dim=16),
+    "SphericalRoPE": SphericalRoPE(dim=15),
+    "XDRoPE": XDRoPE(sections=(4, 4)),
+    "LongRoPE": RoPE(
+        dim=16,
+        pairing="halves",
+        scaling=LongRoPE(
+            short=(1.0,) * 8, long=(1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5), original=64, length=65, factor=2.0
+        ),
+    ),
+    "DAPE": DAPE(ALiBi(heads=4), dim=16, width=32),
+    "DAPEv2": DAPEv2(ALiBi(heads=4), dim=16, width=32, kernel=3),
+    "GatedBias": GatedBias(T5Bias(heads=4), dim=16),
+    "Sum": Sum((Sinusoidal(dim=64), Learned(dim=64, length=64))),
+    "Scaled": Scaled(Sinusoidal(dim=64), 0.5),
+    "LearnedScale": LearnedScale(Sinusoidal(dim=64), 0.25),
+    "Backward": Backward(RoPE(dim=16, pairing="halves")),
 }
 #: Where a plain model exists, at the larger size too.
 WRITTEN = ("NoPE", "Sinusoidal", "Learned", "RoPE", "ALiBi", "T5Bias", "RelativeBias", "KerpleLog")
@@ -67,8 +87,8 @@ def run() -> list[dict[str, Any]]:
 def fitted(row: Row, shape: Shape) -> Encoding:
     """The first sample of a row, for a model of this size."""
     record = row.samples[0]
-    if shape is SMALL and type(record) in FITTED:
-        return FITTED[type(record)]
+    if shape is SMALL and row.name in FITTED:
+        return FITTED[row.name]
     if isinstance(record, RoPE):
         record = replace(record, pairing="halves")
     if isinstance(record, T5Bias):

@@ -99,14 +99,14 @@ def _rotation(record: Rotates, where: Any) -> Callable[[Any], Any] | None:
     if turn.cos.shape[-1] * 2 != record.head_dim:
         return lambda x: turn(x, layout="bhtd")
     if record.pairing == "halves":  # type: ignore[attr-defined]
-        cosine, sine = (torch.cat([part, part], -1) * turn.factor for part in (turn.cos, turn.sin))
+        cosine, sine = (torch.cat([part, part], -1) for part in (turn.cos, turn.sin))
 
         def halves(x: Any) -> Any:
             first, second = x.chunk(2, -1)
             return x * cosine + torch.cat([-second, first], -1) * sine
 
         return halves
-    cosine, sine = (part.repeat_interleave(2, -1) * turn.factor for part in (turn.cos, turn.sin))
+    cosine, sine = (part.repeat_interleave(2, -1) for part in (turn.cos, turn.sin))
 
     def adjacent(x: Any) -> Any:
         first, second = x[..., ::2], x[..., 1::2]
@@ -124,7 +124,7 @@ def _bias(record: Biases, params: dict[str, Any], where: Any) -> Callable[[], An
         near = torch.where(distance < 16, distance.clamp(min=0), _far(distance))
         return lambda: embedding(near, params["table"]).permute(2, 0, 1)
     if isinstance(record, RelativeBias):
-        index = (-distance).clamp(-record.clip, record.clip) + record.clip
+        index = distance.clamp(-record.clip, record.clip) + record.clip
         return lambda: embedding(index, params["table"]).permute(2, 0, 1)
     if isinstance(record, KerpleLog):
         far = distance.abs().float()

@@ -108,11 +108,13 @@ def test_sums_are_sums_and_ids_join_digits_of_one_significance():
 
 
 def test_a_needle_lies_at_its_depth():
-    for depth in (0.0, 0.5, 1.0):
+    for depth in (0.0, 0.5, 1.0, -1.0):
         task = task_row("needle").kind(depth=depth)
         batch = task.test_batch(np.random.default_rng(0), 8, 42)
-        for x in batch.tokens.tolist():
-            assert x.index(x[-1]) == 2 * round(depth * 19)
+        depths = np.linspace(0, 1, 8) if depth < 0 else np.full(8, depth)
+        for x, about, at in zip(batch.tokens.tolist(), batch.about, depths, strict=True):
+            assert x.index(x[-1]) == 2 * round(at * 19)
+            assert (about == x.index(x[-1])).all()
             assert len({token for token in x[:-2] if 16 <= token < 32}) == 4
 
 

@@ -113,6 +113,11 @@ def test_longer_contexts_are_measured_on_the_same_targets():
     assert len(result.sample) == 60
 
 
+def test_losses_of_a_needle_are_binned_by_its_depth():
+    result = done("NoPE(dim=16)", "needle", length=32, test_lengths=(32, 64))
+    assert [tokens for tokens, _ in result.at(64).by_position] == list(range(4, 68, 4))
+
+
 def test_bleu_of_the_references_is_100():
     task = task_row("translation").kind()
     batch = task.batch(np.random.default_rng(0), 5, 2)
@@ -156,6 +161,7 @@ def test_a_model_trains_at_any_sampled_positions(sampler):
         ("Sinusoidal(dim=8)", "copy", {}, "encoding must fit the model .* Sinusoidal"),
         ("Learned(dim=16, length=41)", "copy", {}, "encoding must fit .* positions must be from 0 to 40"),
         ("Learned(dim=16, length=41)", "copy", {"test_lengths": (20, 21)}, "positions must be from 0 to 40"),
+        ("Concatenated(Sinusoidal(dim=4))", "copy", {}, "encodings must keep the width of the model, 16; got Concat"),
         ("axial(dim=8)", "copy", {}, "record must begin with the name of a record"),
         ("RoPE(dim=8)", "copy", {"model": "encoder"}, r"model must be decoder for the task copy; got 'encoder'\."),
         ("RoPE(dim=8)", "copy", {"positions": "coupled"}, "positions must not be 'coupled' for the task copy"),

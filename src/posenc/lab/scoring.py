@@ -27,11 +27,13 @@ Placing = Callable[[Batch, np.random.Generator], Example]
 
 
 class Said(NamedTuple):
-    """For each token of a test: the loss, whether the likeliest token is right, and whether anything is predicted."""
+    """For each token of a test: the loss, whether the likeliest token is right, whether anything is predicted, and the
+    index that it is about."""
 
     losses: np.ndarray
     right: np.ndarray
     asked: np.ndarray
+    about: np.ndarray
 
 
 def scores(model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing) -> tuple[Score, ...]:
@@ -105,7 +107,7 @@ def _said(model: Transformer, batch: Batch, rng: np.random.Generator, place: Pla
         loss = cross_entropy(logits.transpose(1, 2), example.targets, ignore_index=NOTHING, reduction="none")
         losses.append(loss.double().cpu().numpy())
         right.append((logits.argmax(-1) == example.targets).cpu().numpy())
-    return Said(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING)
+    return Said(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
 
 
 def _bleu(model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing) -> float | None:
@@ -128,12 +130,16 @@ def _binned(said: Said) -> tuple[tuple[int, float], ...]:
     """(tokens up to the end of a stretch, its mean loss)."""
     count = said.losses.shape[1]
     ends = sorted({-(-count * part // BINS) for part in range(1, BINS + 1)})
-    starts = [0, *ends[:-1]]
-    return tuple(
-        (end, float(said.losses[:, start:end][said.asked[:, start:end]].mean()))
-        for start, end in zip(starts, ends, strict=True)
-        if said.asked[:, start:end].any()
-    )
+    bins = [
+        (end, said.asked & (start <= said.about) & (said.about < end))
+        for start, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+    return tuple((end, float(said.losses[within].mean())) for end, within in bins if within.any())
+
+
+def _about(batch: Batch) -> np.ndarray:
+    own = np.broadcast_to(np.arange(batch.tokens.shape[1]), batch.tokens.shape)
+    return own if batch.about is None else batch.about
 
 
 def _mean(values: np.ndarray) -> float:

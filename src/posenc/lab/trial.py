@@ -39,6 +39,7 @@ class Trial:
     task: Task
     model: Transformer
     streams: Seeds
+    device: str = "cpu"
 
     @property
     def limit(self) -> int:
@@ -60,17 +61,19 @@ class Trial:
         source = None
         if batch.source is not None:
             source = positions(sampler, batch.source, None, limit, rng, training=training)
-        return example(batch, positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training), source)
+        own = positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
+        return example(batch, own, source, self.device)
 
 
-def run(experiment: Experiment, *, every: int = 10) -> Iterator[Progress | Result]:
+def run(experiment: Experiment, *, every: int = 10, device: str = "cpu") -> Iterator[Progress | Result]:
     """Progress after every `every` steps, then the result; equal experiments give equal numbers on one thread.
 
+    device: of PyTorch, such as "cuda"; the result names it among its versions where it is not the CPU.
     Raises ValueError before any training for what cannot be run (see `prepare`), and `DivergedError` while training.
     """
     began = time.process_time()
     forget_peak()
-    trial = prepare(experiment)
+    trial = prepare(experiment, device)
     torch.manual_seed(trial.streams.weights)  # for dropout alone; everything else has a generator of its own
     curve = []
     steps = train(
@@ -89,7 +92,7 @@ def run(experiment: Experiment, *, every: int = 10) -> Iterator[Progress | Resul
     yield _measured(trial, tuple(curve), began)
 
 
-def prepare(experiment: Experiment) -> Trial:
+def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
     """The experiment, ready to run, or the ValueError that says in a sentence why it cannot be run: an unknown task or
     option, missing data, a model that would see the answer, an encoding that does not fit the model or the lengths."""
     row, task = task_row(experiment.task), task_of(experiment)
@@ -116,8 +119,8 @@ def prepare(experiment: Experiment) -> Trial:
     encodings = records(experiment.encoding, width=experiment.width, heads=experiment.heads)
     streams = seeds(experiment.seed)
     try:
-        model = Transformer(shape, encodings, seed=streams.weights)
-        trial = Trial(experiment, task, model, streams)
+        model = Transformer(shape, encodings, seed=streams.weights).to(device)
+        trial = Trial(experiment, task, model, streams, device)
         _try_ends(trial)
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding must fit the model and the lengths; got {experiment.encoding}: {error}") from None
@@ -127,8 +130,8 @@ def prepare(experiment: Experiment) -> Trial:
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def _try_ends(trial: Trial) -> None:
     """Run the model at the first and the last position that the experiment has."""
-    ends = torch.tensor([0, trial.limit - 1])
-    tokens = torch.zeros((1, 2), dtype=torch.int64)
+    ends = torch.tensor([0, trial.limit - 1], device=trial.device)
+    tokens = torch.zeros_like(ends)[None]
     memory = None if trial.model.source is None else trial.model.read(tokens, ends)
     if not bool(trial.model(tokens, ends, memory=memory).isfinite().all()):
         raise ValueError(f"it gives no finite numbers at position {trial.limit - 1}. Use shorter test lengths.")
@@ -138,6 +141,8 @@ def _measured(trial: Trial, curve: tuple[Progress, ...], began: float) -> Result
     experiment, model, task = trial.experiment, trial.model.eval(), trial.task
     lengths, stream = experiment.test_lengths, trial.streams.samples
     versions = [(name, version(name)) for name in ("posenc", "torch", "numpy")]
+    if trial.device != "cpu":
+        versions.append(("device", torch.cuda.get_device_name() if "cuda" in trial.device else trial.device))
     if isinstance(task, Written):
         versions.append(("sacrebleu", bleu_signature()))
     return Result(

@@ -58,7 +58,7 @@ class Stack(nn.Module):  # type: ignore[misc]
             key = query if cache.positions is None else joined_positions(cache.positions, query, self.axes)
             cache.positions = key
         for each in self.added:
-            x = each(x, query)
+            x = _added(each, x, query)
         x = self.dropped(x)
         mask = Mask(self.causal, visible)
         placed: dict[tuple[Any, ...], Placed] = {}
@@ -74,6 +74,17 @@ class Stack(nn.Module):  # type: ignore[misc]
             return positions
         start = 0 if cache is None else cache.tokens
         return torch.arange(start, start + x.shape[1], device=x.device)
+
+
+def _added(each: Any, x: Tensor, positions: Tensor) -> Tensor:
+    """x with an encoding added, as wide as before."""
+    result: Tensor = each(x, positions)
+    if result.shape != x.shape:
+        raise ValueError(
+            f"encodings must keep the width of the model, {x.shape[-1]}; got {each.record!r}, which makes it "
+            f"{result.shape[-1]}. Use one that adds."
+        )
+    return result
 
 
 def _check_heads(encodings: LayerEncodings, heads: int) -> None:

@@ -16,8 +16,9 @@ class Needle(Task):
     """`needles` keys, each followed by its value, in a text of fillers; at its end a question and one of the keys: the
     model says its value.
 
-    depth: where the key that is asked for stands, 0 at the start and 1 at the end of the text; -1 for anywhere, and
-    always anywhere in training.   length counts all tokens; it must hold the needles and the question.
+    depth: where the key that is asked for stands in tests, 0 at the start and 1 at the end of the text; -1 for all
+    depths in equal steps, by which the losses of a score are then binned. In training it stands anywhere.
+    length counts all tokens; it must hold the needles and the question.
     """
 
     depth: Annotated[float, Real(-1.0, 1.0)] = -1.0
@@ -37,12 +38,13 @@ class Needle(Task):
         return self.values + self.keys + self.fillers + 1
 
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        return self._drawn(rng, size, length, -1.0)
+        return self._drawn(rng, size, length, None)
 
     def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        return self._drawn(rng, size, length, self.depth)
+        depths = np.linspace(0.0, 1.0, size) if self.depth < 0 else np.full(size, self.depth)
+        return self._drawn(rng, size, length, depths)
 
-    def _drawn(self, rng: np.random.Generator, size: int, length: int, depth: float) -> Batch:
+    def _drawn(self, rng: np.random.Generator, size: int, length: int, depths: np.ndarray | None) -> Batch:
         room = (length - 2) // 2  # pairs of tokens before the question
         if room < self.needles:
             raise ValueError(
@@ -51,10 +53,9 @@ class Needle(Task):
             )
         tokens = self.values + self.keys + rng.integers(0, self.fillers, (size, length))
         slots = rng.permuted(np.broadcast_to(np.arange(room), (size, room)), axis=1)[:, : self.needles]
-        if depth >= 0:
-            asked = round(depth * (room - 1))
-            others = np.where(slots[:, 1:] == asked, slots[:, :1], slots[:, 1:])
-            slots = np.concatenate([np.full((size, 1), asked), others], 1)
+        if depths is not None:
+            asked = np.rint(depths * (room - 1)).astype(np.int64)[:, None]
+            slots = np.concatenate([asked, np.where(slots[:, 1:] == asked, slots[:, :1], slots[:, 1:])], 1)
         keys = rng.permuted(np.broadcast_to(np.arange(self.keys), (size, self.keys)), axis=1)[:, : self.needles]
         values = rng.integers(0, self.values, keys.shape)
         np.put_along_axis(tokens, 2 * slots, self.values + keys, 1)
@@ -62,7 +63,7 @@ class Needle(Task):
         tokens[:, -2], tokens[:, -1] = self.vocabulary - 1, self.values + keys[:, 0]
         targets = np.full_like(tokens, NOTHING)
         targets[:, -1] = values[:, 0]
-        return Batch(tokens, targets)
+        return Batch(tokens, targets, about=np.broadcast_to(2 * slots[:, :1], tokens.shape))
 
 
 ROW = TaskRow(

@@ -23,13 +23,15 @@ class Batch:
     """Sequences of one length, as int64.
 
     tokens: (batch, n).   targets: (batch, n), what the model says at each token; `NOTHING` where it says nothing.
-    coupled: (batch, n), position ids that tokens which belong together share.   source: (batch, m), what an encoder
+    coupled: (batch, n), position ids that tokens which belong together share.   about: (batch, n), the index that each
+    target is about, by which losses are binned; its own where None.   source: (batch, m), what an encoder
     reads; visible: (batch, m), False for its padding.
     """
 
     tokens: np.ndarray
     targets: np.ndarray
     coupled: np.ndarray | None = None
+    about: np.ndarray | None = None
     source: np.ndarray | None = None
     visible: np.ndarray | None = None
 
