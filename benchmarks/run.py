@@ -45,6 +45,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention_decoding": "default",
     "attention_memory": "default",
     "attention_peers": "default",
+    "attention_models": "hot",
     "catalog": "hot",
     "calls": "hot",
     "lab": "default",

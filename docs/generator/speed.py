@@ -19,6 +19,7 @@ PARTS = {
     "attention_training": "Attention with an encoding, forward and backward",
     "attention_decoding": "Attention with an encoding, a query against a cache",
     "attention_memory": "Attention with an encoding, memory",
+    "attention_models": "Whole models whose positions act inside attention",
     "attention_peers": "Attention with an encoding, beside other libraries",
     "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
     "head_sizes": "Prefill: other shapes",

@@ -96,9 +96,9 @@ class DeBERTa(ByDistance):
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         row, terms = self._row(-steps.array, steps.lib), DistanceTerms()
         if "position_keys" in learned:
-            terms = terms._replace(asked=q * self.scale, of_queries=learned["position_keys"][:, row])
+            terms = terms._replace(asked=q, of_queries=learned["position_keys"][:, row] * self.scale)
         if "position_queries" in learned:
-            terms = terms._replace(told=k * self.scale, of_keys=learned["position_queries"][:, row])
+            terms = terms._replace(told=k, of_keys=learned["position_queries"][:, row] * self.scale)
         return terms
 
     def score(

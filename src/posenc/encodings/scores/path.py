@@ -20,7 +20,9 @@ from posenc.positions.sums_between import over_keys, sigmoid
 from posenc.row import Row
 
 #: How many keys' reflections are composed at once: their matrices take as many numbers a key and head.
-BLOCK = 128
+BLOCK = 32
+#: Of how many heads the directions are filtered at once.
+HEADS = 4
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,13 @@ class PaTH(Gathers):
 
     def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
-        low = (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :] @ learned["w_out"].swapaxes(-1, -2)
-        filtered = over_keys(low, keys, learned["filter"])
-        filtered = filtered * sigmoid(filtered)
-        return filtered / keys.key.lib.xp.sqrt((filtered * filtered).sum(-1)[..., None] + self.epsilon)
+        lib, low, parts = keys.key.lib, (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :], []
+        for heads in blocks(self.heads, HEADS, lib):
+            each = low @ learned["w_out"][heads].swapaxes(-1, -2)
+            each = over_keys(each, keys, learned["filter"][heads])
+            each = each * sigmoid(each)
+            parts.append(each / lib.xp.sqrt((each * each).sum(-1)[..., None] + self.epsilon))
+        return parts[0] if len(parts) == 1 else lib.xp.concatenate(parts, -3)
 
     def _strengths(self, x: Array, learned: Params) -> Array:
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""

@@ -78,7 +78,7 @@ class Shaw(ByDistance):
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         row = steps.lib.xp.clip(steps.array, -self.clip, self.clip_ahead) + self.clip
         keys, values = learned["relative_keys"][row], learned["relative_values"][row]
-        return DistanceTerms(q / math.sqrt(self.dim), keys[None], of_values=values)
+        return DistanceTerms(q, keys[None] / math.sqrt(self.dim), of_values=values)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

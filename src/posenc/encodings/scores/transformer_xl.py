@@ -14,10 +14,14 @@ from posenc._array import Array
 from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import Base, EvenWidth, Heads, Width
 from posenc.doors import Claim, Params
+from posenc.encodings._layers import blocks
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
+
+#: Sinusoids of how many distances are made at once.
+DISTANCES = 1024
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,13 @@ class TransformerXL(ByDistance):
         return None
 
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
-        cosine, sine = cos_sin(checked(-steps.array), self.frequencies, q.dtype)
-        vectors = steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"]
+        xp, parts = steps.lib.xp, []
+        for some in blocks(steps.array.shape[0], DISTANCES, steps.lib):
+            cosine, sine = cos_sin(checked(-steps.array[some]), self.frequencies, q.dtype)
+            parts.append(xp.concatenate([sine, cosine], -1) @ learned["W_R"] / math.sqrt(self.dim))
+        vectors = parts[0] if len(parts) == 1 else xp.concatenate(parts, -2)
         by_key = (k @ learned["u"][:, :, None])[..., 0] / math.sqrt(self.dim)
-        return DistanceTerms((q + learned["v"][:, None, :]) / math.sqrt(self.dim), vectors, of_key_alone=by_key)
+        return DistanceTerms(q + learned["v"][:, None, :], vectors, of_key_alone=by_key)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

@@ -14,7 +14,7 @@ from posenc import _array
 from posenc.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import adds_to_output, rotated, rotated_back
+from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated, rotated_back
 from posenc.torch.attention_paths.visible import key_range, sides, visible
 from posenc.torch.modules import Score
 
@@ -107,18 +107,20 @@ def attend(asked: Arguments) -> Any:
     k, v = repeated(k, heads), repeated(v, heads)
     queries = min(QUERIES, asked.queries)
     several = max(1, NUMBERS // (queries * asked.keys * q.shape[0]))
-    by_heads = []
+    whole, by_heads = new_output(asked, q, v), []
     for head in range(0, heads, several):
         some = slice(head, min(head + several, heads))
-        part = [each.of_heads(some) for each in scores]
-        tiles = []
+        part, tiles = [each.of_heads(some) for each in scores], []
         for start in range(0, asked.queries, queries):
             stop = min(start + queries, asked.queries)
             tile = (asked, q[:, some, start:stop], k[:, some], v[:, some], part, some, start, stop)
-            tiles.append(checkpoint(_tile, *tile, use_reentrant=False) if asked.recorded else _tile(*tile))
-        by_heads.append(tiles[0] if len(tiles) == 1 else torch.cat(tiles, 2))
-    output = by_heads[0] if len(by_heads) == 1 else torch.cat(by_heads, 1)
-    return rotated_back(asked, output, asked.query)
+            if whole is None:
+                tiles.append(checkpoint(_tile, *tile, use_reentrant=False))
+            else:
+                whole[:, some, start:stop] = _tile(*tile)
+        if whole is None:
+            by_heads.append(torch.cat(tiles, 2))
+    return rotated_back(asked, torch.cat(by_heads, 1) if whole is None else whole, asked.query)
 
 
 def _scores(asked: Arguments) -> list[_Score]:

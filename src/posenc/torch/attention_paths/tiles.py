@@ -43,16 +43,23 @@ def attend(asked: Arguments, queries: int) -> Any:
     prepared = prepared_scores(asked)
     again = asked.recorded and queries < asked.queries
     far = reach(asked, q, k) if comparable(asked) else None
-    parts = []
+    whole, parts = new_output(asked, q, v), []
     # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
     for start in reversed(range(0, asked.queries, queries)):
         stop = min(start + queries, asked.queries)
-        if again:
-            tile = (asked, q[:, :, start:stop], k, v, prepared, far, start, stop)
-            parts.append(checkpoint(_tile, *tile, use_reentrant=False))
+        tile = (asked, q[:, :, start:stop], k, v, prepared, far, start, stop)
+        if whole is not None:
+            whole[:, :, start:stop] = _tile(*tile)
         else:
-            parts.append(_tile(asked, q[:, :, start:stop], k, v, prepared, far, start, stop))
-    return parts[0] if len(parts) == 1 else torch.cat(parts[::-1], 2)
+            parts.append(checkpoint(_tile, *tile, use_reentrant=False) if again else _tile(*tile))
+    return torch.cat(parts[::-1], 2) if whole is None else whole
+
+
+def new_output(asked: Arguments, q: Any, v: Any) -> Any:
+    """Memory that tiles write the output into; None where autograd or a compiler needs each by itself."""
+    lib = _array.library(q)
+    alone = asked.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q))
+    return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
 
 
 def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
