@@ -38,6 +38,16 @@ PARTS = {
     "scale": "To a million tokens",
     "imports": "Importing",
 }
+#: What is said before the figures of a benchmark.
+SAID = {
+    "attention": "Causal attention without an encoding skips the keys that no query of a block sees, so it is a hard "
+    "floor. The goals above say where a cost is higher than was hoped, and why. Two figures depend on content: a "
+    "forgetting gate that closes lets keys be left out (its first parameters halve a key's weight at each token; gates "
+    "that stay open leave all), and CoPE counts no further than the last row of its table (here gates are half open).",
+    "attention_memory": "What a call needs at once beyond its output. A number near zero is memory that an earlier, "
+    "smaller call had left.",
+}
+INSIDE = "posenc, attention"
 WITHOUT, ACCELERATED = "without positions", "posenc, accelerate"
 #: Cases that a table has in columns, at most.
 MANY = 12
@@ -108,7 +118,22 @@ def _part(part: str, title: str, results: dict[str, dict[str, Any]]) -> str:
     ]
     if part == "whole_models":
         shown = [_whole_models([for_kind[part] for for_kind in results.values() if part in for_kind]), *shown]
-    return "\n\n".join([f"## {title}", *shown])
+    if part == "attention_models":
+        shown = [_inside_attention([for_kind[part] for for_kind in results.values() if part in for_kind]), *shown]
+    return "\n\n".join([f"## {title}", *([SAID[part]] if part in SAID else []), *shown])
+
+
+def _inside_attention(results: list[dict[str, Any]]) -> str:
+    """What speed brings to a model whose positions act inside attention."""
+    ratios = [case["ratios"] for result in results for case in result["cases"] if "ratios" in case]
+    faster = sorted(1.0 / of[INSIDE]["median"] for of in ratios if INSIDE in of)
+    return (
+        "Where positions act inside attention, they are a large part of a model's time, since the stock code makes and "
+        "adds a number for each head and pair of tokens. With `posenc.torch.attention` in the place of their own, "
+        f"these models take {faster[0]:.1f} to {faster[-1]:.1f} times as many tokens a second, with the same output. "
+        "`benchmarks/attention_models.py` has the few lines that each model needs. Part of this is the stock code's "
+        "attention itself, which in DeBERTa, BLOOM and MPT is not PyTorch's fused one."
+    )
 
 
 def _whole_models(results: list[dict[str, Any]]) -> str:

@@ -210,6 +210,24 @@ def test_weights_that_vanish_are_left_out_with_the_same_bits():
     assert attention(**asked, causal=True, layout="bhtd").equal(want)
 
 
+def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
+    asked = case(posenc.ForgettingGate(heads=12, model_dim=6), 300, 300, torch.float32)
+    wide = {name: x.double() for name, x in asked.items() if name in ("q", "k", "v", "hidden")}
+    for ahead, window in ((0, None), (1000, None), (-20, None), (0, (200, None))):
+        call = asked | {"query": asked["query"] + ahead}
+        seen = torch.ones(300, 300, dtype=torch.bool).tril().triu(-200 if window else -300)
+        with torch.no_grad():
+            got = attention(**call, causal=True, window=window, layout="bhtd")
+            want = by_reference(call | wide, visible=seen)
+        # Logits are float32: where all keys lie before a query, sums of up to 200.
+        assert (got.double() - want).abs().max() <= 200 * 2**-22
+    checked_call = collected(
+        **asked, layout="bhtd", causal=True, window=None, mask=None, documents=None, scale=None, dropout=0.0
+    )
+    with torch.no_grad():
+        assert tiles._faded(checked_call, tiles.prepared_scores(checked_call), torch.tensor(20.0), 256, 300) > 50
+
+
 def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
     records = [
         posenc.RoPE(dim=8),
