@@ -7,41 +7,12 @@ for rotations in place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from attention_goals import ATTENTION, ATTENTION_REASONS
 from fallback import IN_PLACE as PLAIN
 from fallback import NEW as PLAIN_NEW
+from goal import Goal
 from ours import CLONE, COPY, IN_PLACE, MADE, MULTIPLY, NEW
 from peers import EAGER
-
-ALLOWED = 1.25
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A variant of a case of a benchmark, in time over another (`below`) or by its value, and what it should be at
-    most.
-
-    prototype: the figure that the goal was set beside. not_measured: why no benchmark has it, where none has.
-    """
-
-    what: str
-    benchmark: str
-    case: str
-    variant: str
-    below: str
-    most: float
-    prototype: str
-    not_measured: str = ""
-
-    @property
-    def gate(self) -> float:
-        return ALLOWED * self.most
-
-    @property
-    def figure(self) -> str:
-        return f"{self.variant} / {self.below}" if self.below else self.variant
-
 
 LAYOUTS, KINDS = ("bthd", "bhtd"), ("float32", "bfloat16")
 SHAPES = tuple(f"{layout} {kind} halves" for layout in LAYOUTS for kind in KINDS)
@@ -208,6 +179,7 @@ REST: tuple[Goal, ...] = (
     *MODULES,
     *CALLS,
     *SCALE,
+    *ATTENTION,
     *ABSENT,
 )
 
@@ -228,6 +200,7 @@ TABLE_REASON = (
 #: The same, of one kind of processor alone.
 REASONS_OF = {
     "avx512bf16": {
+        **ATTENTION_REASONS,
         "decoding, 32 rows, bfloat16": "these tokens lie in the caches, where the operator alone takes about twice as "
         "long as a copy",
         "forward and backward": "gradients are rotated into new memory, for others may hold the one that comes; the "
@@ -240,6 +213,7 @@ REASONS_OF = {
     }
 }
 REASONS = {
+    **ATTENTION_REASONS,
     "q and k in place, bthd, bfloat16": SIXTEEN,
     "q and k in place, bhtd, bfloat16": SIXTEEN,
     "q and k in place, bthd, float32": "the floor multiplies by a constant, and neither reads a table nor pairs "

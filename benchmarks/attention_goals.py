@@ -1,0 +1,90 @@
+"""What attention with an encoding should cost at most, over causal attention without one."""
+
+from __future__ import annotations
+
+from attention import AUTO, CAUSAL, LENGTHS, RECORDS, title
+from attention_decoding import KEYS, PLAIN, ROWS, STEP
+from attention_memory import MEMORY
+from attention_training import CAUSAL_TRAINED, LENGTH, TRAINED
+from goal import Goal
+from torch import bfloat16, float32
+
+#: At most, and what it cost when the goals were set: the mask made whole, 1024 tokens in float32.
+COSTS = {
+    "RoPE": (1.08, "1.32"),
+    "ALiBi": (1.2, "6.8"),
+    "KERPLE": (1.2, "8.0"),
+    "T5": (1.2, "9.3"),
+    "Sandwich": (1.2, ""),
+    "FIRE": (6.0, "31"),
+    "Shaw": (2.5, "5.1"),
+    "DeBERTa": (2.5, "10"),
+    "CoPE": (6.0, "33"),
+    "forgetting gate": (1.4, "4.5"),
+    "Transformer-XL": (2.5, ""),
+    "distance bank": (2.5, ""),
+    "DAPE": (6.0, ""),
+    "PaTH": (6.0, ""),
+}
+DTYPES = (float32, bfloat16)
+STEPS = tuple(name for name, record in RECORDS.items() if record.door != "scores")
+
+
+def _name(name: str, length: int, dtype: object) -> str:
+    return f"attention, {name}, {length}, {str(dtype).removeprefix('torch.')}"
+
+
+ATTENTION = (
+    *(
+        Goal(_name(name, length, dtype), "attention", title(name, length, dtype), AUTO, CAUSAL, most, before)
+        for dtype in DTYPES
+        for length in LENGTHS
+        for name, (most, before) in COSTS.items()
+    ),
+    *(
+        Goal(f"attention in training, {name}", "attention_training", f"{title(name, LENGTH, float32)}, trained",
+            TRAINED, CAUSAL_TRAINED, most, "")
+        for name, (most, _) in COSTS.items()
+    ),
+    *(
+        Goal(f"attention, a query of {ROWS} rows, {name}, {str(dtype).removeprefix('torch.')}", "attention_decoding",
+            title(name, KEYS, dtype).replace("tokens", f"keys, a query of {ROWS} rows"), STEP, PLAIN, 1.2, "")
+        for dtype in DTYPES
+        for name in STEPS
+    ),
+    *(
+        Goal(f"attention, MiB at 8192 tokens, {name}", "attention_memory", MEMORY, name, "", 64.0, "")
+        for name in RECORDS
+    ),
+)  # fmt: skip
+
+IN_BFLOAT16 = (
+    "what is added to the logits is made in float32, whatever the dtype of queries, on a processor whose products in "
+    "bfloat16 take half the time of those in float32 and less"
+)
+READ = (
+    "a mask is read, in float32, and the pieces at the diagonal hold keys that no query sees; the fused kernel leaves "
+    "them out by itself"
+)
+BY_DISTANCE = (
+    "the product with a vector a distance is half of what attention multiplies; where keys have vectors too it is made "
+    "twice, with distances that no pair has, and their products are added transposed, a nanosecond a pair; "
+    "Transformer-XL makes and projects its sinusoids in each call; Shaw's values need the weights written out"
+)
+NETWORK = "each pair runs a network of 32 channels, whose products alone take as long as attention"
+#: Why a goal is not reached, by how its name begins; the first that fits is said.
+ATTENTION_REASONS = {
+    **{_name(name, length, bfloat16): IN_BFLOAT16 for name in COSTS for length in LENGTHS if name != "RoPE"},
+    **{f"attention, {name},": READ for name in ("ALiBi", "KERPLE", "T5", "Sandwich")},
+    **{f"attention, {name},": BY_DISTANCE for name in ("Shaw", "DeBERTa", "Transformer-XL", "distance bank")},
+    **{f"attention, {name},": NETWORK for name in ("FIRE", "DAPE")},
+    "attention, RoPE": "rotated queries and keys are new tensors, which the default allocator maps page by page",
+    "attention, PaTH": "reflections are taken back one block of keys after the other, four products a block",
+    "attention, forgetting gate": "the sums between a query and its nearest keys are formed in float64",
+    "attention in training": "tiles are computed again for the gradient, and the gradients of what is gathered or "
+    "skewed are matrices of a tile each",
+    f"attention, a query of {ROWS} rows, RoPE": "all keys are rotated again, since they are cached as they are before "
+    "rotation; a cache of rotated keys has no such cost (posenc.torch.rotate)",
+    f"attention, a query of {ROWS} rows": "the row of the bias is made in each call, for as many keys as are read",
+    "attention, MiB": "every key has vectors of its own, for all heads, which are made at once",
+}
