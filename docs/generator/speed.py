@@ -44,8 +44,7 @@ SAID = {
     "floor. The goals above say where a cost is higher than was hoped, and why. Two figures depend on content: a "
     "forgetting gate that closes lets keys be left out (its first parameters halve a key's weight at each token; gates "
     "that stay open leave all), and CoPE counts no further than the last row of its table (here gates are half open).",
-    "attention_memory": "What a call needs at once beyond its output. A number near zero is memory that an earlier, "
-    "smaller call had left.",
+    "attention_memory": "What a call needs at once beyond its output.",
 }
 INSIDE = "posenc, attention"
 WITHOUT, ACCELERATED = "without positions", "posenc, accelerate"
