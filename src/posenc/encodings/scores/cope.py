@@ -74,7 +74,7 @@ class CoPE(Gathers):
         for block in blocks(keys, BLOCK, lib)[::-1]:
             counted = counted[..., -1:] + xp.cumsum(self._gates(q, query, prepared, block), -1)
             parts.append(xp.flip(self._interpolated(counted, products, steps, lib), (-1,)))
-            ends = lib.extremes(lib.detach(counted[..., -1]))
+            ends = lib.extremes(lib.detach(counted[..., -1:]))
             if ends is not None and ends[0] >= self.rows - 1:
                 parts.append(xp.broadcast_to(products[..., -1:], (*products.shape[:-1], block.start)))
                 break
