@@ -12,6 +12,7 @@ from posenc.doors import Adds, Params
 from posenc.inspect import InputSum
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
+from posenc.inspect._text import fixed
 from posenc.inspect.shift_derivation import shift_derivation
 from posenc.plot import canvas
 
@@ -87,5 +88,5 @@ def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:
         return
     for (row, column), value in np.ndenumerate(values):
         dark = abs(float(np.asarray(image.norm(value))) - 0.5) > 0.35
-        text = f"{value:.2f}".replace("-", "−")
+        text = fixed(value, 2).replace("-", "−")
         ax.text(column, row, text, ha="center", va="center", fontsize="x-small", color="white" if dark else "black")
