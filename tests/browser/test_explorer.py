@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from posenc import RoPE, Sinusoidal
+from posenc.explorer import Explorer
 from posenc.explorer.explorer_page import Opening, static_page
 from posenc.inspect import worked
 
@@ -72,3 +73,14 @@ def test_one_file_shows_the_same_without_a_server(watched, tmp_path):
     assert page.get_by_label("Record", exact=True).is_disabled()
     assert page.get_by_label("Positions", exact=True).is_enabled()
     assert one.hosts == {""}
+
+
+def test_a_notebook_shows_it_in_a_frame_of_its_own(watched, tmp_path):
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!DOCTYPE html><title>cell</title>{Explorer(RoPE(dim=4))._repr_html_()}", encoding="utf-8")
+    one = watched()
+    frame = one.open(file.as_uri()).frame_locator("iframe")
+    frame.locator("canvas.heat-map").focus()
+    frame.locator("canvas.heat-map").press("ArrowDown")
+    frame.locator(".worked .step", has_text="pair 0").wait_for()
+    assert one.hosts <= {"", "srcdoc"}

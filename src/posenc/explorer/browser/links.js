@@ -7,7 +7,7 @@ export function readLink() {
 
 /** Write the state into the address without a new entry in the history; empty values are left out. */
 export function writeLink(state) {
-  history.replaceState(null, "", linkOf(state));
+  if (location.protocol !== "about:") history.replaceState(null, "", linkOf(state)); // a frame of a notebook has none
 }
 
 /** The fragment that reopens a state. */

@@ -1,0 +1,45 @@
+"""The explorer of one record, as a cell of a notebook or a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.explorer.explorer_page import Opening, static_page
+from posenc.explorer.page import escape
+from posenc.explorer.views.view import bounded, written
+from posenc.explorer.write_atomically import write_atomically
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The static views of a record: a notebook shows them as its cell; `write` makes a file of them.
+
+    They hold their numbers, so that neither a server nor a network is needed; what needs Python is greyed out.
+    Raises TypeError for what is no encoding, and ValueError for one of more than 4,096 channels or heads.
+
+    >>> from posenc import RoPE
+    >>> Explorer(RoPE(dim=8))._repr_html_()[:7]
+    '<iframe'
+    """
+
+    record: Encoding
+
+    def __post_init__(self) -> None:
+        bounded(_check.instance("record", self.record, Encoding, "a record of an encoding"))
+
+    def html(self) -> str:
+        """The page, as text."""
+        return static_page(Opening(written(self.record)))
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to `path` atomically. Returns the path."""
+        return write_atomically(path, self.html())
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: the page's policy and styles hold in it alone, and its script reaches nothing outside.
+        attributes = 'sandbox="allow-scripts allow-downloads" width="100%" height="900" loading="lazy"'
+        return f'<iframe title="{escape(written(self.record))}" {attributes} srcdoc="{escape(self.html())}"></iframe>'
