@@ -3,7 +3,7 @@
 import { colourIndex, colourTable, css, inkOn, onTheme, pageColour } from "./colours.js";
 import { oncePerFrame } from "./controls.js";
 import { element, shown, svg } from "./dom.js";
-import { namedIndices } from "./scales.js";
+import { namedIndices, zoom } from "./scales.js";
 
 const LEAST_LEFT = 52;
 const TOP = 30;
@@ -94,13 +94,15 @@ function sentence(picture, row, column) {
 }
 
 function layout(picture, across, { tallest, cell }) {
+  const scale = zoom();
   const longest = Math.max(...[0, Math.floor(picture.rows / 2), picture.rows - 1].map((row) => String(picture.rowName(row)).length));
-  const left = Math.min(Math.max(LEAST_LEFT, 7 * longest + 12), across / 3);
+  const left = Math.min(scale * Math.max(LEAST_LEFT, 7 * longest + 12), across / 3);
   const width = (across - left - RIGHT) / picture.columns;
-  const wanted = Math.max(Math.min(cell, width), 16);
-  const height = Math.min(wanted, tallest / picture.rows);
+  const wanted = Math.max(Math.min(scale * cell, width), 16);
+  const height = Math.min(wanted, (scale * tallest) / picture.rows);
   const down = height * picture.rows;
-  return { x: left, y: TOP, width, height, across, down, total: TOP + down + BOTTOM };
+  const y = scale * TOP;
+  return { x: left, y, width, height, across, down, scale, total: y + down + scale * BOTTOM };
 }
 
 function drawOn(canvas, state) {
@@ -154,29 +156,30 @@ function texts(picture, place, colours) {
   const soft = pageColour("--soft");
   const middle = (index, start, size) => start + (index + 0.5) * size;
   const under = place.y + place.down;
+  const { scale } = place;
   const longest = Math.max(...[0, columns - 1].map((column) => String(columnName(column)).length));
   return [
     ...numbers(picture, place, colours),
-    ...namedIndices(rows, place.height, 15).map((row) => (
-      { text: rowName(row), x: place.x - 7, y: middle(row, place.y, place.height), anchor: "end", colour: soft, size: 11 })),
-    ...namedIndices(columns, place.width, 8 * longest + 12).map((column) => (
-      { text: columnName(column), x: middle(column, place.x, place.width), y: under + 12, anchor: "middle", colour: soft, size: 11 })),
-    { text: `${rowTitle} ↓`, x: place.x, y: 12, anchor: "start", colour: soft, size: 12 },
-    { text: `${columnTitle} →`, x: place.across - RIGHT, y: under + 29, anchor: "end", colour: soft, size: 12 },
+    ...namedIndices(rows, place.height, 15 * scale).map((row) => (
+      { text: rowName(row), x: place.x - 7, y: middle(row, place.y, place.height), anchor: "end", colour: soft, size: 11 * scale })),
+    ...namedIndices(columns, place.width, scale * (8 * longest + 12)).map((column) => (
+      { text: columnName(column), x: middle(column, place.x, place.width), y: under + 12 * scale, anchor: "middle", colour: soft, size: 11 * scale })),
+    { text: `${rowTitle} ↓`, x: place.x, y: 12 * scale, anchor: "start", colour: soft, size: 12 * scale },
+    { text: `${columnTitle} →`, x: place.across - RIGHT, y: under + 29 * scale, anchor: "end", colour: soft, size: 12 * scale },
   ];
 }
 
 function numbers(picture, place, colours) {
-  if (place.width < 46 || place.height < 17) return [];
+  if (place.width < 46 * place.scale || place.height < 17 * place.scale) return [];
   const { rows, columns, values, low, high } = picture;
   const made = [];
   for (let index = 0; index < rows * columns; index += 1) {
     if (Number.isNaN(values[index])) continue;
     made.push({
-      text: shown(values[index], place.width < 64 ? 3 : 4),
+      text: shown(values[index], place.width < 64 * place.scale ? 3 : 4),
       x: place.x + ((index % columns) + 0.5) * place.width,
       y: place.y + (Math.floor(index / columns) + 0.5) * place.height,
-      anchor: "middle", colour: inkOn(colours[colourIndex(values[index], low, high)]), size: 11,
+      anchor: "middle", colour: inkOn(colours[colourIndex(values[index], low, high)]), size: 11 * place.scale,
     });
   }
   return made;
@@ -192,7 +195,7 @@ function drawText(context, { text, x, y, anchor, colour, size }) {
 
 function barPlace(place) {
   const width = Math.min(140, place.across / 4);
-  return { width, x: place.across - RIGHT - width - 42, y: 8, height: 8 };
+  return { width, x: place.across - RIGHT - width - 42 * place.scale, y: 8 * place.scale, height: 8 * place.scale, scale: place.scale };
 }
 
 function drawBar(context, picture, place, colours) {
@@ -207,8 +210,8 @@ function drawBar(context, picture, place, colours) {
 function barTexts({ low, high }, bar) {
   const soft = pageColour("--soft");
   return [
-    { text: shown(low, 3), x: bar.x - 5, y: bar.y + 5, anchor: "end", colour: soft, size: 11 },
-    { text: shown(high, 3), x: bar.x + bar.width + 5, y: bar.y + 5, anchor: "start", colour: soft, size: 11 },
+    { text: shown(low, 3), x: bar.x - 5, y: bar.y + 4.5 * bar.scale, anchor: "end", colour: soft, size: 11 * bar.scale },
+    { text: shown(high, 3), x: bar.x + bar.width + 5, y: bar.y + 4.5 * bar.scale, anchor: "start", colour: soft, size: 11 * bar.scale },
   ];
 }
 

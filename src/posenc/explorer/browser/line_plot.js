@@ -3,9 +3,13 @@
 import { lineStyle, onTheme, pageColour } from "./colours.js";
 import { oncePerFrame } from "./controls.js";
 import { element, fill, shown, svg } from "./dom.js";
-import { axis } from "./scales.js";
+import { axis, zoom } from "./scales.js";
 
-const MARGIN = { left: 58, right: 14, top: 12, bottom: 44 };
+/** The frame around the lines, and the size of letters, in pixels. */
+function margins() {
+  const scale = zoom();
+  return { left: 58 * scale, right: 14, top: 32 * scale, bottom: 44 * scale, letters: 11 * scale, scale };
+}
 
 /**
  * A plot of lines that fills its parent's width. label: what it shows, for a screen reader.
@@ -47,7 +51,7 @@ export function linePlot({ label, onPick, height = 300 }) {
 function listen(frame, state, read, onPick) {
   const indexAt = (event) => {
     const { x } = state.picture.series[0];
-    const { across } = axes(state.picture, frame.clientWidth, state.height);
+    const { across } = axes(state.picture, frame.clientWidth, state.height * zoom());
     const left = event.clientX - frame.getBoundingClientRect().left;
     const distances = Array.from(x, (value) => Math.abs(across.at(value) - left));
     return distances.indexOf(Math.min(...distances));
@@ -69,14 +73,15 @@ function sentence({ series, xTitle }, index) {
 }
 
 function axes(picture, width, height) {
+  const margin = margins();
   const { series, xLog, yLog, band, yRange } = picture;
   const usable = (log) => (value) => Number.isFinite(value) && (!log || value > 0);
   const xs = series.flatMap(({ x }) => Array.from(x)).filter(usable(xLog));
   const ys = [...series.flatMap(({ y }) => Array.from(y)), ...(band ? [...band.low, ...band.high] : [])].filter(usable(yLog));
   const [from, to] = yRange || padded(smallest(ys), largest(ys), yLog);
   return {
-    across: axis({ from: smallest(xs), to: largest(xs), start: MARGIN.left, end: width - MARGIN.right, log: xLog }),
-    up: axis({ from, to, start: height - MARGIN.bottom, end: MARGIN.top, log: yLog }),
+    across: axis({ from: smallest(xs), to: largest(xs), start: margin.left, end: width - margin.right, log: xLog }),
+    up: axis({ from, to, start: height - margin.bottom, end: margin.top, log: yLog }),
   };
 }
 
@@ -108,7 +113,8 @@ function legendEntry(name, style, points) {
 }
 
 function pictured(state, width) {
-  const { picture, height, cursor } = state;
+  const { picture, cursor } = state;
+  const height = state.height * zoom();
   const { across, up } = axes(picture, width, height);
   const size = { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" };
   return svg(
@@ -122,17 +128,18 @@ function pictured(state, width) {
 
 function grid(picture, across, up, width, height) {
   const [soft, rule] = [pageColour("--soft"), pageColour("--line")];
-  const bottom = height - MARGIN.bottom;
+  const margin = margins();
+  const bottom = height - margin.bottom;
   const text = (x, y, words, anchor) => (
-    svg("text", { x, y, fill: soft, "font-size": 11, "text-anchor": anchor, "dominant-baseline": "central" }, words));
+    svg("text", { x, y, fill: soft, "font-size": margin.letters, "text-anchor": anchor, "dominant-baseline": "central" }, words));
   return [
     up.ticks(5).map((tick) => [
-      svg("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: up.at(tick), y2: up.at(tick), stroke: rule }),
-      text(MARGIN.left - 8, up.at(tick), shown(tick, 4), "end"),
+      svg("line", { x1: margin.left, x2: width - margin.right, y1: up.at(tick), y2: up.at(tick), stroke: rule }),
+      text(margin.left - 8, up.at(tick), shown(tick, 4), "end"),
     ]),
-    across.ticks(Math.max(3, Math.floor(width / 110))).map((tick) => text(across.at(tick), bottom + 14, shown(tick, 4), "middle")),
-    text(width - MARGIN.right, bottom + 33, `${picture.xTitle} →`, "end"),
-    text(MARGIN.left, bottom + 33, `↑ ${picture.yTitle}`, "start"),
+    across.ticks(Math.max(3, Math.floor(width / (110 * margin.scale)))).map((tick) => text(across.at(tick), bottom + 14 * margin.scale, shown(tick, 4), "middle")),
+    text(width - margin.right, bottom + 33 * margin.scale, `${picture.xTitle} →`, "end"),
+    text(margin.left, 12 * margin.scale, `↑ ${picture.yTitle}`, "start"),
   ];
 }
 
@@ -161,7 +168,7 @@ function cursorLine({ series }, index, across, up, height) {
   const left = across.at(series[0].x[index]);
   return svg(
     "g", { "data-screen-only": true },
-    svg("line", { x1: left, x2: left, y1: MARGIN.top, y2: height - MARGIN.bottom, stroke: pageColour("--soft"), "stroke-dasharray": "2 2" }),
+    svg("line", { x1: left, x2: left, y1: margins().top, y2: height - margins().bottom, stroke: pageColour("--soft"), "stroke-dasharray": "2 2" }),
     series.map(({ x, y, style }, at) => Number.isFinite(y[index]) && svg(
       "circle", { cx: across.at(x[index]), cy: up.at(y[index]), r: 4, fill: lineStyle(style ?? at).colour })),
   );
@@ -174,7 +181,7 @@ function picturedWithLegend(state, width) {
   const inner = pictured(state, width);
   inner.setAttribute("y", 18 * rows);
   const ink = pageColour("--ink");
-  const total = state.height + 18 * rows;
+  const total = state.height * zoom() + 18 * rows;
   const entries = series.slice(0, rows).flatMap(({ name, style }, index) => {
     const { colour, dash } = lineStyle(style ?? index);
     const y = 12 + 18 * index;

@@ -29,7 +29,17 @@ export function namedIndices(count, size, needed) {
   return Array.from({ length: Math.ceil(count / (step || count)) }, (_, index) => index * (step || count));
 }
 
+/** How many times larger than usual text is: on a projector, or where the reader wants it so. */
+export function zoom() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
+}
+
 function logTicks(low, high, count) {
+  if (high - low < 2) {
+    const digits = [1, 2, 5].flatMap((digit) => [-1, 0, 1, 2].map((power) => digit * 10 ** (Math.floor(low) + power)));
+    const inside = digits.filter((tick) => Math.log10(tick) >= low - 1e-9 && Math.log10(tick) <= high + 1e-9);
+    return inside.sort((one, other) => one - other).map((tick) => Number(tick.toPrecision(12)));
+  }
   const step = Math.max(1, Math.ceil((high - low) / count));
   const first = Math.ceil(low - 1e-9);
   const powers = [];
