@@ -241,8 +241,11 @@ def _dot_product(asked: _Arguments) -> Array:
     index = jnp.arange(asked.q.shape[2])
     hides = asked.causal or asked.window != (None, None)
     mask = _visible_by_index(asked, index)[None, None] if hides else None
-    output = jax.nn.dot_product_attention(q, k, v, mask=mask, scale=asked.scale).swapaxes(1, 2)
-    return _rotated_back(asked, output, asked.query)
+    # It takes values as wide as queries alone; PoPE's rotated queries are twice as wide, values of MLA less wide.
+    most = max(q.shape[-1], v.shape[-1])
+    q, k, wide = (jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, most - x.shape[-1]))) for x in (q, k, v))
+    output = jax.nn.dot_product_attention(q, k, wide, mask=mask, scale=asked.scale)[..., : v.shape[-1]]
+    return _rotated_back(asked, output.swapaxes(1, 2), asked.query)
 
 
 def _in_tiles(asked: _Arguments, queries: int) -> Array:
