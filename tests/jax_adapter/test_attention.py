@@ -103,8 +103,9 @@ def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
     every([BIASED, COUNTED], check)
 
 
-def test_packed_documents_padding_and_one_query_of_a_cache():
-    record, number = COUNTED, np.array([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
+@pytest.mark.parametrize("record", [BIASED, pytest.param(COUNTED, marks=pytest.mark.nightly)], ids=["T5", "CoPE"])
+def test_packed_documents_padding_and_one_query_of_a_cache(record):
+    number = np.array([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
     place = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
     asked = case(record, 6, 6) | {"query": place, "key": place}
     mask = (number != 9)[:, None, None, :]
