@@ -1,0 +1,73 @@
+"""The trained claims as a picture: numbers of every seed, intervals of the means, and the margins to be exceeded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc.lab.claims.claim import Claim, Finding, Trained
+from posenc.lab.comparison.measures import WORDS
+from posenc.lab.tasks.table import task_row
+from posenc.lab.tasks.task import Metric
+
+COLOURS = {"supported": "#0072B2", "contradicted": "#D55E00", "undecided": "#7F7F7F"}
+
+
+class Row(NamedTuple):
+    """A number of a claim: one value for each seed."""
+
+    label: str
+    values: tuple[float, ...]
+    low: float
+    high: float
+    margin: float
+    verdict: str
+
+
+def picture(decided: Mapping[str, tuple[Claim, Finding]]) -> Figure:
+    """A panel for each unit, a row for each number. Blue is supported, red contradicted, grey undecided."""
+    panels: dict[Metric, list[Row]] = {}
+    for name, (claim, finding) in decided.items():
+        if isinstance(claim.evidence, Trained):
+            panels.setdefault(task_row(claim.evidence.experiments[0].task).metric, []).extend(_rows(name, finding))
+    heights = [len(rows) for rows in panels.values()]
+    figure = Figure(figsize=(10, 0.33 * sum(heights) + 0.9 * len(heights) + 0.3), layout="constrained")
+    axes = figure.subplots(
+        len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": [each + 1.5 for each in heights]}
+    )
+    for (metric, rows), panel in zip(panels.items(), axes[:, 0], strict=True):
+        _draw(panel, rows, f"difference in {WORDS[metric][0]}")
+    return figure
+
+
+def _rows(name: str, finding: Finding) -> list[Row]:
+    figures = dict(finding.figures)
+    shown = name.replace("_", " ")
+    return [
+        Row(
+            f"{shown}: {number}" if len(finding.runs) > 1 else shown,
+            tuple(value for _, value in by_seed),
+            figures[f"{number}, from"],
+            figures[f"{number}, to"],
+            figures["margin"],
+            finding.verdict,
+        )
+        for number, by_seed in finding.runs
+    ]
+
+
+def _draw(axes: Axes, rows: list[Row], unit: str) -> None:
+    for index, row in enumerate(rows):
+        colour = COLOURS[row.verdict]
+        axes.plot([row.low, row.high], [index, index], color=colour, linewidth=5, alpha=0.3, solid_capstyle="butt")
+        axes.plot(row.values, [index] * len(row.values), "o", color=colour, markersize=4, markerfacecolor="none")
+        axes.plot([row.margin] * 2, [index - 0.4, index + 0.4], color="black", linewidth=1.2)
+    axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=7)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    axes.set_xlabel(f"{unit}; bar: 99.75 % interval, black: margin", fontsize=8)
+    axes.tick_params(axis="x", labelsize=7)
