@@ -17,6 +17,15 @@ models, tasks and budgets named beside them, and no further.
 `posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them.
 """
 
+TRAINED = """
+Each dot is one seed. A claim is supported if the whole interval of the mean lies beyond the margin, contradicted if it
+lies before it, and undecided otherwise. The intervals are Student's at 99.75 %: with at most twenty such claims, the
+chance of any wrong verdict is one in twenty. The models are small (0.1 to 0.3 million parameters; width 64, 2 layers, 4
+heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
+
+![The numbers of every seed, with intervals and margins](images/claims.svg)
+"""
+
 
 def page() -> str:
     """The whole page."""
@@ -33,7 +42,8 @@ def page() -> str:
         table(["verdict", "statement", "said by", "decided by"], rows),
     ]
     for title, names in (("Decided by computation", catalog.COMPUTED), ("Decided by training", catalog.TRAINED)):
-        parts += [f"\n## {title}", *(_section(name, *decided[name]) for name in names)] if names else []
+        parts += [f"\n## {title}", *([TRAINED] if names is catalog.TRAINED else [])]
+        parts += [_section(name, *decided[name]) for name in names]
     return "\n".join(parts) + "\n"
 
 
