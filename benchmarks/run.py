@@ -49,6 +49,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "catalog": "hot",
     "calls": "hot",
     "lab": "default",
+    "lab_catalog": "default",
 }
 LONGEST = 900  # seconds of one benchmark, before it is given up
 

@@ -1,0 +1,16 @@
+"""Every encoding of the catalog in the lab's model, beside the same model in plain PyTorch without positions: what it
+costs in a training step, in time and in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import posenc
+from lab import SMALL, SMALL_BATCH, case_of, fitted
+
+
+def run() -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    return [case_of(row.name, fitted(row, SMALL), SMALL, SMALL_BATCH) for row in posenc.CATALOG]
