@@ -116,6 +116,7 @@ def test_packed_documents_padding_and_one_query_of_a_cache(record):
     close(in_jax(record, asked, causal=True), by_reference(record, asked, causal=True))
 
 
+@pytest.mark.nightly
 def test_a_map_over_heads_of_a_batch_is_the_batch():
     record = posenc.T5Bias(heads=12)
     asked = case(record)

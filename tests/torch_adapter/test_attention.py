@@ -153,6 +153,16 @@ def test_one_product_a_distance_gives_what_pairs_give(monkeypatch, queries, numb
     every(by_distance(), check)
 
 
+def test_a_gradient_of_torch_func_goes_through_shaw():
+    asked = case(posenc.Shaw(dim=8))
+
+    def total(q):
+        return attention(**(asked | {"q": q}), causal=True, layout="bhtd").square().sum()
+
+    q = asked["q"].clone().requires_grad_()
+    close(torch.func.grad(total)(asked["q"]), torch.autograd.grad(total(q), q)[0])
+
+
 def relative_biases():
     return [r for r in RECORDS if isinstance(r, Biases) and r.axes == 1 and "relative" in r.claims]
 

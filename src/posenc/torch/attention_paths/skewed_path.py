@@ -108,6 +108,8 @@ def attend(asked: Arguments) -> Any:
     queries = min(QUERIES, asked.queries)
     several = max(1, NUMBERS // (queries * asked.keys * q.shape[0]))
     whole, by_heads = new_output(asked, q, v), []
+    # Each tile is computed again for a gradient, but for one of torch.func, which knows no checkpoints.
+    again = asked.recorded and _array.library(q).concrete(q)
     for head in range(0, heads, several):
         some = slice(head, min(head + several, heads))
         part, tiles = [each.of_heads(some) for each in scores], []
@@ -115,7 +117,7 @@ def attend(asked: Arguments) -> Any:
             stop = min(start + queries, asked.queries)
             tile = (asked, q[:, some, start:stop], k[:, some], v[:, some], part, some, start, stop)
             if whole is None:
-                tiles.append(checkpoint(_tile, *tile, use_reentrant=False))
+                tiles.append(checkpoint(_tile, *tile, use_reentrant=False) if again else _tile(*tile))
             else:
                 whole[:, some, start:stop] = _tile(*tile)
         if whole is None:
