@@ -65,6 +65,11 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     raise ValueError(f"{rule}; got {value!r}. Give one of these words.")
 
 
+def equals_one_of(value: Any, *options: Any) -> bool:
+    """Whether a size or shape is one of these. `value in options` says no to sizes that a tracer does not know yet."""
+    return any(value == option for option in options)
+
+
 def truth(name: str, value: Any) -> bool:
     """True or False, nothing that merely counts as one of them."""
     if not isinstance(value, bool):

@@ -95,7 +95,7 @@ def token_positions(name: str, positions: Array, x: Array, axes: int) -> Array:
     positions = checked(positions, name, like=x).array
     last = () if axes == 1 else (axes,)
     row, shape = (x.shape[2], *last), tuple(positions.shape)
-    if shape not in (row, (1, *row), (x.shape[0], *row)):
+    if not _check.equals_one_of(shape, row, (1, *row), (x.shape[0], *row)):
         raise ValueError(
             f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} tokens, "
             f"with or without a batch of {x.shape[0]}; got shape {shape}. Give a position for each."
@@ -138,7 +138,7 @@ def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array
 
 def _rows(numbers: Any, x: Array) -> Array:
     numbers = numbers if numbers.ndim > 1 else numbers[None]
-    if numbers.ndim != 2 or numbers.shape[0] not in (1, x.shape[0]):
+    if numbers.ndim != 2 or not _check.equals_one_of(numbers.shape[0], 1, x.shape[0]):
         raise ValueError(
             f"documents must have one row, or one for each of {x.shape[0]} sequences; got shape "
             f"{tuple(numbers.shape)}. Give the document of each token."

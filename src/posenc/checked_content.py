@@ -38,7 +38,8 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
     positions = checked(positions, name, like=x)
     batch, shape = tuple(x.shape[:-3]), tuple(along_axes(positions, axes, name)[0].array.shape)
     fits = shape != () and shape[-1] == x.shape[axis] and len(shape) - 1 in (0, len(batch))
-    if not fits or any(mine not in (1, theirs) for mine, theirs in zip(shape[:-1], batch, strict=False)):
+    rows = zip(shape[:-1], batch, strict=False)
+    if not fits or not all(_check.equals_one_of(mine, 1, theirs) for mine, theirs in rows):
         raise ValueError(
             f"{name} must hold a position for each of {x.shape[axis]} tokens, shape {(x.shape[axis],)} or "
             f"{(*batch, x.shape[axis])}; got {shape}. Give the positions of these tokens."

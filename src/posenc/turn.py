@@ -208,8 +208,8 @@ def _check_table(part: Array, x: Array, axes: str, layout: str | None, heads: in
     """Refuse a table that was not made for the places, the batch and the heads of x."""
     sizes = dict(zip(axes, x.shape, strict=False))
     plain = part.ndim - tail - (heads is not None)  # axes of the positions that it was made from
-    fits = plain == 1 or (plain == 2 and "b" in axes)
-    if not fits or sizes["t"] != part.shape[-1 - tail] or (plain == 2 and part.shape[0] not in (1, sizes["b"])):
+    fits = plain == 1 or (plain == 2 and "b" in axes and _check.equals_one_of(part.shape[0], 1, sizes["b"]))
+    if not fits or sizes["t"] != part.shape[-1 - tail]:
         raise ValueError(
             f"x must have as many tokens as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
             f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."

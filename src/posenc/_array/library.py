@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,6 +38,9 @@ class Library:
     integer: Any
     real: Any
     default: Any
+    #: What makes cosines and sines of learned frequencies in one step, of coordinates (*batch, n, axes) and frequencies
+    #: (axes, pairs), where a compiled program should not see the steps; see `posenc.torch.learned_operator`.
+    cos_sin_of_learned: Callable[[Array, Array], tuple[Array, Array]] | None = None
 
     def constant(self, values: Any, dtype: Any = None) -> Array:
         """Host numbers as an array on the device of this call."""

@@ -34,6 +34,10 @@ def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array],
     infinite or NaN gives NaN.
     """
     lib = parts[0].lib
+    if lib.cos_sin_of_learned is not None:
+        coordinates = lib.xp.stack([positions.array for positions in parts], -1)
+        cosine, sine = lib.cos_sin_of_learned(coordinates, lib.xp.stack(list(frequencies)))
+        return lib.astype(cosine, dtype), lib.astype(sine, dtype)
     word = WIDE if lib.float64 else NARROW
     pairs = [(positions, lib.widest(frequency)) for positions, frequency in zip(parts, frequencies, strict=True)]
     phases = [_phase(positions, frequency, word) for positions, frequency in pairs]

@@ -56,12 +56,12 @@ def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> No
                 f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. "
                 "Give whole heads, four axes."
             )
-        if shape[time] != count or rows not in (1, shape[0]):
+        if shape[time] != count or not _check.equals_one_of(rows, 1, shape[0]):
             raise ValueError(
                 f"{name} must have the positions of the turn, {rows} × {count}; got {tuple(shape)} ({layout}). "
                 "Make the turn from the positions of these tokens."
             )
-        if by_head not in (None, shape[heads]):
+        if by_head is not None and by_head != shape[heads]:
             raise ValueError(
                 f"{name} must have {by_head} heads, one for each rotation of the turn; got {tuple(shape)} ({layout}). "
                 "Repeat grouped heads first."

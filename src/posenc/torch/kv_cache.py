@@ -150,7 +150,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int]
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")
     batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]
-    if tuple(slots.shape) not in ((time,), (1, time), (batch, time)) or slots.device != k.device:
+    if not _check.equals_one_of(tuple(slots.shape), (time,), (1, time), (batch, time)) or slots.device != k.device:
         raise ValueError(
             f"slots must have shape ({time},) or ({batch}, {time}), on {k.device}; got {tuple(slots.shape)} on "
             f"{slots.device}. Give one for each token."

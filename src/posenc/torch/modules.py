@@ -257,8 +257,7 @@ def _check_positions(name: str, x: Any, positions_name: str, positions: Any, lay
     """A position for each token, in one row for the batch or in a row each."""
     batch, length, last = x.shape[0], x.shape[layout.index("t")], () if axes == 1 else (axes,)
     row = (length, *last)
-    fits = positions.ndim == len(row) or (positions.ndim == len(row) + 1 and positions.shape[0] in (1, batch))
-    if not fits or tuple(positions.shape[-len(row) :]) != row:
+    if not _check.equals_one_of(tuple(positions.shape), row, (1, *row), (batch, *row)):
         raise ValueError(
             f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} "
             f"({layout}); got {tuple(positions.shape)}. Give the positions of these tokens."

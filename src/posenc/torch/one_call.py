@@ -16,7 +16,7 @@ from posenc.kernels import native_embedding
 from posenc.phase import fixed_frequencies_of, fixed_sinusoids_of
 from posenc.torch.angles import turn
 from posenc.torch.apply_turn import rotate, rotate_one
-from posenc.torch.learned_turn import is_learned, learned_turn
+from posenc.torch.learned_operator import with_operator
 from posenc.torch.vector_table import table
 from posenc.turn import Layout, Operator, Turn
 
@@ -63,10 +63,10 @@ def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> A
 def turn_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
     """The turn of these positions, as precise as x."""
     wide = _array.library(x).wide_dtype(x.dtype)
-    if torch.compiler.is_compiling() and positions.is_cpu and is_learned(record) and not _is_traced():
-        return learned_turn(record, positions, params, role=role, dtype=wide)
     if fixed_frequencies_of(record) is None or _is_traced():
-        return record.turn(positions, params, role=role, dtype=wide)
+        one_operator = torch.compiler.is_compiling() and positions.is_cpu and record.shapes and not _is_traced()
+        at = with_operator(positions) if one_operator else positions
+        return record.turn(at, params, role=role, dtype=wide)
     return turn(record, positions, params, role=role, dtype=wide)
 
 

@@ -156,7 +156,7 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
         if plain_tensor(name, x).ndim != 4:
             raise ValueError(f"{name} must have shape (batch, heads, n, d); got {tuple(x.shape)}. Give four axes.")
     rows, heads = bias.numbers.shape[:2]
-    if q.shape[1:3] != (heads, bias.queries) or rows not in (1, q.shape[0]):
+    if q.shape[1:3] != (heads, bias.queries) or not _check.equals_one_of(rows, 1, q.shape[0]):
         raise ValueError(
             f"q must have shape (batch, heads, n, d) with {heads} heads and {bias.queries} queries, as the bias has"
             f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the record."

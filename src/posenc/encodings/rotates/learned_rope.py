@@ -64,14 +64,9 @@ class LearnedRoPE(Rotates):
         """Which channels form the pairs."""
         return Pairing(self.pairing, self.dim, self.dim)
 
-    def learned_frequencies(self, params: Params) -> Array:
-        """Radians a step of each coordinate, (axes, pairs): all that a turn is made of, for one operator of a traced
-        program."""
-        return params["frequencies"][None]
-
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
-        cos_sin = cos_sin_of_learned((positions,), tuple(self.learned_frequencies(learned)), dtype)
+        cos_sin = cos_sin_of_learned((positions,), (learned["frequencies"],), dtype)
         return Turn(*cos_sin, self.channels)
 
 

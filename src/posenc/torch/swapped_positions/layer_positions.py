@@ -230,7 +230,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
 def checked_positions(positions: Any, hidden: Any) -> Any:
     """Positions of the new tokens, (batch or 1, tokens), int64, as the model gives them to its layers."""
     shape = None if positions is None else tuple(positions.shape)
-    if shape not in ((1, hidden.shape[1]), tuple(hidden.shape[:2])):
+    if not _check.equals_one_of(shape, (1, hidden.shape[1]), tuple(hidden.shape[:2])):
         raise ValueError(
             f"position_ids must reach each attention layer, one for each of {tuple(hidden.shape[:2])} tokens; got "
             f"{'none' if shape is None else shape}. Call the whole model, with position_ids (batch, tokens) if any."

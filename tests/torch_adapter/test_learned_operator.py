@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import LearnedRoPE, MixedRoPE
+from posenc import CayleySTRING, LearnedRoPE, MixedRoPE, MultiplicativeGRAPE
 from posenc.doors import Rotates
 from posenc.torch import module
 
-RECORDS = [LearnedRoPE(dim=8), LearnedRoPE(dim=6, base=100.0, pairing="halves"), MixedRoPE(dim=8)]
+RECORDS = [
+    LearnedRoPE(dim=8),
+    LearnedRoPE(dim=6, base=100.0, pairing="halves"),
+    MixedRoPE(dim=8),
+    CayleySTRING(dim=6, axes=2),
+    MultiplicativeGRAPE(dim=5),
+]
 OPERATOR = torch.ops.posenc.cos_sin_of_learned.default
 
 
@@ -57,7 +63,9 @@ def test_one_operator_with_the_numbers_of_the_definition(record: Rotates, kind: 
             # The sums of the gradients are formed in another order, in float64, and rounded once.
             size = float(at.abs().max()) * 3 * count
             torch.testing.assert_close(one, other, rtol=2.0**-20, atol=size * 2.0**-50)
-    assert all(targets.count(torch.ops.posenc.cos_sin_of_learned) == 1 for targets in graphs)
+    operators = 2 if isinstance(record, CayleySTRING) else 1  # one for each axis, whose rotations are multiplied
+    assert all(targets.count(torch.ops.posenc.cos_sin_of_learned) == operators for targets in graphs)
+    assert all(len(targets) < 150 for targets in graphs)  # the fixed point itself is 300
 
 
 def test_what_eager_code_refuses_is_nan() -> None:

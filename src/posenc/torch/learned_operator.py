@@ -1,5 +1,5 @@
-"""A turn of learned frequencies as one operator of a compiled program: a tracer that walks through its fixed point sees
-300 operations, and inductor takes minutes for them.
+"""Cosines and sines of learned frequencies as one operator of a compiled program: a tracer that walks through their
+fixed point sees 300 operations, and inductor takes minutes for them.
 
 The operator computes what `posenc.phase` defines, in float64, and its gradient is written out there.
 """
@@ -12,25 +12,24 @@ import torch
 
 from posenc import _array
 from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.doors import Params, Role, Rotates
+from posenc._array.torch_library import Torch
+from posenc.checked_positions import Positions, checked
 from posenc.phase import cos_sin_of_learned, learned_gradients
-from posenc.phase.fixed_frequencies import not_overridden
-from posenc.turn import Turn
 
 
-def is_learned(record: Rotates) -> bool:
-    """Whether learned frequencies are all that its turn is made of."""
-    return hasattr(record, "learned_frequencies") and not_overridden(record, "learned_frequencies", "turn")
+class TorchWithOperator(Torch):
+    """PyTorch in a compiled program, whose cosines and sines of learned frequencies are one operator."""
+
+    @staticmethod
+    def cos_sin_of_learned(coordinates: Array, frequencies: Array) -> tuple[Array, Array]:
+        cosine, sine = torch.ops.posenc.cos_sin_of_learned(coordinates, frequencies)
+        return cosine, sine
 
 
-def learned_turn(record: Any, positions: Array, params: Params | None, *, role: Role, dtype: Any) -> Turn:
-    """`record.turn(positions, params, role=role, dtype=dtype)`, its cosines and sines by one operator."""
-    given, learned, dtype = record.checked_call(positions, params, role, dtype)
-    frequencies = record.learned_frequencies(learned)
-    coordinates = given.array if record.axes > 1 else given.array[..., None]
-    cosine, sine = torch.ops.posenc.cos_sin_of_learned(coordinates, frequencies)
-    return Turn(cosine.to(dtype), sine.to(dtype), record.channels)
+def with_operator(positions: Array) -> Positions:
+    """Positions for a record that turns by them, with the library that has the operator."""
+    found = checked(positions)
+    return found._replace(lib=TorchWithOperator(positions.device))
 
 
 def _cos_sin(coordinates: Any, frequencies: Any) -> tuple[Any, Any]:
