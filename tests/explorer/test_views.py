@@ -66,6 +66,8 @@ def test_scalings_are_slowed_as_their_frequencies_are():
         after = pair_rotation(parse.record(way["record"])).radians()
         assert np.allclose(way["slowed"], before / after, rtol=1e-12)
     assert {way["name"] for way in found["ways"]} >= {"as it is", "YaRN", "linear"}
+    still = facts("scalings", record="RoPE(dim=8, scaling=Clipped(count=2, soft=False))")["ways"][0]["slowed"]
+    assert still[-1] is None  # a pair that does not rotate is slowed by no factor
 
 
 def test_heads_order_finder_media_and_models_answer_with_posenc():

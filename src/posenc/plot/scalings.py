@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from posenc import _check
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.context_extension.candidates import ways
+from posenc.models.context_extension.metrics import slowed_by
 from posenc.plot import canvas
 
 
@@ -30,7 +31,7 @@ def scalings(
     ax = canvas.single(ax)
     for index, way in enumerate(ways(record, trained, target, min(4096, trained))):
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
-        ax.loglog(lengths, before / way.record.frequencies.radians(), **{**line, **keywords})
+        ax.loglog(lengths, slowed_by(before, way.record.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)
     title = f"From {trained:,} to {target:,} positions, {canvas.name(record, 40)}"
     return canvas.finish(ax, title, "wavelength before scaling (positions)", "slowed by this factor")

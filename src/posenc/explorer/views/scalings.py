@@ -10,7 +10,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.views.view import OfRecord, written
 from posenc.inspect.plain import as_plain
 from posenc.models.context_extension.candidates import ways
-from posenc.models.context_extension.metrics import figures
+from posenc.models.context_extension.metrics import figures, slowed_by
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where figures can still be computed while a slider moves.
@@ -48,6 +48,6 @@ class ScalingsView(OfRecord):
         return {
             "name": name,
             "record": written(new),
-            "slowed": as_plain(before.frequencies.radians() / new.frequencies.radians()),
+            "slowed": as_plain(slowed_by(before.frequencies.radians(), new.frequencies.radians())),
             "figures": as_plain(measured),
         }
