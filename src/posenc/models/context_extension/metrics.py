@@ -84,7 +84,7 @@ def slowed_by(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     >>> slowed_by(np.array([1.0, 0.5, 0.0]), np.array([1.0, 0.25, 0.0])).tolist()
     [1.0, 2.0, nan]
     """
-    return np.divide(before, after, out=np.full_like(before, np.nan), where=after > 0)
+    return np.asarray(np.divide(before, after, out=np.full_like(before, np.nan), where=after > 0))
 
 
 def _bands(before: np.ndarray, after: np.ndarray, turns: np.ndarray, unseen: np.ndarray) -> tuple[Band, ...]:
