@@ -11,6 +11,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
+try:
+    import flax as _flax  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "flax":
+        raise
+    raise ModuleNotFoundError(
+        "posenc.flax needs flax, which is not installed. Run: pip install flax", name="flax"
+    ) from None
+
 from flax import nnx, serialization
 
 from posenc import _check

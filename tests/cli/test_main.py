@@ -110,6 +110,31 @@ def test_a_fault_of_our_own_is_one_line_too(posenc, monkeypatch):
     assert ran.err.endswith("please report it.\n")
 
 
+def test_a_package_that_is_missing_is_named_with_what_installs_it(posenc, monkeypatch):
+    def run(self: object) -> None:
+        importlib.import_module("no_such_package.part")
+
+    monkeypatch.setattr(importlib.import_module("posenc.cli.list").ListVerb, "run", run)
+    message = "no_such_package must be installed for this; it is not. Run: pip install no_such_package"
+    assert posenc("list") == (2, "", f"posenc list: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("part", "package", "title"),
+    [
+        ("posenc.torch", "torch", "PyTorch"),
+        ("posenc.jax", "jax", "JAX"),
+        ("posenc.flax", "flax", "flax"),
+        ("posenc.plot", "matplotlib", "matplotlib"),
+    ],
+)
+def test_a_front_door_without_its_library_says_what_to_install(part, package, title):
+    code = f"import sys; sys.modules['{package}'] = None; import {part}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    message = f"{part} needs {title}, which is not installed. Run: pip install {package}"
+    assert ran.stderr.strip().splitlines()[-1] == f"ModuleNotFoundError: {message}"
+
+
 def test_an_interrupt_exits_with_130(posenc, monkeypatch):
     def stop(self: object) -> int:
         raise KeyboardInterrupt

@@ -183,6 +183,8 @@ def _line(error: BaseException) -> str:
     """An error as one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'file'}: {error.strerror}. Name another file."
+    if isinstance(error, ModuleNotFoundError) and error.name and str(error).startswith("No module named"):
+        return f"{error.name} must be installed for this; it is not. Run: pip install {error.name.partition('.')[0]}"
     return " ".join(str(error).split()) or type(error).__name__
 
 

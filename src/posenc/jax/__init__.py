@@ -5,6 +5,15 @@ rotation made once passes through `jit` and `vmap`. Records need nothing: they a
 so they are closed over or passed as static arguments.
 """
 
+try:
+    import jax as _jax  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "jax":
+        raise
+    raise ModuleNotFoundError(
+        "posenc.jax needs JAX, which is not installed. Run: pip install jax", name="jax"
+    ) from None
+
 from posenc.jax.attend import attention
 from posenc.jax.blocks import Block, bias_block, score_block
 from posenc.jax.bound import Bound, bind

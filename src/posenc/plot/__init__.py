@@ -5,6 +5,15 @@ Functions of several panels (`heads`, `rotated`, `differences`, `binary`, `atten
 take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data. Nothing is shown and
 pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
 
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "matplotlib":
+        raise
+    raise ModuleNotFoundError(
+        "posenc.plot needs matplotlib, which is not installed. Run: pip install matplotlib", name="matplotlib"
+    ) from None
+
 from posenc.plot.analogy import binary, dials
 from posenc.plot.attention_maps import attention_map, look_back
 from posenc.plot.by_distance import bias, bias_by_distance, heads, score_by_distance
