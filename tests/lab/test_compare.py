@@ -45,7 +45,10 @@ def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monke
     assert scores["mine.py:Mine"] == scores["RoPE(dim=8)"], "the same record gives the same numbers under another name"
 
     monkeypatch.setattr(running, "TRAIN", "nothing:runs_again")
-    assert main(["report", "out"]) == 0
+    assert main(["report", "out", "--tensorboard"]) == 0
+    events = list((here / "out" / "tensorboard").glob("*/events*"))
+    assert len(events) == 6
+    assert all(b"loss/training" in each.read_bytes() for each in events)
     assert "learning rate 0.002; positions range; seeds 0, 1" in " ".join(capsys.readouterr().out.split())
 
     (here / "mine.py").write_text(MINE + "# changed\n")

@@ -37,7 +37,7 @@ class CompareVerb(Verb):
 
     Encodings are records, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
     Tiers: smoke (half a minute, no verdicts), core (5 seeds; a quarter of an hour on two cores), full (8 seeds, every
-    task), big (models of 100 million parameters).
+    task), big (models of 100 million parameters, on processors).
 
     examples:
       posenc compare --tier smoke

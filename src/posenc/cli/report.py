@@ -14,6 +14,7 @@ from posenc.cli.show import Heading, columns, wrapped
 from posenc.lab.comparison import report as reports
 from posenc.lab.comparison.report import Judged, Report
 from posenc.lab.comparison.table import table
+from posenc.lab.comparison.tensorboard import write_events
 
 LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
@@ -34,8 +35,14 @@ class ReportVerb(Verb):
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """The folder that --out of `posenc compare` named."""
 
+    tensorboard: bool = False
+    """Also write the training curves for TensorBoard; needs tensorboardX."""
+
     def run(self) -> Answer:
-        return answer(self.folder, reports.report(self.folder))
+        found = reports.report(self.folder)
+        if self.tensorboard:
+            write_events(self.folder, [judged.setting for judged in found.judged])
+        return answer(self.folder, found)
 
 
 def answer(folder: Path, found: Report) -> Answer:

@@ -31,7 +31,7 @@ class Tier(Declared):
 
 
 #: smoke: half a minute, to see that everything works; too few seeds for a verdict. core: a quarter of an hour on two
-#: cores. full: hours on two cores, minutes on a cluster. big: models of 100 million parameters, for graphics cards.
+#: cores. full: hours on two cores, minutes on a cluster. big: models of 100 million parameters.
 TIERS: Mapping[TierName, Tier] = {
     "smoke": Tier(1, 100, ("fixed-offset", "cued-offset")),
     "core": Tier(5, 1000, ("fixed-offset", "cued-offset", "absolute-index", "last", "character-lm")),
