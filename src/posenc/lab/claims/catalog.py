@@ -47,6 +47,14 @@ COMPUTED = (
 )
 #: What training decides.
 TRAINED: tuple[str, ...] = (
+    "rotary_converges_faster",
+    "encoding_improves_language_modelling",
+    "fixed_encoding_extrapolates",
+    "learned_encoding_does_not_extrapolate",
+    "fixed_extrapolates_better_than_learned",
+    "learned_is_no_worse_in_range",
+    "learned_overfits_on_position",
+    "relative_improves_long_sequences",
     "encoder_without_encoding_cannot_place",
     "relative_suits_fixed_offsets",
     "relative_suits_cued_offsets",
