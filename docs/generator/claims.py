@@ -22,7 +22,7 @@ Each dot is one seed. A claim is supported if the whole interval of the mean lie
 lies before it, and undecided otherwise. The intervals are Student's at 99.75 %: with at most twenty such claims, the
 chance of any wrong verdict is one in twenty. The models are small (0.1 to 0.3 million parameters; width 64, 2 layers, 4
 heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
-Everything is measured on one length of training; where all sides answer everything, no difference can show.
+Where all sides answer everything right, no difference can show.
 
 ![The numbers of every seed, with intervals and margins](images/claims.svg)
 """

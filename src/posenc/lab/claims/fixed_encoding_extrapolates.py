@@ -18,8 +18,8 @@ def decide(results: Sequence[Result]) -> Finding:
         {"loss at 64 minus loss at 256": kept},
         -0.1,
         "Held-out loss at the trained length minus that at four times as "
-        "much: negative is what the longer context costs. At this short budget the model has hardly begun to use its positions, "
-        "and still loses where they are new.",
+        "much: negative is what the longer context costs. At this short budget the model has hardly begun to use "
+        "its positions, and still loses where they are new.",
     )
 
 
