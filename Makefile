@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
+.PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
 	doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
@@ -49,6 +49,14 @@ doctest-sources: $(VENV)/.test $(VENV)/.kernels
 
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The docs with the lesson and a live view of every encoding, into site/: minutes, most of them training for the lesson.
+site: $(VENV)/.test build/lesson.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file mkdocs-site.yml
+
+build/lesson.html: $(VENV)/.test $(VENV)/.kernels
+	mkdir -p build
+	$(BIN)/posenc tour --output $@
 
 # What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
 nightly: $(VENV)/.test $(VENV)/.kernels
