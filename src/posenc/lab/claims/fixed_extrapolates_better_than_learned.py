@@ -19,7 +19,8 @@ def decide(results: Sequence[Result]) -> Finding:
         0.02,
         "Held-out loss at four times the trained length, learned table "
         "(clamped) minus sinusoidal: negative, so the learned one does better. At this short budget neither model "
-        "uses its positions much, and clamping adds nothing new beyond the table, while sinusoids go on to unseen values.",
+        "uses its positions much, and clamping adds nothing new beyond the table, while sinusoids go on to unseen "
+        "values.",
     )
 
 
