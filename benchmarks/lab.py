@@ -1,8 +1,8 @@
 """The lab's model beside the same model written plainly in PyTorch: a training step with each encoding that one writes
 in a few lines, with tables made once and SDPA.
 
-The logits of both are compared first. Memory is what a step takes at its peak beyond what the process held before.
-`lab_catalog` has every encoding of the catalog beside the plain model without positions.
+The logits of both are compared first. `lab_catalog` has every encoding of the
+catalog beside the plain model without positions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from posenc import (
 from posenc.catalog import Row
 from posenc.compose import Backward, LearnedScale, Scaled, Sum
 from posenc.doors import Adds, Encoding
-from posenc.lab.memory import forget_peak, held, peak
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
@@ -129,8 +128,7 @@ def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) ->
     count = size[0] * size[1]
     seconds = {variant: sorted(taken)[len(taken) // 2] / 1e6 for variant, taken in found["microseconds"].items()}
     speed = {f"{variant}, tokens a second": count / taken for variant, taken in seconds.items()}
-    memory = {f"{variant}, MiB": _memory(each) for variant, each in variants.items()}
-    return {**case, **found, "gap": gap, "values": {**speed, **memory}}
+    return {**case, **found, "gap": gap, "values": speed, "left out": {}}
 
 
 def _at(model: Transformer, positions: Any) -> Any:
@@ -147,10 +145,3 @@ def _at(model: Transformer, positions: Any) -> Any:
             return self.model(tokens, positions)
 
     return At()
-
-
-def _memory(run: Callable[[], None]) -> float:
-    forget_peak()
-    before = held()
-    run()
-    return round((peak() - before) / 2**20, 1)

@@ -1,5 +1,5 @@
 """Every encoding of the catalog in the lab's model, beside the same model in plain PyTorch without positions: what it
-costs in a training step, in time and in memory."""
+costs in a training step."""
 
 from __future__ import annotations
 

@@ -29,11 +29,6 @@ def peak() -> int:
     return greatest if sys.platform == "darwin" else greatest * 1024
 
 
-def held() -> int:
-    """Bytes of memory that the process holds now; 0 where the system does not say."""
-    return _status("VmRSS:") or 0
-
-
 def _status(name: str) -> int | None:
     """A size that Linux keeps of a process."""
     if not (_LINUX / "status").exists():
