@@ -25,7 +25,7 @@ NOT_BUILT = frozenset({
     "nemotron3_5_transcribe_asr_audio", "nemotron3_diarization_audio", "neucodec", "pe_audio_encoder",
     "pe_audio_video_encoder", "phi4_multimodal", "pocket_tts", "pocket_tts_audio_tokenizer", "qwen2_5_omni_dit",
     "qwen2_5_omni_talker", "qwen3_omni_moe_talker_code_predictor", "qwen3_omni_moe_talker_text",
-    "qwen4_exp_text", "roformer", "step3p5", "t5_gemma_module", "t5gemma2_decoder", "t5gemma2_text",
+    "qwen4_exp_text", "roformer", "t5_gemma_module", "t5gemma2_decoder", "t5gemma2_text",
     "timesfm2_5", "voxtral_realtime_encoder", "voxtral_realtime_text", "wav2vec2-bert", "wav2vec2-conformer",
     "xcodec2", "zamba2",
 })  # fmt: skip
