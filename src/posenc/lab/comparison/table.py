@@ -22,10 +22,10 @@ def table(setting: Setting) -> Table:
     word = WORDS[setting.metric][0].split(" (")[0]
     lengths = setting.common.test_lengths
     headers = (
-        "encoding",
-        *(f"{word} at {length}" for length in lengths),
-        "effective length",
-        "training loss",
+        f"encoding: {word}",
+        *(f"at {length}" for length in lengths),
+        "effective",
+        "train. loss",
         "parameters",
         "own",
         "CPU s",

@@ -18,14 +18,14 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]" if math.isfinite(self.low) else f"{self.mean:.3f}"
+        return f"{self.mean:.3f} ±{self.high - self.mean:.3f}" if math.isfinite(self.low) else f"{self.mean:.3f}"
 
 
 def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """mean ± t·s/√n with the quantile of Student's distribution of n-1 degrees of freedom (Student 1908, Biometrika 6).
 
     >>> print(student_interval([1.0, 2.0, 3.0]))
-    2.000 [-0.484, 4.484]
+    2.000 ±2.484
     >>> str(student_interval([0.25]))
     '0.250'
     """
