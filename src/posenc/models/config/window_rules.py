@@ -90,9 +90,12 @@ def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> Ne
 
 
 def half_of_local_attention(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """ModernBERT: half of local_attention on both sides."""
+    """ModernBERT: half of local_attention on both sides; its class takes sliding_window for this half, and first."""
+    if not _slides(types, layer):
+        return None
+    half = _size(fields) if fields.states("sliding_window") else None
     size = _size(fields, "local_attention")
-    return _around(None if size is None else size // 2) if _slides(types, layer) else None
+    return _around(half if half is not None or size is None else size // 2)
 
 
 def size_and_query(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
