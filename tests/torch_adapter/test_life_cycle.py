@@ -13,6 +13,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from posenc.doors import Encoding
+from posenc.encodings.scores.deberta import DeBERTa
 from posenc.torch import module
 from samples import DOORS, SAMPLES, by_night, firsts
 from torch_adapter.cases import Whole, call, fresh, inputs, same
@@ -147,7 +148,12 @@ def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
     counter = CompileCounter()
     compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=counter)
     for n in (11, 7, 9):  # no other axis is as long: a tracer takes equal lengths for one length
-        assert same(compiled(*inputs(record, n)), call(whole, n))
+        found, expected = compiled(*inputs(record, n)), call(whole, n)
+        if isinstance(record, DeBERTa):  # outside, products are made with the rows alone that distances reach
+            rounding = 2 * record.dim * 2.0**-23 * float(expected[0].detach().abs().max())
+            torch.testing.assert_close(found, expected, rtol=0.0, atol=rounding)
+        else:
+            assert same(found, expected)
     assert counter.frame_count == 1
 
 
