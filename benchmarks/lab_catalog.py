@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import posenc
-from lab import SMALL, SMALL_BATCH, case_of, fitted
+from lab_models import SMALL, SMALL_BATCH, case_of, fitted
 
 
 def run() -> list[dict[str, Any]]:

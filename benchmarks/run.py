@@ -48,7 +48,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention_models": "hot",
     "catalog": "hot",
     "calls": "hot",
-    "lab": "default",
+    "lab_models": "default",
     "lab_catalog": "default",
 }
 LONGEST = 900  # seconds of one benchmark, before it is given up

@@ -34,7 +34,7 @@ PARTS = {
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
-    "lab": "Training the lab's model, beside the same in plain PyTorch",
+    "lab_models": "Training the lab's model, beside the same in plain PyTorch",
     "lab_catalog": "Training the lab's model with every encoding",
     "accuracy": "Accuracy",
     "scale": "To a million tokens",
