@@ -90,6 +90,7 @@ def test_the_page_opens_asks_and_shows(watched, lesson):
     assert one.hosts <= {""}
 
 
+@pytest.mark.browser
 def test_every_view_is_drawn_and_axe_finds_nothing(watched, lesson):
     page = opened(watched, lesson)
     assert page.locator(".veil").count() == 0

@@ -22,6 +22,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monkeypatch):
     words = ["compare", *TWO, "mine.py:Mine", "--task", "fixed-offset", *TINY, "--out", "out"]
     assert main([*words, "--seeds", "1"]) == 0
