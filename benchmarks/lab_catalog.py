@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from lab_models import SMALL, SMALL_BATCH, case_of, fitted
 
 import posenc
-from lab_models import SMALL, SMALL_BATCH, case_of, fitted
 
 
 def run() -> list[dict[str, Any]]:
