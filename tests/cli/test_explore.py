@@ -1,5 +1,6 @@
 """`posenc explore` without a browser: files, ports that are taken, nonsense."""
 
+import json
 import re
 import signal
 import socket
@@ -9,6 +10,10 @@ import urllib.request
 
 import pytest
 
+from posenc.lab.result import Progress, Result, Score
+from posenc.lab.store import Store
+from posenc.lab.tasks.table import experiment
+
 
 def test_it_writes_one_file_that_asks_nothing_of_a_network(posenc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -17,6 +22,26 @@ def test_it_writes_one_file_that_asks_nothing_of_a_network(posenc, tmp_path, mon
     assert (ran.code, ran.out, ran.err) == (0, "wrote alibi.html\n", "")
     assert "connect-src 'none'" in page
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", page)
+
+
+def test_a_folder_of_results_becomes_a_view(posenc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores = tuple(Score(length, accuracy=0.5, exact=0.25, loss=1.0) for length in (32, 64, 128))
+    with Store("comparison") as store:
+        for seed in range(2):
+            planned = experiment("RoPE(dim=16)", "fixed-offset", seed, steps=20, test_lengths=(32, 64, 128))
+            store.add(Result(planned, (Progress(10, 2.0 + seed), Progress(20, 1.0)), scores))
+    assert posenc("explore", "comparison", "--output", "results.html").code == 0
+    page = (tmp_path / "results.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    facts = next(one["facts"] for one in data["answers"] if one["view"] == "results")
+    (setting,) = facts["settings"]
+    assert data["first"] == "results"
+    assert setting["contestants"][0]["losses"] == [2.5, 1.0]
+    assert setting["contestants"][0]["scores"] == [0.5, 0.5, 0.5]
+    (tmp_path / "comparison" / "results.jsonl").write_text("{}\n")
+    refused = posenc("explore", "comparison", "--output", "results.html")
+    assert (refused.code, "line 1 is damaged" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from every import every
 from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
 from posenc.explorer.views import VIEWS
 from posenc.explorer.views.view import written
+from posenc.inspect.plain import as_plain
+from posenc.lab.claims import catalog, findings
 from posenc.models.pair_rotation import pair_rotation
 
 LLAMA = {
@@ -83,6 +85,14 @@ def test_heads_order_finder_media_and_models_answer_with_posenc():
     assert "base 500,000" in facts("config", config=LLAMA)["groups"][0]["sentences"][0]
     differ = facts("compare", expected=LLAMA, actual={**LLAMA, "rope_theta": 1e4})
     assert differ["findings"] == ["The base is 10000 where 500000 is meant."]
+
+
+def test_every_claim_is_listed_with_what_came_out():
+    claims = facts("claims")["claims"]
+    assert [one["name"] for one in claims] == list(catalog.NAMES)
+    for one in claims:
+        finding = findings.read(one["name"]).finding
+        assert (one["verdict"], dict(one["figures"])) == (finding.verdict, as_plain(dict(finding.figures)))
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,15 @@ from posenc.cli.plot import write_whole
 from posenc.cli.terminal import escaped
 from posenc.explorer.explorer_page import FIRST_RECORD, Opening, static_page
 from posenc.explorer.server.serve import serve
+from posenc.explorer.views.results import results
 from posenc.explorer.views.view import bounded, written
+from posenc.lab import store
 
 
 @dataclass(frozen=True)
 class ExploreVerb(Verb):
-    """Explore encodings and models in a browser: heat maps whose cells show their formula, curves, scores, configs.
+    """Explore encodings and models in a browser: heat maps whose cells show their formula, curves, scores, configs,
+    claims, and what the lab found.
 
     Starts a server that only this machine reaches, prints its address and opens it; Ctrl-C stops it. With --output it
     writes one file instead, which needs no server: what needs Python is greyed out there.
@@ -29,11 +32,13 @@ class ExploreVerb(Verb):
       posenc explore
       posenc explore "RoPE(dim=64)"
       posenc explore config.json --port 8000 --no-browser
+      posenc explore comparison
       posenc explore "Sinusoidal(dim=32)" --output sinusoidal.html
     """
 
-    what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RECORD|CONFIG")] = None
-    """A record such as RoPE(dim=64), or a model's config.json or its folder; a sinusoidal encoding if left out."""
+    what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RECORD|CONFIG|RESULTS")] = None
+    """A record such as RoPE(dim=64), a model's config.json or its folder, or a folder of posenc compare; a sinusoidal
+    encoding if left out."""
 
     port: int = 0
     """The port of the server; a free one if left out."""
@@ -71,6 +76,8 @@ def _opening(what: str | None) -> Opening:
         return Opening()
     if parse.is_record(what):
         return Opening(record=written(bounded(encoding("record", what, "Explore one of its layers."))))
+    if (Path(what) / store.NAME).is_file():
+        return Opening(results=results(what))
     if is_config(what) and not what.endswith(".gguf"):
         from posenc.models import from_config
         from posenc.models.config.json_file import load_config
@@ -78,5 +85,6 @@ def _opening(what: str | None) -> Opening:
         from_config(what)  # a config that posenc cannot read is refused here, in one line
         return Opening(FIRST_RECORD, load_config(what), Path(what).name)
     raise ValueError(
-        f"what must be a record, RoPE(dim=64), or a config.json or its folder; got {what!r:.100}. Write one of these."
+        "what must be a record, RoPE(dim=64), a config.json or its folder, or a folder of posenc compare; got "
+        f"{what!r:.100}. Write one of these."
     )

@@ -29,16 +29,24 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page shows first: a record, or the config of a model as a plain dict with its name."""
+    """What the page shows first: a record, the config of a model as a plain dict with its name, or results of the lab
+    as `views.results` reads them."""
 
     record: str = FIRST_RECORD
     config: Mapping[str, Any] | None = None
     name: str = ""
+    results: Mapping[str, Any] | None = None
+
+    @property
+    def view(self) -> str:
+        """The name of the view that opens; "" for the first of the list."""
+        return "results" if self.results is not None else "config" if self.config is not None else ""
 
 
 def live_page(opening: Opening, token: str) -> tuple[str, str]:
     """The page for the local server, which it asks with this token; and its content security policy."""
-    data = {**_data(opening), "token": token, "answers": [_answer("table", {"record": opening.record})]}
+    answers = [_answer("table", {"record": opening.record}), *_results(opening)]
+    data = {**_data(opening), "token": token, "answers": answers}
     page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES)
     return page, policy(linked(ENTRY), style, connect=True)
@@ -51,7 +59,8 @@ def static_page(opening: Opening) -> str:
     >>> "connect-src 'none'" in page
     True
     """
-    answers = [found for view, asked in _questions(opening) if (found := _answer(view, asked)) is not None]
+    found = [_answer(view, asked) for view, asked in _questions(opening)]
+    answers = [*(one for one in found if one is not None), *_results(opening)]
     return one_file(
         title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data={**_data(opening), "token": "", "answers": answers}
     )
@@ -69,7 +78,12 @@ def _data(opening: Opening) -> dict[str, Any]:
         for row in CATALOG
     ]
     config = None if opening.config is None else {"name": opening.name, "config": opening.config}
-    return {"catalog": catalog, "record": opening.record, "opened": config}
+    return {"catalog": catalog, "record": opening.record, "opened": config, "first": opening.view}
+
+
+def _results(opening: Opening) -> list[dict[str, Any]]:
+    """Results as the answer to their view, which no server gives."""
+    return [] if opening.results is None else [{"view": "results", "asked": {}, "facts": opening.results}]
 
 
 def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:

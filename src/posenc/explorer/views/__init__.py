@@ -5,6 +5,7 @@ Nothing is drawn here: the modules in explorer/browser/explorer/ draw what these
 
 from posenc.explorer.views.by_distance import ByDistance
 from posenc.explorer.views.cell import Cell
+from posenc.explorer.views.claims import ClaimsView
 from posenc.explorer.views.compare import CompareView
 from posenc.explorer.views.config import ConfigView
 from posenc.explorer.views.finder import FinderView
@@ -29,6 +30,7 @@ VIEWS: dict[str, type[View]] = {
     "config": ConfigView,
     "compare": CompareView,
     "media": MediaView,
+    "claims": ClaimsView,
 }
 
 __all__ = ["VIEWS", "View"]

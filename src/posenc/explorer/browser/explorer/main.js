@@ -6,7 +6,7 @@ import { element, fill, shown } from "../dom.js";
 import { onLink, readLink, writeLink } from "../links.js";
 import { copyText, savePng, saveSvg } from "../save.js";
 import { ask, data, latestOnly, live, Unanswered } from "./ask.js";
-import { VIEWS } from "./views.js";
+import { VIEWS as EVERY } from "./views.js";
 
 const DOORS = { adds: "Added to embeddings", rotates: "Rotates queries and keys", biases: "Biases logits", scores: "Scores content" };
 const WIDTHS = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
@@ -15,7 +15,9 @@ const LENGTHS = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const HEADS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 const SLIDERS = { dim: ["Width", WIDTHS], base: ["Base", BASES], length: ["Table length", LENGTHS], heads: ["Heads", HEADS] };
 
-const state = { view: VIEWS[0].id, record: data.record, ...(data.opened ? { view: "config" } : {}), ...readLink() };
+/** Lab results are a view where the page was opened with some. */
+const VIEWS = EVERY.filter(({ asks }) => asks !== "results" || data.answers.some((one) => one?.view === "results"));
+const state = { view: data.first || VIEWS[0].id, record: data.record, ...readLink() };
 const parts = layout();
 let open = null;
 let facts = null;

@@ -1,0 +1,37 @@
+"""What the source documents claim about encodings, statement by statement, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.explorer.views.view import View
+from posenc.inspect.plain import as_plain
+from posenc.lab.claims import catalog, findings
+
+CODE = """from posenc.lab.claims import catalog, findings
+
+for name in catalog.NAMES:
+    print(catalog.claim(name).statement, findings.read(name).finding)"""
+
+
+@dataclass(frozen=True)
+class ClaimsView(View):
+    """Every claim, with its rule and the finding on file."""
+
+    def facts(self) -> dict[str, Any]:
+        return {"claims": [_claim(name) for name in catalog.NAMES], "code": CODE}
+
+
+def _claim(name: str) -> dict[str, Any]:
+    claim, filed = catalog.claim(name), findings.read(name)
+    return {
+        "name": name,
+        "statement": claim.statement,
+        "sources": list(claim.sources),
+        "rule": claim.rule,
+        "trained": claim.trained,
+        "verdict": "not run" if filed is None else filed.finding.verdict,
+        "figures": [] if filed is None else as_plain(filed.finding.figures),
+        "note": "" if filed is None else filed.finding.note,
+    }
