@@ -141,6 +141,14 @@ def test_autocast(record: Encoding) -> None:
     assert same(inside, call(whole))
 
 
+def traced_the_same(record: Encoding, traced: tuple[torch.Tensor, ...], eager: tuple[torch.Tensor, ...]) -> bool:
+    """Bit for bit; but eager DeBERTa makes products with the rows alone that distances reach, which round otherwise."""
+    if not isinstance(record, DeBERTa):
+        return same(traced, eager)
+    rounding = 2 * record.dim * 2.0**-23 * float(eager[0].detach().abs().max())
+    return torch.allclose(traced[0], eager[0], rtol=0.0, atol=rounding)
+
+
 @compiled
 def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
     whole = fresh(record)
@@ -148,12 +156,7 @@ def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
     counter = CompileCounter()
     compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=counter)
     for n in (11, 7, 9):  # no other axis is as long: a tracer takes equal lengths for one length
-        found, expected = compiled(*inputs(record, n)), call(whole, n)
-        if isinstance(record, DeBERTa):  # outside, products are made with the rows alone that distances reach
-            rounding = 2 * record.dim * 2.0**-23 * float(expected[0].detach().abs().max())
-            torch.testing.assert_close(found, expected, rtol=0.0, atol=rounding)
-        else:
-            assert same(found, expected)
+        assert traced_the_same(record, compiled(*inputs(record, n)), call(whole, n))
     assert counter.frame_count == 1
 
 
@@ -164,7 +167,7 @@ def test_export_with_dynamic_length(record: Encoding) -> None:
     shapes = tuple({axis: torch.export.Dim.AUTO} for axis in time)
     program = torch.export.export(whole, arguments, dynamic_shapes={"arguments": shapes}).module()
     for n in (3, 6):
-        assert same(tuple(program(*inputs(record, n))), call(whole, n))
+        assert traced_the_same(record, tuple(program(*inputs(record, n))), call(whole, n))
 
 
 @every
