@@ -1,6 +1,7 @@
 """The lesson in a browser: it opens without a problem, asks before it shows, and shows what posenc computes."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -215,3 +216,21 @@ def test_the_data_cannot_leave_its_element(tmp_path):
     assert page.count("<script") == 2
     assert "<b>status" not in page
     assert json.loads(page.split('id="data">')[1].split("</script>")[0])["words"][0]["sentence"].startswith("</script>")
+
+
+@pytest.mark.browser
+def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
+    page = opened(watched, lesson)
+    page.locator("#view-waves").get_by_label("Positions", exact=True).press("Home")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.locator("#view-waves").get_by_role("button", name="Copy link").click()
+    link = page.wait_for_function("window.copied").json_value()
+    again = watched().open(link)
+    again.locator("#view-waves .keep").wait_for(state="attached")
+    assert again.locator("#view-waves").get_by_label("Positions", exact=True).input_value() == "0"
+    with page.expect_download() as saved:
+        page.locator("#view-sum").get_by_role("button", name="Save SVG").click()
+    written = Path(saved.value.path()).read_text(encoding="utf-8")
+    total = lesson[1]["sum"][0]["X"][0][0]
+    assert written.startswith("<svg")
+    assert f">{total:.2f}<".replace("-", "−") in written

@@ -2,6 +2,8 @@
 
 import { colourIndex, colourTable, css, inkOn, onTheme } from "../../browser/colours.js";
 import { element, fill } from "../../browser/dom.js";
+import { cellPicture } from "./cell_picture.js";
+import { number } from "./number.js";
 
 /** How many columns of numbers a table of so many pixels holds; more are broken into tables below each other. */
 const ROOM = [[400, 4], [620, 8], [Infinity, 32]];
@@ -21,6 +23,7 @@ export function cellTable({ onPick } = {}) {
     picture = next;
     draw();
   };
+  made.toSvg = () => cellPicture(picture);
   let before = 0;
   new ResizeObserver(() => {
     const now = columnsIn(made.clientWidth || 720);
@@ -55,10 +58,4 @@ function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -l
   const head = element("tr", {}, element("td", {}), columns.slice(from, to).map((name) => element("th", { scope: "col" }, name)),
     noted && element("th", { scope: "col", class: "note" }, noteTitle));
   return element("table", { class: "cell-table" }, caption && element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, rows.map(line)));
-}
-
-/** A number with fixed decimals and a true minus sign; nothing is minus zero. */
-export function number(value, digits = 2) {
-  const text = value.toFixed(digits);
-  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }

@@ -4,7 +4,7 @@ import { slider } from "../../browser/controls.js";
 import { lineStyle, onTheme } from "../../browser/colours.js";
 import { element, fill, svg } from "../../browser/dom.js";
 import { linePlot } from "../../browser/line_plot.js";
-import { number } from "./cells.js";
+import { number } from "./number.js";
 
 const WIDTH = 44;
 

@@ -8,6 +8,7 @@ import { breakIt } from "./break.js";
 import { dials } from "./dials.js";
 import { distance } from "./distance.js";
 import { exercises } from "./exercises.js";
+import { keep, showLinked } from "./keep.js";
 import { ladder } from "./ladder.js";
 import { layouts } from "./layouts.js";
 import { ledger } from "./ledger.js";
@@ -29,7 +30,11 @@ function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
   for (const [name, view] of Object.entries(VIEWS)) {
     const place = document.getElementById(`view-${name}`);
-    if (place) whenNear(place, () => view(place, data));
+    if (!place) continue;
+    whenNear(place, () => {
+      view(place, data);
+      keep(name, place);
+    });
   }
   predictions(() => dispatchEvent(new Event("resize")));
   const bar = document.getElementById("slide-bar");
@@ -40,6 +45,7 @@ function start() {
   });
   shade.textContent = theme() === "dark" ? "Light" : "Dark";
   fill(document.getElementById("tools"), enter, shade);
+  showLinked();
 }
 
 /** Draw a view when the reader comes near it, so that the first paint waits for none of them. */

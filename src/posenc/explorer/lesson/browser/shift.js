@@ -4,7 +4,7 @@ import { cosSin } from "../../browser/angles.js";
 import { slider } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { heatMap } from "../../browser/heat_map.js";
-import { number } from "./cells.js";
+import { number } from "./number.js";
 
 const LENGTH = 24;
 const four = (value) => number(value, 4);

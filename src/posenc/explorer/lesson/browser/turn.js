@@ -3,7 +3,7 @@
 import { cosSin } from "../../browser/angles.js";
 import { button, slider } from "../../browser/controls.js";
 import { element, fill, svg } from "../../browser/dom.js";
-import { number } from "./cells.js";
+import { number } from "./number.js";
 
 const MOST = 40;
 const ARROWS = { q: { start: 0.3, colour: "query" }, k: { start: 1.1, colour: "key" } };
