@@ -47,6 +47,10 @@ class Encoding(Untraced, abc.ABC):
 
     door: ClassVar[str]
     claims: ClassVar[frozenset[Claim]] = frozenset()
+    #: The libraries whose arrays it takes, and whether torch.compile, torch.export, vmap and jit can trace it: all of
+    #: posenc's own records, not always a record that calls another library's code.
+    libraries: ClassVar[tuple[str, ...]] = ("numpy", "torch", "jax")
+    traceable: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -26,6 +26,11 @@ def value(dtype: str, largest: float = 1.0) -> float:
     return ULPS_OF_A_VALUE * EPSILON[dtype] * largest
 
 
+def own_value(encoding: Encoding, largest: float = 1.0) -> float:
+    """The same for numbers that the record itself forms, in its arithmetic, when it is asked for float64."""
+    return value(arithmetic(encoding), largest)
+
+
 def rounding(dtype: str, largest: float = 1.0) -> float:
     """For one rounding to the dtype of a number known exactly: half a unit in the last place."""
     return 0.5 * EPSILON[dtype] * largest
@@ -58,6 +63,16 @@ def formed(encoding: Encoding) -> bool:
 def released(encoding: Encoding) -> bool:
     """Whether the record, or one inside it, asks for the float32 arithmetic of released models."""
     return getattr(encoding, "numerics", "exact") == "float32" or any(released(part) for part in parts(encoding))
+
+
+def arithmetic(encoding: Encoding) -> str:
+    """The dtype in which a record forms its numbers, whatever it is asked for: float64, or float32 where it says so."""
+    return "float32" if released(encoding) else "float64"
+
+
+def without_float64(encoding: Encoding) -> str:
+    """Why a check that compares with float64 is not asked of a record; "" where it is."""
+    return "not asked: the record forms its numbers in float32, whatever dtype it is asked for" * released(encoding)
 
 
 def fastest(encoding: Encoding) -> float:

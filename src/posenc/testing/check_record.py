@@ -19,11 +19,10 @@ from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.mistake import Finding
 from posenc.doors import Encoding
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect._text import short
 from posenc.testing.door_probe import parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
+from posenc.testing.known_mistake import judged
 from posenc.testing.suite_report import Outcome, Status
 
 Effects = Mapping[str, np.ndarray]
@@ -173,7 +172,7 @@ def _different(
     tolerance: np.ndarray,
 ) -> CodeReport:
     """The known mistake, where one explains it, and the first number that differs."""
-    report = _judged(wanted, received, positions)
+    report = judged(wanted, received, positions)
     index = tuple(int(i) for i in np.argwhere(~(np.abs(received - expected) <= tolerance))[0])
     numbers = float(expected[index]), float(received[index])
     first: Any = (
@@ -200,22 +199,6 @@ def _different(
         compared=int(gap.size),
         farthest_position=float(positions.max()),
     )
-
-
-def _judged(wanted: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:
-    """What the search of known mistakes says, at the doors that it knows."""
-    if wanted.shapes or wanted.axes > 1:
-        return None
-    if isinstance(wanted, ALiBi | T5Bias):
-        return judge_bias_values(ProbedBias(received, "float64"), against=wanted)
-    if wanted.door not in ("adds", "rotates") or (wanted.door == "rotates" and len(received) != 1):
-        return None
-    values = received if wanted.door == "adds" else received[0]
-    observed = ObservedValues("adds" if wanted.door == "adds" else "rotates", positions.astype(np.float64), values)
-    try:
-        return judge_values(observed, against=wanted)
-    except (ValueError, TypeError):
-        return None
 
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:

@@ -46,6 +46,15 @@ class Check:
             return False
         return encoding.door in self.doors and self.claims <= encoding.claims
 
+    def left_out(self, encoding: Encoding) -> str:
+        """Why it is not asked of a record to which it applies: a library that the record does not take, or what
+        `unasked` says; "" where it is asked.
+        """
+        unknown = [name for name in self.needs if name not in encoding.libraries]
+        if unknown:
+            return f"not asked: the record takes arrays of {' and '.join(encoding.libraries)}, not of {unknown[0]}"
+        return self.unasked(encoding)
+
 
 def ensure(condition: bool, sentence: str) -> None:
     """The sentence, as a failure, unless the condition holds."""

@@ -52,9 +52,14 @@ def _along(check: Check) -> Check:
     return replace(check, run=lambda encoding: check.run(one_coordinate(encoding)))
 
 
+def _where_asked(check: Check) -> Check:
+    """The check that is silent about a record of which it is not asked."""
+    return replace(check, run=lambda encoding: None if check.left_out(encoding) else check.run(encoding))
+
+
 #: Every check, in the order of the report.
 ALL_CHECKS: tuple[Check, ...] = tuple(
-    check if theme in OF_THE_RECORD else _along(check) for theme in THEMES for check in theme.CHECKS
+    _where_asked(check if theme in OF_THE_RECORD else _along(check)) for theme in THEMES for check in theme.CHECKS
 )
 
 
@@ -116,10 +121,10 @@ def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -
     missing = [name for name in check.needs if find_spec(name) is None]
     if missing:
         return Outcome(check.name, "left out", f"{' and '.join(missing)} not installed", check.explains)
+    if unasked := check.left_out(encoding):
+        return Outcome(check.name, "left out", unasked, check.explains)
     if check.slow and not slow:
         return Outcome(check.name, "left out", "slow: ask for it with slow=True", check.explains)
-    if unasked := check.unasked(encoding):
-        return Outcome(check.name, "left out", unasked, check.explains)
     sentence = _failure(check, encoding)
     if reason is None:
         return Outcome(check.name, "passed" if sentence is None else "failed", sentence or "", check.explains)

@@ -45,7 +45,9 @@ def _shifted(encoding: Encoding) -> Iterator[str]:
         if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
         result = logits(encoding, QUERY + shift, KEY + shift)
-        if differ(result, expected, budgets.product("float64", 64, largest) + 4 * lost * _length(encoding)):
+        if differ(
+            result, expected, budgets.product(budgets.arithmetic(encoding), 64, largest) + 4 * lost * _length(encoding)
+        ):
             error = float(np.nanmax(np.abs(result - expected)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
     if isinstance(encoding, Line):
@@ -56,7 +58,7 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
     """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
     query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
     expected = logits_at(encoding, query, key)
-    budget = budgets.product("float64", 64, 16 * (1.0 + float(np.abs(expected).max())))
+    budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * (1.0 + float(np.abs(expected).max())))
     lost = budgets.angle(encoding, 8) * encoding.axes
     for axis in range(encoding.axes):
         shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
@@ -87,7 +89,7 @@ def _longer(encoding: Rotates) -> str | None:
 
 def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
-    budget = budgets.product("float32" if budgets.released(encoding) else "float64", encoding.head_dim, 1.0)
+    budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
     for role in encoding.roles:
         rotated = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
@@ -106,7 +108,7 @@ def _alone(encoding: Encoding) -> Iterator[str]:
     whole = np.arange(min(9, reach(encoding) + 1))
     for side in sides(encoding):
         together = rows(encoding, whole, side=side)
-        budget = budgets.value("float64", 1.0 + float(np.abs(together).max()))
+        budget = budgets.own_value(encoding, 1.0 + float(np.abs(together).max()))
         for position in whole:
             if differ(
                 rows(encoding, whole[position : position + 1], side=side)[..., 0, :], together[..., position, :], budget
@@ -191,7 +193,7 @@ def _symmetric(encoding: Encoding) -> None:
     result = rows(encoding, inputs, params=params, anchors=inputs)
     other = np.swapaxes(result, -1, -2)
     against = None
-    if differ(result, other, budgets.value("float64", 1.0 + float(np.abs(result).max()))):
+    if differ(result, other, budgets.own_value(encoding, 1.0 + float(np.abs(result).max()))):
         head, m, n = np.unravel_index(int(np.abs(result - other).argmax()), result.shape)
         against = (
             f"head {head} gives {result[head, m, n]:.6g} for ({inputs[m]}, {inputs[n]}) and {other[head, m, n]:.6g} "

@@ -33,14 +33,19 @@ def _pointwise(encoding: Encoding) -> None:
     dense = encoding.matrix(QUERY, KEY, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
         one_by_one = [[float(encoding.bias(head, int(m), int(n), params)) for n in KEY] for m in QUERY]
-        close(f"matrix at head {head} against bias one number at a time", dense[head], one_by_one, _budget(dense))
+        close(
+            f"matrix at head {head} against bias one number at a time",
+            dense[head],
+            one_by_one,
+            _budget(encoding, dense),
+        )
 
 
 def _decode_row(encoding: Encoding) -> None:
     """The last query alone against all keys is the last row of the whole."""
     whole = rows(encoding, QUERY, anchors=KEY)
     last = rows(encoding, QUERY[-1:], anchors=KEY)
-    close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], _budget(whole))
+    close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], _budget(encoding, whole))
 
 
 def _prefill(encoding: Encoding) -> None:
@@ -48,7 +53,7 @@ def _prefill(encoding: Encoding) -> None:
     for side in sides(encoding):
         whole = rows(encoding, KEY, side=side)
         chunks = np.concatenate([rows(encoding, KEY[:3], side=side), rows(encoding, KEY[3:], side=side)], -2)
-        close(f"positions in two chunks ({side}) against all at once", chunks, whole, _budget(whole))
+        close(f"positions in two chunks ({side}) against all at once", chunks, whole, _budget(encoding, whole))
 
 
 def _heads_differ(encoding: Encoding) -> None:
@@ -70,7 +75,7 @@ def _heads_chosen(encoding: Encoding) -> None:
     dense = encoding.matrix(QUERY, KEY, params)
     order = np.arange(encoding.heads)[::-1]
     chosen = encoding.bias(order[:, None, None], QUERY[:, None], KEY[None, :], params)
-    close("bias for the heads in reverse against matrix in reverse", chosen, dense[::-1], _budget(dense))
+    close("bias for the heads in reverse against matrix in reverse", chosen, dense[::-1], _budget(encoding, dense))
 
 
 def _content_matters(encoding: Encoding) -> None:
@@ -93,7 +98,10 @@ def _content_matters(encoding: Encoding) -> None:
         x = np.concatenate([x[:first][::-1], x[first:][::-1]])
     swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
     close(
-        "score of all places in reverse against score in reverse", swapped, expected[:, ::-1, ::-1], _budget(expected)
+        "score of all places in reverse against score in reverse",
+        swapped,
+        expected[:, ::-1, ::-1],
+        _budget(encoding, expected),
     )
 
 
@@ -105,7 +113,12 @@ def _values_shape(encoding: Encoding) -> None:
         return
     wanted = (2, heads(encoding), len(QUERY), head_width(encoding))
     ensure(result.shape == wanted, f"values: expected {wanted}, got {result.shape}.")
-    close("values of twice the weights", encoding.values(2 * weights, QUERY, KEY, params), 2 * result, _budget(result))
+    close(
+        "values of twice the weights",
+        encoding.values(2 * weights, QUERY, KEY, params),
+        2 * result,
+        _budget(encoding, result),
+    )
     nothing = encoding.values(0 * weights, QUERY, KEY, params)
     close("values of no weights", nothing, np.zeros(wanted), 0.0)
 
@@ -118,7 +131,7 @@ def _attach(encoding: Encoding) -> None:
     result = np.asarray(encoding.attach(x, KEY, params))
     if result.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
         wanted = np.concatenate([x, np.broadcast_to(vectors, x.shape)], -1)
-    close("attach(x) against x and embed", result, wanted, _budget(wanted))
+    close("attach(x) against x and embed", result, wanted, _budget(encoding, wanted))
 
 
 def _layouts(encoding: Encoding) -> None:
@@ -131,7 +144,7 @@ def _layouts(encoding: Encoding) -> None:
     for head in range(x.shape[1]):
         alone = np.asarray(at_every_head(turn, x[0, head]))
         alone = alone if turn.heads is None else alone[head]
-        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, _budget(bhtd))
+        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, _budget(encoding, bhtd))
 
 
 def _undone(encoding: Encoding) -> None:
@@ -146,7 +159,7 @@ def _undone(encoding: Encoding) -> None:
             f"a {role} turned and turned back",
             turn.inverse()(turn(x, layout="bhtd"), layout="bhtd"),
             x,
-            _budget(x) + lost * float(np.abs(x).max()),
+            _budget(encoding, x) + lost * float(np.abs(x).max()),
         )
 
 
@@ -196,7 +209,12 @@ def _attended(encoding: Encoding) -> None:
     result = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
     for head in (0, 4, 11):
         wanted = _one_head(record, params, (q, k, v), x, head)
-        close(f"attention at head {head} of 12 (4 key heads)", result.output[1, head], wanted, 64 * _budget(wanted))
+        close(
+            f"attention at head {head} of 12 (4 key heads)",
+            result.output[1, head],
+            wanted,
+            64 * _budget(encoding, wanted),
+        )
 
 
 def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
@@ -229,8 +247,8 @@ def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
     return rotated if operator.heads is None else rotated[head]
 
 
-def _budget(values: Any) -> float:
-    return budgets.value("float64", 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0)))
+def _budget(encoding: Encoding, values: Any) -> float:
+    return budgets.own_value(encoding, 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0)))
 
 
 CHECKS = (

@@ -31,7 +31,9 @@ def _content(encoding: Encoding) -> None:
     torch = library("torch")
     params = converted(parameters(encoding), "torch", "float64")
     positions = torch.tensor([0, 3, 1])
-    if isinstance(encoding, Scores):
+    if budgets.released(encoding):
+        _linear_content(encoding, params, positions)
+    elif isinstance(encoding, Scores):
         shape = heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
         x = hidden(encoding, 3, 3, name="torch")
@@ -47,6 +49,32 @@ def _content(encoding: Encoding) -> None:
     else:
         adds = cast(Adds, encoding)
         _gradcheck("x", lambda x: adds.attach(x, positions, params), (_drawn(torch, (2, 3, adds.width), 1),))
+
+
+def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
+    """In float32, without differences: what is added or rotated changes by J·d when x changes by d, whatever d is."""
+    torch = library("torch")
+    width = encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
+    x, step = _drawn(torch, (2, 3, width), 1), _drawn(torch, (2, 3, width), 2).detach()
+    result, moved = (_met(encoding, params, positions, value) for value in (x, x + step))
+    towards = _drawn(torch, tuple(result.shape), 3).detach()
+    (gradient,) = torch.autograd.grad((result * towards).sum(), x)
+    result, moved = result.detach(), moved.detach()
+    sizes = float(((result.abs() + moved.abs()) * towards.abs()).sum())
+    close(
+        "gradient of x along a step against the change of the result",
+        float((gradient * step).sum()),
+        float(((moved - result) * towards).sum()),
+        budgets.product("float32", 4 * width, sizes),
+    )
+
+
+def _met(encoding: Encoding, params: Any, positions: Any, x: Any) -> Any:
+    """What becomes of x at the positions."""
+    if isinstance(encoding, Rotates):
+        turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=library("torch").float64)
+        return at_every_head(turn, x)
+    return cast(Adds, encoding).attach(x, positions, params)
 
 
 def _params(encoding: Encoding) -> None:
@@ -90,8 +118,6 @@ def _fixed(encoding: Encoding) -> None:
 
 def _positions(encoding: Encoding) -> None:
     """Where positions are real numbers, the derivative by position is the slope (away from corners of |m-n|)."""
-    if budgets.released(encoding):
-        return
     torch = library("torch")
     call = program(encoding, name="torch", dtype="float64")
     positions = torch.tensor([0.3, 2.4, 3.7], dtype=torch.float64, requires_grad=True)
@@ -162,12 +188,14 @@ CHECKS = (
         "The layers below learn through this gradient.",
         ("adds", "rotates", "scores"),
         needs=("torch",),
+        unasked=lambda encoding: budgets.without_float64(encoding) if encoding.door == "scores" else "",
     ),
     Check(
         "gradient_of_parameters",
         _params,
         "Training needs this gradient.",
         claims=LEARNED,
+        unasked=budgets.without_float64,
         needs=("torch",),
     ),
     Check(
@@ -188,6 +216,7 @@ CHECKS = (
         _positions,
         "Learned coordinates need this gradient.",
         claims=frozenset({"fractional"}),
+        unasked=budgets.without_float64,
         needs=("torch",),
     ),
     Check(

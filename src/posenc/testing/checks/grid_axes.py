@@ -87,7 +87,7 @@ def _batches(encoding: Encoding) -> None:
             f"grid {index} of a batch against itself alone",
             together[index],
             alone,
-            budgets.value("float64", 1.0 + float(np.abs(alone).max())),
+            budgets.own_value(encoding, 1.0 + float(np.abs(alone).max())),
         )
 
 
@@ -139,7 +139,7 @@ def _pointwise(encoding: Encoding) -> None:
         "matrix against bias one number at a time",
         dense[head, :5, :5],
         one,
-        budgets.value("float64", 1.0 + float(np.abs(dense).max())),
+        budgets.own_value(encoding, 1.0 + float(np.abs(dense).max())),
     )
 
 
@@ -173,7 +173,7 @@ def _attended(encoding: Encoding) -> None:
             f"attention over grid {row} alone",
             attend(positions[row], positions[row], slice(row, row + 1))[0],
             whole[row],
-            budgets.product("float64", 64, 64.0),
+            budgets.product(budgets.arithmetic(encoding), 64, 64.0),
         )
 
 

@@ -21,12 +21,15 @@ def _any_order(encoding: Encoding) -> None:
         sorted_rows = rows(encoding, np.arange(5), side=side)
         wanted = sorted_rows[..., list(SOME), :]
         _equal(
-            f"positions {list(SOME)} ({side}) against sorted ones", rows(encoding, np.array(SOME), side=side), wanted
+            encoding,
+            f"positions {list(SOME)} ({side}) against sorted ones",
+            rows(encoding, np.array(SOME), side=side),
+            wanted,
         )
         strided = np.repeat(np.array(SOME), 3)[::3]
-        _equal(f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted)
+        _equal(encoding, f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted)
         backwards = np.array(SOME[::-1])[::-1]
-        _equal(f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted)
+        _equal(encoding, f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted)
 
 
 def _integer_types(encoding: Encoding) -> None:
@@ -34,7 +37,7 @@ def _integer_types(encoding: Encoding) -> None:
         wanted = rows(encoding, np.array(SOME, np.int64), side=side)
         for kind in ("int8", "uint8", "int16", "int32", "uint32", "uint64"):
             narrow = rows(encoding, np.array(SOME, kind), side=side, anchors=np.array(ANCHORS, kind))
-            _equal(f"{kind} positions ({side}) against int64", narrow, wanted)
+            _equal(encoding, f"{kind} positions ({side}) against int64", narrow, wanted)
 
 
 def _small_types_far(encoding: Encoding) -> None:
@@ -46,16 +49,16 @@ def _small_types_far(encoding: Encoding) -> None:
         for side in sides(encoding):
             narrow = rows(encoding, np.array(positions, kind), side=side, anchors=np.array([most, 1, 0], kind))
             wanted = rows(encoding, np.array(positions, np.int64), side=side, anchors=np.array([most, 1, 0]))
-            _equal(f"{kind} positions up to {most} ({side})", narrow, wanted)
+            _equal(encoding, f"{kind} positions up to {most} ({side})", narrow, wanted)
 
 
 def _lists(encoding: Encoding) -> None:
     wanted = rows(encoding, np.array(SOME))
     for inputs in (list(SOME), tuple(SOME)):
-        _equal(f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
-    _equal("positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
+        _equal(encoding, f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
+    _equal(encoding, "positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
     nested = [[0, 1], [2, 3]]
-    _equal("positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested)))
+    _equal(encoding, "positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested)))
 
 
 def _whole_floats(encoding: Encoding) -> None:
@@ -66,7 +69,7 @@ def _whole_floats(encoding: Encoding) -> None:
         except (ValueError, TypeError) as error:
             ensure("fractional" not in encoding.claims, f"{kind} positions: expected them to be taken, got: {error}")
             continue
-        _equal(f"whole {kind} positions against integers", result, wanted)
+        _equal(encoding, f"whole {kind} positions against integers", result, wanted)
 
 
 def _negative(encoding: Encoding) -> None:
@@ -90,13 +93,13 @@ def _negative(encoding: Encoding) -> None:
         )
         if encoding.door in PAIRWISE and "relative" in encoding.claims:
             moved = rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
-            _equal(f"positions -1 and -5 ({side}) against the same distances", result, moved)
+            _equal(encoding, f"positions -1 and -5 ({side}) against the same distances", result, moved)
 
 
 def _far_neighbours(encoding: Encoding) -> None:
     """Where 0 and 1 differ, so do p and p+1 near the largest position: nothing was rounded to a shorter float."""
     most = reach(encoding)
-    if budgets.released(encoding) or most < 2:
+    if most < 2:
         return
     for position in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
         for side in sides(encoding):
@@ -157,8 +160,8 @@ def _refused(encoding: Encoding, what: str, bad: Any) -> None:
         refused(f"{what} (key)", lambda: called(encoding, good, bad, params), names[1])
 
 
-def _equal(what: str, result: np.ndarray, wanted: np.ndarray) -> None:
-    close(what, result, wanted, budgets.value("float64", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+def _equal(encoding: Encoding, what: str, result: np.ndarray, wanted: np.ndarray) -> None:
+    close(what, result, wanted, budgets.own_value(encoding, 1.0 + float(np.abs(wanted).max(initial=0.0))))
 
 
 CHECKS = (
@@ -180,6 +183,7 @@ CHECKS = (
         "far_neighbours_differ",
         _far_neighbours,
         "Rounded to float32 or bfloat16, large positions collide with their neighbours.",
+        unasked=budgets.without_float64,
     ),
     Check("finite_up_to_the_limit", _near_limit, "Every accepted position must give finite numbers."),
     Check(

@@ -17,7 +17,7 @@ import numpy as np
 
 import posenc
 from posenc.doors import Encoding
-from posenc.testing.door_probe import parameters
+from posenc.testing.door_probe import parameters, reach
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Check, close, ensure
 
@@ -208,8 +208,7 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 
 def _published(encoding: Encoding) -> None:
     """The numbers of a class of the catalog; what merely has its name is compared with a reference, or not at all."""
-    if not _unasked(encoding):
-        NUMBERS[type(encoding).__name__](type(encoding))
+    NUMBERS[type(encoding).__name__](type(encoding))
 
 
 def _unasked(encoding: Encoding) -> str:
@@ -224,7 +223,7 @@ def _unasked(encoding: Encoding) -> str:
 def _against(reference: Encoding, encoding: Encoding) -> None:
     """Everything that the record does is what the reference does, with the same parameters."""
     ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
-    positions, params = positions_within(reference), parameters(reference)
+    positions, params = _within_both(reference, encoding), parameters(reference)
     received = effects(encoding, params, positions)
     for name, expected in effects(reference, params, positions).items():
         ensure(name in received, f"{name}: expected {name} as {reference!r:.100} gives it, got none.")
@@ -232,7 +231,22 @@ def _against(reference: Encoding, encoding: Encoding) -> None:
         wrong = ~(np.abs(received[name] - expected) <= budget) if received[name].shape == expected.shape else None
         if wrong is None or wrong.any():
             at = "" if wrong is None else f", first at {AXES[reference.door]} {[int(i) for i in np.argwhere(wrong)[0]]}"
-            close(f"{name} of {reference!r:.100}{at}", received[name], expected, 0.0)
+            mistake = "" if wrong is None else _mistake(reference, received[name], positions)
+            close(f"{mistake}{name} of {reference!r:.100}{at}", received[name], expected, 0.0)
+
+
+def _mistake(reference: Encoding, received: np.ndarray, positions: np.ndarray) -> str:
+    """The known mistake that explains the numbers, as the begin of a sentence; "" where none does."""
+    from posenc.testing.known_mistake import judged  # the search of mistakes: loaded where there is one to explain
+
+    report = judged(reference, received, positions)
+    return "".join(f"{finding.name}: {finding.sentence} " for finding in (report.findings if report else ()))
+
+
+def _within_both(reference: Encoding, encoding: Encoding) -> np.ndarray:
+    """The positions that are compared, of which a record that ends earlier gives those that it takes."""
+    positions = positions_within(reference)
+    return positions[positions <= reach(encoding) // encoding.axes]
 
 
 #: What the axes of an effect are, for a message.

@@ -43,7 +43,9 @@ def _rows_match_single(encoding: Encoding) -> None:
             for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
                 wanted, of_row = effects[side][0], result[row][:, index]
                 of_row = of_row[:, :, index] if record.door in PAIRWISE else of_row
-                budget = budgets.product("float64", 256, 16 * (1.0 + float(np.abs(wanted).max(initial=0.0))))
+                budget = budgets.product(
+                    budgets.arithmetic(record), 256, 16 * (1.0 + float(np.abs(wanted).max(initial=0.0)))
+                )
                 close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 

@@ -51,7 +51,9 @@ def _one_query(encoding: Encoding) -> None:
     key = np.broadcast_to(np.arange(5), (3, 5))
     result = _in_batch(encoding, query, key)
     alone = np.stack([_in_batch(encoding, query[i : i + 1], key[i : i + 1])[0] for i in range(3)])
-    close("one query a row, rows together against rows alone", result, alone, budgets.value("float64", _largest(alone)))
+    close(
+        "one query a row, rows together against rows alone", result, alone, budgets.own_value(encoding, _largest(alone))
+    )
 
 
 def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
@@ -79,7 +81,7 @@ def _mates(encoding: Encoding) -> None:
                 f"row {index} of a batch ({side}) against itself alone",
                 together[index],
                 alone,
-                budgets.value("float64", _largest(alone)),
+                budgets.own_value(encoding, _largest(alone)),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, cast
 
@@ -178,7 +179,11 @@ class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch
         self.quiet.__exit__(None, None, None)
 
 
-CHECKS = (
+def _untraced(encoding: Encoding) -> str:
+    return "" if encoding.traceable else "not asked: the record says that its code cannot be traced"
+
+
+TRACED = (
     Check("compiles_in_one_graph", _compiled, "A graph break in every layer is a slow model.", needs=("torch",)),
     Check(
         "exports_with_any_length",
@@ -218,3 +223,4 @@ CHECKS = (
         slow=True,
     ),
 )
+CHECKS = tuple(replace(check, unasked=_untraced) for check in TRACED)
