@@ -7,6 +7,8 @@ import pytest
 from posenc.lab.engines import local, ray_core, slurm
 from posenc.lab.engines.events import Event, Failure, Job
 
+#: Ray forks before it starts another program, of which JAX warns where a test has loaded it before.
+forks = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 JOBS = [Job(str(n), "builtins:range", (n,)) for n in range(1, 6)] + [Job("fails", "operator:truediv", (1, 0))]
 LAST = {*(Event(n - 1, n - 1) for n in range(1, 6)), Event(5, Failure("ZeroDivisionError: division by zero"))}
 
@@ -16,6 +18,7 @@ def test_the_local_engine_ends_with_the_same():
     assert {event for event in events if event in LAST} == LAST
 
 
+@forks
 @pytest.mark.nightly
 def test_ray_on_this_machine(monkeypatch):
     import ray
@@ -25,6 +28,7 @@ def test_ray_on_this_machine(monkeypatch):
     assert not ray.is_initialized()
 
 
+@forks
 @pytest.mark.nightly
 def test_ray_on_two_nodes(monkeypatch):
     import ray
@@ -53,6 +57,7 @@ def node():
     yield ray.get_runtime_context().get_node_id()
 
 
+@forks
 @pytest.mark.nightly
 def test_submitit(tmp_path):
     assert set(slurm.run(JOBS, tmp_path, {"timeout_min": 5}, cluster="local")) == LAST
