@@ -77,10 +77,12 @@ def test_every_record_attends_as_the_reference_does():
     every(SAMPLES, check_record)
 
 
+@pytest.mark.nightly
 def test_a_rotation_that_widens_queries_attends_as_the_reference_does():
     check_record(posenc.PoPE(dim=8, heads=12))
 
 
+@pytest.mark.nightly
 def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
     """A window of four keys before the own one, two queries at a time, of five."""
     monkeypatch.setattr(attend, "NUMBERS", 2 * 2 * 12 * 7)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -40,6 +42,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.nightly
 def test_two_devices_that_share_positions() -> None:
     env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=env)

@@ -23,6 +23,7 @@ THREE = [Contestant("none", NoPE(dim=16)), Contestant("rotary", RoPE(dim=8)), Co
 ENDLESS = Job("endless", "itertools:count", ())
 
 
+@pytest.mark.nightly
 def test_workers_give_the_numbers_of_this_process():
     events = list(run_contestants(THREE, CORPUS, SMALL, workers=2))
     outcomes = {event.job: event.report for event in events if isinstance(event.report, Outcome)}

@@ -27,6 +27,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_a_file_cut_at_any_byte_loses_at_most_the_last_result(folder):
     data = (folder / NAME).read_bytes()
     second = data.index(b"\n") + 1

@@ -98,6 +98,7 @@ def test_it(case):
 """
 
 
+@pytest.mark.nightly
 def test_a_stopped_run_goes_on_with_what_has_not_passed(tmp_path: Path):
     (tmp_path / "test_night.py").write_text(NIGHT)
     (tmp_path / "pytest.ini").touch()
