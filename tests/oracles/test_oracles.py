@@ -284,13 +284,14 @@ def test_biases(record: Biases, kind: str, library: str) -> None:
         bias = ways.run(library, partial(record.bias, dtype=ways.dtype(library, kind)))
         got = ways.numbers(bias(head, query, key, given))
     assert got.shape == (record.heads, len(pairs))
-    for row, (expected, sizes) in zip(got, true_biases(record), strict=True):
-        if not hasattr(oracle, "magnitude"):
-            assert max(ways.errors(row, expected, kind)) <= allowed
-            continue
-        # Terms may cancel: an error in units of their size, and the rounding of the result itself.
-        for value, true, size in zip(row.tolist(), expected, sizes, strict=True):
-            assert abs(value - true) <= size * 2.0**-52 + abs(true) * np.finfo(kind).eps
+    for head_number, (row, (expected, sizes)) in enumerate(zip(got, true_biases(record), strict=True)):
+        cancels = hasattr(oracle, "magnitude")
+        errors = [0.0] * len(pairs) if cancels else ways.errors(row, expected, kind)
+        for value, true, size, off, (m, n) in zip(row.tolist(), expected, sizes, errors, pairs, strict=True):
+            right = off <= allowed
+            if cancels:  # terms may cancel: an error in units of their size, and the rounding of the result itself
+                right = abs(value - true) <= size * 2.0**-52 + abs(true) * np.finfo(kind).eps
+            assert right, f"head {head_number}, query at {m}, key at {n}: {value!r} where {float(true)!r} is right"
 
 
 @lru_cache(maxsize=4)
@@ -342,7 +343,9 @@ def test_scores(record: Any, kind: str, library: str) -> None:
     assert got.shape == (len(q), len(query), len(key))
     assert got.dtype == np.dtype(kind)
     for head, i, j, expected, bound in true_scores(record):
-        assert abs(float(expected - got[head, i, j].item())) <= bound * np.finfo(kind).eps
+        value = got[head, i, j].item()
+        right = abs(float(expected - value)) <= bound * np.finfo(kind).eps
+        assert right, f"head {head}, query {i} at {query[i]}, key {j} at {key[j]}: {value!r}, not {float(expected)!r}"
 
 
 def read_by(record: Any, x: np.ndarray | None, asked: int, queries: int) -> list | None:
@@ -399,7 +402,9 @@ def test_value_terms(record: Any, library: str) -> None:
             expected = oracle.value(record, weights[head, i].tolist(), m, key, lists)
             for value, true in zip(ways.numbers(got)[head, i].tolist(), expected, strict=True):
                 # The weights sum to one: as many roundings as keys, of numbers no larger than the table's.
-                assert abs(float(true) - value) <= (len(key) + 3) * 2**-52 * np.abs(params["relative_values"]).max()
+                off = abs(float(true) - value)
+                most = (len(key) + 3) * 2**-52 * np.abs(params["relative_values"]).max()
+                assert off <= most, f"head {head}, query {i} at {m}: {value!r} where {float(true)!r} is right"
 
 
 @pytest.mark.parametrize(
