@@ -108,8 +108,8 @@ WRONG = {
     OffByOne(dim=8): (RoPE(dim=8), "off by one"),
     SquaredBase(dim=8): (RoPE(dim=8, pairing="halves"), "exponent doubled"),
     PartnersExchanged(dim=8): (RoPE(dim=8), "rotation backwards"),
-    peers.GPTJ(dim=8): (RoPE(dim=8, pairing="halves"), "pairing"),
-    SidesExchanged(heads=4): (ALiBi(heads=4, form="signed"), "sign"),
+    peers.GPTJ(dim=8): (RoPE(dim=8, pairing="halves"), "layout"),
+    SidesExchanged(heads=4): (ALiBi(heads=4, form="signed"), "query for key"),
     HeadsReversed(heads=4): (ALiBi(heads=4, form="signed"), "order of heads"),
 }
 
@@ -117,7 +117,9 @@ WRONG = {
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("record", by_night(WRONG, daily=[OffByOne(dim=8)]), ids=repr)
 def test_a_planted_bug_is_named(record: Encoding) -> None:
-    reference, name = WRONG[record]
+    reference, mistake = WRONG[record]
     failed = {one.name: one.sentence for one in check_encoding(record, reference=reference).failed}
-    assert set(failed) == {"published_numbers"}, failed
-    assert failed["published_numbers"].startswith(f"{name}: "), failed
+    # Where query and key are exchanged, refusals name the other one.
+    refusals = {name for name in failed if name.endswith("_refused")} if isinstance(record, SidesExchanged) else set()
+    assert set(failed) - refusals == {"published_numbers"}, failed
+    assert failed["published_numbers"].startswith(f"{mistake}: "), failed
