@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 TOUR ?=
 
-.PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format clean \
-	doctest doctest-pages doctest-sources
+.PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
+	clean doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)

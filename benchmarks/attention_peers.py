@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,10 @@ def run() -> list[dict[str, Any]]:
     return [case("T5", of_t5), case("ALiBi", of_alibi)]
 
 
+def _variant(run: Callable[[], Any]) -> Variant:
+    return Variant(run, lambda: run()[:, :, -COMPARED:])
+
+
 def case(name: str, peers: Callable[..., dict[str, Callable[[], Any]]]) -> dict[str, Any]:
     q, k, v = drawn(LENGTH, torch.float32)
     given = asked(name, LENGTH, torch.float32)
@@ -27,7 +32,7 @@ def case(name: str, peers: Callable[..., dict[str, Callable[[], Any]]]) -> dict[
         made = {AUTO: lambda: attention(q, k, v, **given), **peers(q, k, v, given)}
     variants: dict[str, Maker] = {
         CAUSAL: lambda: Variant(lambda: scaled_dot_product_attention(q, k, v, is_causal=True)),
-        **{peer: lambda run=run: Variant(run, lambda: run()[:, :, -COMPARED:]) for peer, run in made.items()},  # type: ignore[misc]
+        **{peer: partial(_variant, run) for peer, run in made.items()},
     }
     with torch.no_grad():
         want = expected(q, k, v, given)

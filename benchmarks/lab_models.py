@@ -116,7 +116,8 @@ def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) ->
         ours()
     except (ValueError, TypeError, RuntimeError) as error:
         return {**case, "left out": {OURS: " ".join(str(error).split())[:200]}}
-    variants: dict[str, Callable[[], None]] = {NOTHING: step(plain, tokens, targets), OURS: ours}  # type: ignore[arg-type]
+    baseline = step(plain, tokens, targets)  # type: ignore[arg-type]
+    variants: dict[str, Callable[[], None]] = {NOTHING: baseline, OURS: ours}
     gap = None
     if positions is None and (other := twin(Transformer(shape, [record], seed=0), record, size[1])) is not None:
         with torch.no_grad():

@@ -41,7 +41,10 @@ def tensor(**changes: Any) -> Callable[[Any], None]:
         cache = whole.graph.initializer[0]
         for name, value in changes.items():
             cache.ClearField(name)
-            (getattr(cache, name).extend if isinstance(value, list) else lambda v: setattr(cache, name, v))(value)  # noqa: B023
+            if isinstance(value, list):
+                getattr(cache, name).extend(value)
+            else:
+                setattr(cache, name, value)
 
     return spoil
 

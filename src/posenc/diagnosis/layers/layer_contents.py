@@ -45,7 +45,10 @@ class Content(NamedTuple):
             rope = None if head is None else with_fields(head.rope, **fields)
             return (None if head is None or rope is None else head._replace(rope=rope).record()) or record
 
-        roles = tuple(replace(rotation, encoding=changed(rotation.encoding)) for rotation in self.roles)  # type: ignore[arg-type]
+        roles = tuple(
+            replace(rotation, encoding=changed(rotation.encoding))  # type: ignore[arg-type]
+            for rotation in self.roles
+        )
         return self._replace(encodings=tuple(map(changed, self.encodings)), roles=roles)
 
     @property
