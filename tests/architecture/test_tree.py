@@ -1,4 +1,7 @@
-"""The shape of the code: few imports a file, and nothing generated out of date. (Ruff limits lines and functions.)"""
+"""The shape of the code: few imports a file, and nothing generated out of date.
+
+Ruff limits lines and functions of Python; here the lines of JavaScript and CSS have the same limit.
+"""
 
 import ast
 import inspect
@@ -30,6 +33,22 @@ def test_no_file_imports_much() -> None:
         assert len(imported(path)) <= MOST_IMPORTS
 
     every((path for path in SOURCES if path.name != "__init__.py"), check)
+
+
+def test_lines_of_scripts_and_styles_are_short() -> None:
+    limit = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["line-length"]
+    files = [
+        path for folder in ("src", "docs") for kind in ("js", "css") for path in (ROOT / folder).rglob(f"*.{kind}")
+    ]
+    assert len(files) > 50
+
+    def check(path: Path) -> None:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        long = [number for number, line in enumerate(lines, 1) if len(line) > limit]
+        assert not long, f"{path.name} must have lines of at most {limit} characters; got longer ones: {long}"
+        assert len(lines) <= 400, f"{path.name} must have at most 400 lines; got {len(lines)}. Split it."
+
+    every(files, check)
 
 
 def test_every_row_says_where_it_comes_from():

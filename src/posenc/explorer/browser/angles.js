@@ -2,7 +2,8 @@
 //
 // The product is a fixed-point number of turns, so whole turns fall off exactly, however large the position is. A
 // frequency comes from posenc (`angles.py`) as [whole, l0, l1, l2, l3]: turns for one step of position,
-// whole + l0·2^-26 + l1·2^-52 + l2·2^-78 + l3·2^-104. A product of a 27-bit piece and a 26-bit limb is exact in a double.
+// whole + l0·2^-26 + l1·2^-52 + l2·2^-78 + l3·2^-104. A product of a 27-bit piece and a 26-bit limb is exact in a
+// double.
 
 const UNIT = 2 ** 26;
 const PIECE = 2 ** 27;

@@ -45,7 +45,10 @@ export function setTheme(name) {
 /** The colour of line number `index` and the dashes that it is drawn with: {colour, dash}. */
 export function lineStyle(index) {
   const colours = LINES[theme()];
-  return { colour: colours[index % colours.length], dash: DASHES[(index + Math.floor(index / colours.length)) % DASHES.length] };
+  return {
+    colour: colours[index % colours.length],
+    dash: DASHES[(index + Math.floor(index / colours.length)) % DASHES.length],
+  };
 }
 
 /**

@@ -41,7 +41,11 @@ export function slider({ label, values, min = 0, max = 1, step = 1, value, forma
 export function choice({ label, options, value, onInput }) {
   const id = freshId("choice");
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
-  const input = element("select", { id }, pairs.map(([each, text]) => element("option", { value: each }, text)));
+  const input = element(
+    "select",
+    { id },
+    pairs.map(([each, text]) => element("option", { value: each }, text)),
+  );
   input.addEventListener("input", () => onInput(input.value));
   return labelled(id, label, input, value);
 }
@@ -50,7 +54,8 @@ export function choice({ label, options, value, onInput }) {
 export function textField({ label, value = "", lines = 1, placeholder, wait = 250, list, wide = false, onInput }) {
   const id = freshId("text");
   const shared = { id, placeholder, spellcheck: "false", autocomplete: "off", list };
-  const input = lines > 1 ? element("textarea", { ...shared, rows: lines }) : element("input", { ...shared, type: "text" });
+  const input =
+    lines > 1 ? element("textarea", { ...shared, rows: lines }) : element("input", { ...shared, type: "text" });
   let timer;
   input.addEventListener("input", () => {
     clearTimeout(timer);

@@ -39,7 +39,8 @@ export function shown(value, digits = 6) {
   if (typeof value !== "number") return String(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  const plain = size !== 0 && (size < 1e-4 || size >= 1e9) ? value.toExponential(2) : String(+value.toPrecision(digits));
+  const plain =
+    size !== 0 && (size < 1e-4 || size >= 1e9) ? value.toExponential(2) : String(+value.toPrecision(digits));
   return plain.replace("-", "−").replace("e+", "e");
 }
 

@@ -22,7 +22,10 @@ const MOST_RECTANGLES = 20_000;
  */
 export function heatMap({ label, onPick, tallest = 440, cell = 30 }) {
   const canvas = element("canvas", {
-    class: "heat-map", tabindex: "0", role: "application", "aria-roledescription": "heat map",
+    class: "heat-map",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "heat map",
     "aria-label": `${label}. Arrow keys move from cell to cell.`,
   });
   const readout = element("p", { class: "readout", "aria-live": "polite" });
@@ -90,12 +93,15 @@ function listen(canvas, state, pick, readout) {
 function sentence(picture, row, column) {
   const { rowTitle, columnTitle, rowName, columnName, values, columns } = picture;
   const value = values[row * columns + column];
-  return `${rowTitle} ${rowName(row)}, ${columnTitle} ${columnName(column)}: ${Number.isNaN(value) ? "none" : shown(value)}`;
+  const text = Number.isNaN(value) ? "none" : shown(value);
+  return `${rowTitle} ${rowName(row)}, ${columnTitle} ${columnName(column)}: ${text}`;
 }
 
 function layout(picture, across, { tallest, cell }) {
   const scale = zoom();
-  const longest = Math.max(...[0, Math.floor(picture.rows / 2), picture.rows - 1].map((row) => String(picture.rowName(row)).length));
+  const longest = Math.max(
+    ...[0, Math.floor(picture.rows / 2), picture.rows - 1].map((row) => String(picture.rowName(row)).length),
+  );
   const left = Math.min(scale * Math.max(LEAST_LEFT, 7 * longest + 12), across / 3);
   const width = (across - left - RIGHT) / picture.columns;
   const wanted = Math.max(Math.min(scale * cell, width), 16);
@@ -130,8 +136,10 @@ function drawCells(context, picture, place, colours) {
   context.drawImage(small, place.x, place.y, columns * place.width, rows * place.height);
   if (place.width < 8 || place.height < 8) return;
   context.fillStyle = pageColour("--paper"); // hairlines between cells that are large enough
-  for (let column = 1; column < columns; column += 1) context.fillRect(place.x + column * place.width - 0.5, place.y, 1, place.down);
-  for (let row = 1; row < rows; row += 1) context.fillRect(place.x, place.y + row * place.height - 0.5, columns * place.width, 1);
+  for (let column = 1; column < columns; column += 1)
+    context.fillRect(place.x + column * place.width - 0.5, place.y, 1, place.down);
+  for (let row = 1; row < rows; row += 1)
+    context.fillRect(place.x, place.y + row * place.height - 0.5, columns * place.width, 1);
 }
 
 /** The colours as the numbers that four bytes of an image make. */
@@ -160,12 +168,31 @@ function texts(picture, place, colours) {
   const longest = Math.max(...[0, columns - 1].map((column) => String(columnName(column)).length));
   return [
     ...numbers(picture, place, colours),
-    ...namedIndices(rows, place.height, 15 * scale).map((row) => (
-      { text: rowName(row), x: place.x - 7, y: middle(row, place.y, place.height), anchor: "end", colour: soft, size: 11 * scale })),
-    ...namedIndices(columns, place.width, scale * (8 * longest + 12)).map((column) => (
-      { text: columnName(column), x: middle(column, place.x, place.width), y: under + 12 * scale, anchor: "middle", colour: soft, size: 11 * scale })),
+    ...namedIndices(rows, place.height, 15 * scale).map((row) => ({
+      text: rowName(row),
+      x: place.x - 7,
+      y: middle(row, place.y, place.height),
+      anchor: "end",
+      colour: soft,
+      size: 11 * scale,
+    })),
+    ...namedIndices(columns, place.width, scale * (8 * longest + 12)).map((column) => ({
+      text: columnName(column),
+      x: middle(column, place.x, place.width),
+      y: under + 12 * scale,
+      anchor: "middle",
+      colour: soft,
+      size: 11 * scale,
+    })),
     { text: `${rowTitle} ↓`, x: place.x, y: 12 * scale, anchor: "start", colour: soft, size: 12 * scale },
-    { text: `${columnTitle} →`, x: place.across - RIGHT, y: under + 29 * scale, anchor: "end", colour: soft, size: 12 * scale },
+    {
+      text: `${columnTitle} →`,
+      x: place.across - RIGHT,
+      y: under + 29 * scale,
+      anchor: "end",
+      colour: soft,
+      size: 12 * scale,
+    },
   ];
 }
 
@@ -179,7 +206,9 @@ function numbers(picture, place, colours) {
       text: shown(values[index], place.width < 64 * place.scale ? 3 : 4),
       x: place.x + ((index % columns) + 0.5) * place.width,
       y: place.y + (Math.floor(index / columns) + 0.5) * place.height,
-      anchor: "middle", colour: inkOn(colours[colourIndex(values[index], low, high)]), size: 11 * place.scale,
+      anchor: "middle",
+      colour: inkOn(colours[colourIndex(values[index], low, high)]),
+      size: 11 * place.scale,
     });
   }
   return made;
@@ -195,7 +224,13 @@ function drawText(context, { text, x, y, anchor, colour, size }) {
 
 function barPlace(place) {
   const width = Math.min(140, place.across / 4);
-  return { width, x: place.across - RIGHT - width - 42 * place.scale, y: 8 * place.scale, height: 8 * place.scale, scale: place.scale };
+  return {
+    width,
+    x: place.across - RIGHT - width - 42 * place.scale,
+    y: 8 * place.scale,
+    height: 8 * place.scale,
+    scale: place.scale,
+  };
 }
 
 function drawBar(context, picture, place, colours) {
@@ -210,16 +245,32 @@ function drawBar(context, picture, place, colours) {
 function barTexts({ low, high }, bar) {
   const soft = pageColour("--soft");
   return [
-    { text: shown(low, 3), x: bar.x - 5, y: bar.y + 4.5 * bar.scale, anchor: "end", colour: soft, size: 11 * bar.scale },
-    { text: shown(high, 3), x: bar.x + bar.width + 5, y: bar.y + 4.5 * bar.scale, anchor: "start", colour: soft, size: 11 * bar.scale },
+    {
+      text: shown(low, 3),
+      x: bar.x - 5,
+      y: bar.y + 4.5 * bar.scale,
+      anchor: "end",
+      colour: soft,
+      size: 11 * bar.scale,
+    },
+    {
+      text: shown(high, 3),
+      x: bar.x + bar.width + 5,
+      y: bar.y + 4.5 * bar.scale,
+      anchor: "start",
+      colour: soft,
+      size: 11 * bar.scale,
+    },
   ];
 }
 
 function mark(context, place, row, column) {
   const grow = Math.max(0, (7 - Math.min(place.width, place.height)) / 2);
   const box = [
-    place.x + column * place.width - grow, place.y + row * place.height - grow,
-    place.width + 2 * grow, place.height + 2 * grow,
+    place.x + column * place.width - grow,
+    place.y + row * place.height - grow,
+    place.width + 2 * grow,
+    place.height + 2 * grow,
   ];
   context.lineWidth = 4;
   context.strokeStyle = pageColour("--paper");
@@ -237,12 +288,27 @@ function asSvg(state, across) {
   const bar = barPlace(place);
   const written = [...texts(picture, place, colours), ...barTexts(picture, bar)];
   return svg(
-    "svg", { ...size, "font-family": "system-ui, sans-serif" },
+    "svg",
+    { ...size, "font-family": "system-ui, sans-serif" },
     svgCells(picture, place, colours),
-    colours.filter((_, index) => index % 4 === 0).map((colour, index) => svg("rect", {
-      x: bar.x + (index * bar.width) / 64, y: bar.y, width: bar.width / 64 + 0.5, height: bar.height, fill: css(colour) })),
-    written.map(({ text, x, y, anchor, colour, size: points }) => svg(
-      "text", { x, y, fill: colour, "font-size": points, "text-anchor": anchor, "dominant-baseline": "central" }, text)),
+    colours
+      .filter((_, index) => index % 4 === 0)
+      .map((colour, index) =>
+        svg("rect", {
+          x: bar.x + (index * bar.width) / 64,
+          y: bar.y,
+          width: bar.width / 64 + 0.5,
+          height: bar.height,
+          fill: css(colour),
+        }),
+      ),
+    written.map(({ text, x, y, anchor, colour, size: points }) =>
+      svg(
+        "text",
+        { x, y, fill: colour, "font-size": points, "text-anchor": anchor, "dominant-baseline": "central" },
+        text,
+      ),
+    ),
   );
 }
 
@@ -263,5 +329,10 @@ function svgImage(picture, place, colours) {
   [canvas.width, canvas.height] = [picture.columns, picture.rows];
   canvas.getContext("2d").putImageData(cellImage(picture, colours), 0, 0);
   const box = { x: place.x, y: place.y, width: picture.columns * place.width, height: place.down };
-  return svg("image", { ...box, href: canvas.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated" });
+  return svg("image", {
+    ...box,
+    href: canvas.toDataURL(),
+    preserveAspectRatio: "none",
+    "image-rendering": "pixelated",
+  });
 }

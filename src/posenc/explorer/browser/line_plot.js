@@ -15,13 +15,16 @@ function margins() {
  * A plot of lines that fills its parent's width. label: what it shows, for a screen reader.
  * onPick(index): called when the cursor is moved by click or arrow keys, with the index of the nearest x.
  *
- * draw(picture): {series, xTitle, yTitle, xLog, yLog, band, yRange, height}. series: [{name, x, y, points, style}], where
- * points draws dots in place of a line and style is the number of its colour; band: {x, low, high}.
+ * draw(picture): {series, xTitle, yTitle, xLog, yLog, band, yRange, height}. series: [{name, x, y, points, style}],
+ * where points draws dots in place of a line and style is the number of its colour; band: {x, low, high}.
  * toSvg() gives the picture.
  */
 export function linePlot({ label, onPick, height = 300 }) {
   const frame = element("div", {
-    class: "line-plot", tabindex: "0", role: "application", "aria-roledescription": "plot",
+    class: "line-plot",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "plot",
     "aria-label": `${label}. Arrow keys read the values.`,
   });
   const legend = element("ul", { class: "legend" });
@@ -77,7 +80,9 @@ function axes(picture, width, height) {
   const { series, xLog, yLog, band, yRange } = picture;
   const usable = (log) => (value) => Number.isFinite(value) && (!log || value > 0);
   const xs = series.flatMap(({ x }) => Array.from(x)).filter(usable(xLog));
-  const ys = [...series.flatMap(({ y }) => Array.from(y)), ...(band ? [...band.low, ...band.high] : [])].filter(usable(yLog));
+  const ys = [...series.flatMap(({ y }) => Array.from(y)), ...(band ? [...band.low, ...band.high] : [])].filter(
+    usable(yLog),
+  );
   const [from, to] = yRange || padded(smallest(ys), largest(ys), yLog);
   return {
     across: axis({ from: smallest(xs), to: largest(xs), start: margin.left, end: width - margin.right, log: xLog }),
@@ -118,7 +123,8 @@ function pictured(state, width) {
   const { across, up } = axes(picture, width, height);
   const size = { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" };
   return svg(
-    "svg", { ...size, "aria-hidden": "true" },
+    "svg",
+    { ...size, "aria-hidden": "true" },
     grid(picture, across, up, width, height),
     picture.band && band(picture.band, across, up),
     picture.series.map((series, index) => drawn(series, index, across, up)),
@@ -130,14 +136,22 @@ function grid(picture, across, up, width, height) {
   const [soft, rule] = [pageColour("--soft"), pageColour("--line")];
   const margin = margins();
   const bottom = height - margin.bottom;
-  const text = (x, y, words, anchor) => (
-    svg("text", { x, y, fill: soft, "font-size": margin.letters, "text-anchor": anchor, "dominant-baseline": "central" }, words));
+  const text = (x, y, words, anchor) =>
+    svg(
+      "text",
+      { x, y, fill: soft, "font-size": margin.letters, "text-anchor": anchor, "dominant-baseline": "central" },
+      words,
+    );
   return [
-    up.ticks(5).map((tick) => [
-      svg("line", { x1: margin.left, x2: width - margin.right, y1: up.at(tick), y2: up.at(tick), stroke: rule }),
-      text(margin.left - 8, up.at(tick), shown(tick, 4), "end"),
-    ]),
-    across.ticks(Math.max(3, Math.floor(width / (110 * margin.scale)))).map((tick) => text(across.at(tick), bottom + 14 * margin.scale, shown(tick, 4), "middle")),
+    up
+      .ticks(5)
+      .map((tick) => [
+        svg("line", { x1: margin.left, x2: width - margin.right, y1: up.at(tick), y2: up.at(tick), stroke: rule }),
+        text(margin.left - 8, up.at(tick), shown(tick, 4), "end"),
+      ]),
+    across
+      .ticks(Math.max(3, Math.floor(width / (110 * margin.scale))))
+      .map((tick) => text(across.at(tick), bottom + 14 * margin.scale, shown(tick, 4), "middle")),
     text(width - margin.right, bottom + 33 * margin.scale, `${picture.xTitle} →`, "end"),
     text(margin.left, 12 * margin.scale, `↑ ${picture.yTitle}`, "start"),
   ];
@@ -145,7 +159,10 @@ function grid(picture, across, up, width, height) {
 
 function band({ x, low, high }, across, up) {
   const top = Array.from(x, (value, index) => `${across.at(value).toFixed(2)},${up.at(high[index]).toFixed(2)}`);
-  const bottom = Array.from(x, (value, index) => `${across.at(value).toFixed(2)},${up.at(low[index]).toFixed(2)}`).reverse();
+  const bottom = Array.from(
+    x,
+    (value, index) => `${across.at(value).toFixed(2)},${up.at(low[index]).toFixed(2)}`,
+  ).reverse();
   return svg("polygon", { points: [...top, ...bottom].join(" "), fill: pageColour("--line"), opacity: 0.6 });
 }
 
@@ -153,7 +170,9 @@ function drawn({ x, y, points, style }, index, across, up) {
   const { colour, dash } = lineStyle(style ?? index);
   const places = Array.from(y, (value, at) => [across.at(x[at]), up.at(value)]);
   if (points) {
-    return places.filter((place) => place.every(Number.isFinite)).map(([cx, cy]) => svg("circle", { cx, cy, r: 3, fill: colour }));
+    return places
+      .filter((place) => place.every(Number.isFinite))
+      .map(([cx, cy]) => svg("circle", { cx, cy, r: 3, fill: colour }));
   }
   const path = places.map(([left, top], at) => {
     if (!Number.isFinite(top) || !Number.isFinite(left)) return "";
@@ -161,16 +180,33 @@ function drawn({ x, y, points, style }, index, across, up) {
     return `${begins ? "M" : "L"}${left.toFixed(2)} ${top.toFixed(2)}`;
   });
   return svg("path", {
-    d: path.join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash, "stroke-linejoin": "round" });
+    d: path.join(""),
+    fill: "none",
+    stroke: colour,
+    "stroke-width": 2,
+    "stroke-dasharray": dash,
+    "stroke-linejoin": "round",
+  });
 }
 
 function cursorLine({ series }, index, across, up, height) {
   const left = across.at(series[0].x[index]);
   return svg(
-    "g", { "data-screen-only": true },
-    svg("line", { x1: left, x2: left, y1: margins().top, y2: height - margins().bottom, stroke: pageColour("--soft"), "stroke-dasharray": "2 2" }),
-    series.map(({ x, y, style }, at) => Number.isFinite(y[index]) && svg(
-      "circle", { cx: across.at(x[index]), cy: up.at(y[index]), r: 4, fill: lineStyle(style ?? at).colour })),
+    "g",
+    { "data-screen-only": true },
+    svg("line", {
+      x1: left,
+      x2: left,
+      y1: margins().top,
+      y2: height - margins().bottom,
+      stroke: pageColour("--soft"),
+      "stroke-dasharray": "2 2",
+    }),
+    series.map(
+      ({ x, y, style }, at) =>
+        Number.isFinite(y[index]) &&
+        svg("circle", { cx: across.at(x[index]), cy: up.at(y[index]), r: 4, fill: lineStyle(style ?? at).colour }),
+    ),
   );
 }
 
@@ -190,5 +226,10 @@ function picturedWithLegend(state, width) {
       svg("text", { x: 92, y, fill: ink, "font-size": 12, "dominant-baseline": "central" }, name),
     ];
   });
-  return svg("svg", { width, height: total, viewBox: `0 0 ${width} ${total}`, "font-family": "system-ui, sans-serif" }, entries, inner);
+  return svg(
+    "svg",
+    { width, height: total, viewBox: `0 0 ${width} ${total}`, "font-family": "system-ui, sans-serif" },
+    entries,
+    inner,
+  );
 }

@@ -25,7 +25,9 @@ export function linearTicks(low, high, count = 5) {
 /** Which of `count` rows or columns get a name, when each name needs `needed` pixels and a cell has `size`. */
 export function namedIndices(count, size, needed) {
   const least = Math.max(1, Math.ceil(needed / size));
-  const step = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000].find((each) => each >= least);
+  const step = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000].find(
+    (each) => each >= least,
+  );
   return Array.from({ length: Math.ceil(count / (step || count)) }, (_, index) => index * (step || count));
 }
 

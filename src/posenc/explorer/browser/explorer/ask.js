@@ -18,7 +18,8 @@ export async function ask(view, asked) {
   if (facts) return facts;
   if (!live) throw new Unanswered("This needs Python: run posenc explore. A file holds only what was written into it.");
   const body = JSON.stringify(asked);
-  if (body.length > LARGEST_REQUEST) throw new Unanswered("request must be at most 2 MB. Give a config.json, not the weights.");
+  if (body.length > LARGEST_REQUEST)
+    throw new Unanswered("request must be at most 2 MB. Give a config.json, not the weights.");
   return answered(await sent(view, body));
 }
 
@@ -60,7 +61,9 @@ async function sent(view, body) {
     const headers = { "content-type": "application/json", "x-posenc-token": data.token };
     return await fetch(`/api/${view}`, { method: "POST", headers, body });
   } catch {
-    throw new Unanswered("The explorer no longer answers. Start posenc explore again and open the address that it prints.");
+    throw new Unanswered(
+      "The explorer no longer answers. Start posenc explore again and open the address that it prints.",
+    );
   } finally {
     count(-1);
   }

@@ -11,7 +11,9 @@ const LOOKS = { supported: "good", contradicted: "bad" };
 export const claimsView = {
   id: "claims",
   title: "Claims",
-  about: "What lectures and articles say about encodings, each statement decided by a rule that was fixed beforehand. Open one for its rule and its figures.",
+  about:
+    "What lectures and articles say about encodings, each statement decided by a rule that was fixed beforehand. " +
+    "Open one for its rule and its figures.",
   ofRecord: false,
   asks: "claims",
   build,
@@ -20,29 +22,46 @@ export const claimsView = {
 function build(context) {
   const summary = element("p", { class: "summary", role: "status" });
   const list = element("div", { class: "claims" });
-  const verdict = choice({ label: "Verdict", options: [[ALL, "all of them"], "supported", "contradicted", "undecided"], value: context.state.verdict || ALL, onInput: (value) => context.change({ verdict: value === ALL ? "" : value }) });
-  const ask = asking(context, "claims", () => ({}), ({ claims }, state) => {
-    const chosen = claims.filter((one) => !state.verdict || one.verdict === state.verdict);
-    verdict.set(state.verdict || ALL);
-    summary.textContent = counted(claims);
-    fill(list, chosen.map(claimElement));
+  const verdict = choice({
+    label: "Verdict",
+    options: [[ALL, "all of them"], "supported", "contradicted", "undecided"],
+    value: context.state.verdict || ALL,
+    onInput: (value) => context.change({ verdict: value === ALL ? "" : value }),
   });
+  const ask = asking(
+    context,
+    "claims",
+    () => ({}),
+    ({ claims }, state) => {
+      const chosen = claims.filter((one) => !state.verdict || one.verdict === state.verdict);
+      verdict.set(state.verdict || ALL);
+      summary.textContent = counted(claims);
+      fill(list, chosen.map(claimElement));
+    },
+  );
   verdict.input.disabled = !context.live;
   return { controls: [verdict], element: element("div", {}, summary, list), update: ask, code: () => ask.facts.code };
 }
 
 function counted(claims) {
   const count = (verdict) => claims.filter((one) => one.verdict === verdict).length;
-  return `${claims.length} statements: ${Object.keys({ ...LOOKS, undecided: "" }).map((verdict) => `${count(verdict)} ${verdict}`).join(", ")}.`;
+  return `${claims.length} statements: ${Object.keys({ ...LOOKS, undecided: "" })
+    .map((verdict) => `${count(verdict)} ${verdict}`)
+    .join(", ")}.`;
 }
 
 function claimElement({ name, statement, sources, rule, trained, verdict, figures, note }) {
   return element(
-    "details", { class: "claim" },
+    "details",
+    { class: "claim" },
     element("summary", {}, element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict), ` ${statement}`),
     element("p", {}, `Said by: ${sources.join(", ")}. Decided by ${trained ? "training" : "computation"}: ${rule}`),
     element("p", {}, note),
-    tableElement(`Figures: ${name.replaceAll("_", " ")}`, ["figure", "value"], figures.map(([figure, value]) => [figure, value === null ? "–" : shown(value)])),
+    tableElement(
+      `Figures: ${name.replaceAll("_", " ")}`,
+      ["figure", "value"],
+      figures.map(([figure, value]) => [figure, value === null ? "–" : shown(value)]),
+    ),
     element("p", { class: "hint" }, "Check it again: ", element("code", {}, `posenc claims ${name} --run`)),
   );
 }

@@ -4,7 +4,14 @@ import { element, fill } from "../dom.js";
 import { dropZone } from "./drop.js";
 import { asking } from "./questions.js";
 
-const MEANT = { model_type: "llama", rope_theta: 500000.0, hidden_size: 4096, num_attention_heads: 32, num_hidden_layers: 32, max_position_embeddings: 8192 };
+const MEANT = {
+  model_type: "llama",
+  rope_theta: 500000.0,
+  hidden_size: 4096,
+  num_attention_heads: 32,
+  num_hidden_layers: 32,
+  max_position_embeddings: 8192,
+};
 
 export const compareView = {
   id: "compare",
@@ -20,7 +27,9 @@ function build(context) {
   const sides = { expected: MEANT, actual: { ...MEANT, rope_theta: 10000.0 } };
   const zone = (name, label) => {
     const made = dropZone({
-      label, disabled: !context.live, onError: context.say,
+      label,
+      disabled: !context.live,
+      onError: context.say,
       onConfig: (config) => {
         sides[name] = config;
         context.change({});
@@ -31,13 +40,22 @@ function build(context) {
     return made;
   };
   const both = element("div", { class: "two" }, zone("expected", "What is meant"), zone("actual", "What is there"));
-  const ask = asking(context, "compare", () => ({ ...sides }), (facts) => fill(result, verdict(facts)));
+  const ask = asking(
+    context,
+    "compare",
+    () => ({ ...sides }),
+    (facts) => fill(result, verdict(facts)),
+  );
   return { controls: [], element: element("div", {}, both, result), update: ask, code: () => ask.facts.code };
 }
 
 function verdict({ agree, lines }) {
   return [
     element("p", { class: agree ? "verdict good" : "verdict bad" }, agree ? "They agree." : "They differ."),
-    element("ul", { class: "doctor" }, lines.map((line) => element("li", {}, line))),
+    element(
+      "ul",
+      { class: "doctor" },
+      lines.map((line) => element("li", {}, line)),
+    ),
   ];
 }

@@ -6,15 +6,25 @@ import { dropZone } from "./drop.js";
 import { asking } from "./questions.js";
 
 const EXAMPLE = {
-  model_type: "gemma3_text", hidden_size: 2304, num_attention_heads: 8, head_dim: 256, num_hidden_layers: 26,
-  max_position_embeddings: 131072, rope_theta: 1000000.0, rope_local_base_freq: 10000.0, sliding_window: 1024,
-  sliding_window_pattern: 6, query_pre_attn_scalar: 256,
+  model_type: "gemma3_text",
+  hidden_size: 2304,
+  num_attention_heads: 8,
+  head_dim: 256,
+  num_hidden_layers: 26,
+  max_position_embeddings: 131072,
+  rope_theta: 1000000.0,
+  rope_local_base_freq: 10000.0,
+  sliding_window: 1024,
+  sliding_window_pattern: 6,
+  query_pre_attn_scalar: 256,
 };
 
 export const configView = {
   id: "config",
   title: "A model",
-  about: "Drop a config.json: what its layers do with positions, layer by layer, and where each value comes from. It stays on this machine.",
+  about:
+    "Drop a config.json: what its layers do with positions, layer by layer, and where each value comes from. " +
+    "It stays on this machine.",
   ofRecord: false,
   asks: "config",
   build,
@@ -24,7 +34,9 @@ function build(context) {
   const result = element("div", { class: "explained" });
   const given = { config: context.data.opened?.config ?? EXAMPLE, name: context.data.opened?.name ?? "an example" };
   const zone = dropZone({
-    label: "config.json", disabled: !context.live, onError: context.say,
+    label: "config.json",
+    disabled: !context.live,
+    onError: context.say,
     onConfig: (config, name) => {
       if (typeof config === "string") return "config must be a JSON object; got a record. Type it under Heat map.";
       Object.assign(given, { config, name });
@@ -33,7 +45,12 @@ function build(context) {
     },
   });
   zone.set(given.config, given.name);
-  const ask = asking(context, "config", () => ({ config: given.config }), (facts) => fill(result, explained(facts)));
+  const ask = asking(
+    context,
+    "config",
+    () => ({ config: given.config }),
+    (facts) => fill(result, explained(facts)),
+  );
   return { controls: [], element: element("div", {}, zone, result), update: ask, code: () => ask.facts.code };
 }
 
@@ -41,9 +58,22 @@ function explained({ model_type: type, fingerprint, groups, notes }) {
   const layers = Math.max(...groups.flatMap(({ layers: of }) => of), 0) + 1;
   return [
     element("h3", {}, type, " ", element("span", { class: "hint" }, `fingerprint ${fingerprint}`)),
-    element("div", { class: "layers", role: "img", "aria-label": `${layers} layers in ${groups.length} groups` }, strips(groups, layers)),
+    element(
+      "div",
+      { class: "layers", role: "img", "aria-label": `${layers} layers in ${groups.length} groups` },
+      strips(groups, layers),
+    ),
     groups.map((group, index) => groupElement(group, index)),
-    notes.length ? [element("h3", {}, "Notes"), element("ul", {}, notes.map((note) => element("li", {}, note)))] : null,
+    notes.length
+      ? [
+          element("h3", {}, "Notes"),
+          element(
+            "ul",
+            {},
+            notes.map((note) => element("li", {}, note)),
+          ),
+        ]
+      : null,
   ];
 }
 
@@ -65,10 +95,30 @@ function groupElement({ part, attention, layers, sentences, values }, index) {
   const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = lineStyle(index).colour;
   return element(
-    "section", { class: "group" },
-    element("h3", {}, swatch, `${part}, ${attention}`, element("span", { class: "hint" }, ` ${layers.length} layers: ${ranges(layers)}`)),
-    element("ul", {}, sentences.map((sentence) => element("li", {}, sentence))),
-    element("details", {}, element("summary", {}, "Where the values come from"), element("ul", { class: "mono" }, values.map((value) => element("li", {}, value)))),
+    "section",
+    { class: "group" },
+    element(
+      "h3",
+      {},
+      swatch,
+      `${part}, ${attention}`,
+      element("span", { class: "hint" }, ` ${layers.length} layers: ${ranges(layers)}`),
+    ),
+    element(
+      "ul",
+      {},
+      sentences.map((sentence) => element("li", {}, sentence)),
+    ),
+    element(
+      "details",
+      {},
+      element("summary", {}, "Where the values come from"),
+      element(
+        "ul",
+        { class: "mono" },
+        values.map((value) => element("li", {}, value)),
+      ),
+    ),
   );
 }
 

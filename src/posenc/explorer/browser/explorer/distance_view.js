@@ -10,7 +10,8 @@ const DISTANCES = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 export const distanceView = {
   id: "distance",
   title: "Score by distance",
-  about: "What position alone says about two tokens: q·k for equal content, or the bias, as the key falls behind the query.",
+  about:
+    "What position alone says about two tokens: q·k for equal content, or the bias, as the key falls behind the query.",
   ofRecord: true,
   asks: "distance",
   build,
@@ -20,12 +21,22 @@ function build(context) {
   const plot = linePlot({ label: "Score against distance", height: 360 });
   const meaning = element("p", { class: "summary" });
   const controls = [
-    slider({ label: "Distances", values: DISTANCES, value: 128, onInput: (distances) => context.change({ distances }) }),
+    slider({
+      label: "Distances",
+      values: DISTANCES,
+      value: 128,
+      onInput: (distances) => context.change({ distances }),
+    }),
     toggle({ label: "Keys after the query too", onInput: (before) => context.change({ before: before ? 1 : "" }) }),
   ];
   const ask = asking(
-    context, "distance",
-    (facts, state) => ({ record: facts.record, distances: unusual(state.distances, 128), before: state.before ? true : undefined }),
+    context,
+    "distance",
+    (facts, state) => ({
+      record: facts.record,
+      distances: unusual(state.distances, 128),
+      before: state.before ? true : undefined,
+    }),
     (facts, state) => {
       controls[0].set(Number(state.distances || 128));
       controls[1].set(Boolean(state.before));
@@ -34,11 +45,21 @@ function build(context) {
     },
   );
   for (const control of controls) control.input.disabled = !context.live;
-  return { controls, element: element("div", {}, plot, meaning), update: ask, code: () => ask.facts.code, picture: () => plot.toSvg() };
+  return {
+    controls,
+    element: element("div", {}, plot, meaning),
+    update: ask,
+    code: () => ask.facts.code,
+    picture: () => plot.toSvg(),
+  };
 }
 
 function pictureOf({ distances, curves, envelope, heads }) {
-  const series = curves.map(({ head, scores }) => ({ name: heads > 1 ? `head ${head}` : "score", x: distances, y: scores }));
+  const series = curves.map(({ head, scores }) => ({
+    name: heads > 1 ? `head ${head}` : "score",
+    x: distances,
+    y: scores,
+  }));
   const bound = envelope && { x: distances, low: envelope.map((value) => -value), high: envelope };
   return { series, band: bound, xTitle: "distance: query − key", yTitle: "score" };
 }

@@ -8,13 +8,27 @@ const LARGEST = 1 << 20;
 /** label: what belongs here. onConfig(config, name) gets the object; onError(line) a line. With set(text, name). */
 export function dropZone({ label, onConfig, onError, disabled }) {
   const id = freshId("drop");
-  const field = element("textarea", { id, rows: 5, spellcheck: "false", placeholder: '{"model_type": "llama", …}', disabled });
-  const file = element("input", { type: "file", accept: ".json,application/json", class: "hidden-file", tabindex: "-1", "aria-hidden": "true" });
+  const field = element("textarea", {
+    id,
+    rows: 5,
+    spellcheck: "false",
+    placeholder: '{"model_type": "llama", …}',
+    disabled,
+  });
+  const file = element("input", {
+    type: "file",
+    accept: ".json,application/json",
+    class: "hidden-file",
+    tabindex: "-1",
+    "aria-hidden": "true",
+  });
   const choose = button("Choose a file", () => file.click(), { disabled });
   const name = element("span", { class: "hint" }, "or drop it here, or paste it below");
   const zone = element(
-    "div", { class: "drop" },
-    element("div", { class: "drop-head" }, element("label", { for: id }, label), choose, name, file), field,
+    "div",
+    { class: "drop" },
+    element("div", { class: "drop-head" }, element("label", { for: id }, label), choose, name, file),
+    field,
   );
   const take = (text, from) => {
     const line = parsed(text, from, onConfig);
@@ -23,7 +37,10 @@ export function dropZone({ label, onConfig, onError, disabled }) {
   const read = async (chosen) => {
     if (!chosen) return;
     if (chosen.size > LARGEST) {
-      onError(`config must be a file of at most 1 MB; got ${chosen.name}, ${Math.round(chosen.size / 2 ** 20)} MB. Give config.json, not the weights.`);
+      onError(
+        `config must be a file of at most 1 MB; got ${chosen.name}, ${Math.round(chosen.size / 2 ** 20)} MB. ` +
+          "Give config.json, not the weights.",
+      );
       return;
     }
     field.value = await chosen.text();

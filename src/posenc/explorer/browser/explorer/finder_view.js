@@ -11,7 +11,9 @@ const WIDTHS = [4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 2048, 4096, 5120, 81
 export const finderView = {
   id: "finder",
   title: "Position finder",
-  about: "Type the values that you know, a dimension and its value on each line. posenc finds the positions under every published convention.",
+  about:
+    "Type the values that you know, a dimension and its value on each line. " +
+    "posenc finds the positions under every published convention.",
   ofRecord: false,
   asks: "finder",
   build,
@@ -21,14 +23,33 @@ function build(context) {
   const result = element("div");
   const known = context.state.known || "1088 = 0.488814";
   const controls = [
-    textField({ label: "Dimension = value", value: known, lines: 3, wide: true, onInput: (typed) => context.change({ known: typed }) }),
-    slider({ label: "Width", values: WIDTHS, value: Number(context.state.width || 5120), onInput: (width) => context.change({ width }) }),
-    textField({ label: "Base", value: context.state.searchBase || "10000", onInput: (searchBase) => context.change({ searchBase }) }),
+    textField({
+      label: "Dimension = value",
+      value: known,
+      lines: 3,
+      wide: true,
+      onInput: (typed) => context.change({ known: typed }),
+    }),
+    slider({
+      label: "Width",
+      values: WIDTHS,
+      value: Number(context.state.width || 5120),
+      onInput: (width) => context.change({ width }),
+    }),
+    textField({
+      label: "Base",
+      value: context.state.searchBase || "10000",
+      onInput: (searchBase) => context.change({ searchBase }),
+    }),
   ];
   const ask = asking(
-    context, "finder",
+    context,
+    "finder",
     (_, state) => ({
-      values: valuesOf(state.known || known), dim: Number(state.width || 5120), base: Number(state.searchBase || 10000) }),
+      values: valuesOf(state.known || known),
+      dim: Number(state.width || 5120),
+      base: Number(state.searchBase || 10000),
+    }),
     (facts) => fill(result, resultOf(facts)),
   );
   for (const control of controls) control.input.disabled = !context.live;
@@ -40,7 +61,9 @@ function valuesOf(text) {
   for (const line of text.split("\n").filter((each) => each.trim())) {
     const [dimension, value, more] = line.split("=").map((part) => part.trim());
     if (!/^\d+$/.test(dimension) || !value || more !== undefined) {
-      throw new Unanswered(`values must be a dimension = a value on each line; got ${line.slice(0, 40)}. Write 1088 = 0.488814.`);
+      throw new Unanswered(
+        `values must be a dimension = a value on each line; got ${line.slice(0, 40)}. Write 1088 = 0.488814.`,
+      );
     }
     values[dimension] = value;
   }
@@ -49,10 +72,17 @@ function valuesOf(text) {
 
 function resultOf({ fits }) {
   const rows = fits.map((fit) => [
-    fit.record, fit.first === null ? "none" : fit.first, fit.following === null ? "–" : fit.following, fit.count,
-    fit.value === null ? "–" : shown(fit.value), fit.exact === null ? "–" : shown(fit.exact, 9)]);
+    fit.record,
+    fit.first === null ? "none" : fit.first,
+    fit.following === null ? "–" : fit.following,
+    fit.count,
+    fit.value === null ? "–" : shown(fit.value),
+    fit.exact === null ? "–" : shown(fit.exact, 9),
+  ]);
   const best = fits.find((fit) => fit.first !== null);
-  const answer = best ? `Position ${best.first.toLocaleString("en")}, under ${best.record}.` : "No position fits, under any convention.";
+  const answer = best
+    ? `Position ${best.first.toLocaleString("en")}, under ${best.record}.`
+    : "No position fits, under any convention.";
   const header = ["convention", "first position", "next", "positions that fit", "value there", "exact position"];
   return [element("p", { class: "verdict", role: "status" }, answer), tableElement("Every convention", header, rows)];
 }

@@ -22,7 +22,8 @@ function build(context) {
     toggle({ label: "A colour scale for each head", onInput: (own) => context.change({ own: own ? 1 : "" }) }),
   ];
   const ask = asking(
-    context, "heads",
+    context,
+    "heads",
     (facts, state) => ({ record: facts.record, tokens: unusual(state.tokens, 24) }),
     (facts, state) => {
       controls[0].set(Number(state.tokens || 24));
@@ -35,16 +36,31 @@ function build(context) {
 }
 
 function drawAll(grid, maps, facts, own) {
-  while (maps.length < facts.matrices.length) maps.push(heatMap({ label: `Bias of head ${maps.length}`, tallest: 230, cell: 20 }));
+  while (maps.length < facts.matrices.length)
+    maps.push(heatMap({ label: `Bias of head ${maps.length}`, tallest: 230, cell: 20 }));
   maps.length = facts.matrices.length;
   if (grid.children.length !== maps.length) {
-    fill(grid, maps.map((map, head) => element("figure", {}, element("figcaption", {}, `head ${head}`), map)));
+    fill(
+      grid,
+      maps.map((map, head) => element("figure", {}, element("figcaption", {}, `head ${head}`), map)),
+    );
   }
   const limits = facts.matrices.map((matrix) => matrix.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
   const limitOf = (head) => (own ? limits[head] : Math.max(...limits)) || 1;
-  maps.forEach((map, head) => map.draw({
-    values: Float64Array.from(facts.matrices[head], (value) => value ?? NaN), rows: facts.tokens, columns: facts.tokens,
-    low: -limitOf(head), high: limitOf(head), kind: "diverging", rowTitle: "query", columnTitle: "key", rowName: String, columnName: String }));
+  maps.forEach((map, head) =>
+    map.draw({
+      values: Float64Array.from(facts.matrices[head], (value) => value ?? NaN),
+      rows: facts.tokens,
+      columns: facts.tokens,
+      low: -limitOf(head),
+      high: limitOf(head),
+      kind: "diverging",
+      rowTitle: "query",
+      columnTitle: "key",
+      rowName: String,
+      columnName: String,
+    }),
+  );
 }
 
 function pictured(maps) {
@@ -57,5 +73,9 @@ function pictured(maps) {
     return [title, inner];
   });
   const width = Math.max(...parts.map(([, inner]) => Number(inner.getAttribute("width"))));
-  return svg("svg", { width, height: down, viewBox: `0 0 ${width} ${down}`, "font-family": "system-ui, sans-serif" }, parts);
+  return svg(
+    "svg",
+    { width, height: down, viewBox: `0 0 ${width} ${down}`, "font-family": "system-ui, sans-serif" },
+    parts,
+  );
 }

@@ -12,7 +12,8 @@ const COUNTS = [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 export const heatMapView = {
   id: "heat-map",
   title: "Heat map",
-  about: "Every value as a colour. Click a cell, or walk with the arrow keys: its formula appears with the numbers in it.",
+  about:
+    "Every value as a colour. Click a cell, or walk with the arrow keys: its formula appears with the numbers in it.",
   ofRecord: true,
   asks: "table",
   build,
@@ -87,11 +88,19 @@ function setControls([positions, first, head], facts, state) {
 
 function pictureOf(facts, { rows, values }) {
   const logits = facts.door === "biases" || facts.door === "scores";
-  const limit = values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most), 0) || 1;
+  const limit =
+    values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most), 0) || 1;
   const nameOf = (index) => (Array.isArray(rows[index]) ? `(${rows[index].join(", ")})` : String(rows[index]));
   return {
-    values, rows: rows.length, columns: facts.columns, low: -limit, high: limit, kind: "diverging",
-    rowTitle: logits ? "query" : "position", columnTitle: logits ? "key" : "channel",
-    rowName: nameOf, columnName: logits ? nameOf : String,
+    values,
+    rows: rows.length,
+    columns: facts.columns,
+    low: -limit,
+    high: limit,
+    kind: "diverging",
+    rowTitle: logits ? "query" : "position",
+    columnTitle: logits ? "key" : "channel",
+    rowName: nameOf,
+    columnName: logits ? nameOf : String,
   };
 }

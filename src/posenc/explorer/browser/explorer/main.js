@@ -8,12 +8,22 @@ import { copyText, savePng, saveSvg } from "../save.js";
 import { ask, data, latestOnly, live, Unanswered } from "./ask.js";
 import { VIEWS as EVERY } from "./views.js";
 
-const DOORS = { adds: "Added to embeddings", rotates: "Rotates queries and keys", biases: "Biases logits", scores: "Scores content" };
+const DOORS = {
+  adds: "Added to embeddings",
+  rotates: "Rotates queries and keys",
+  biases: "Biases logits",
+  scores: "Scores content",
+};
 const WIDTHS = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const BASES = [2, 10, 100, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 5e6, 1e7, 1e8];
 const LENGTHS = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const HEADS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
-const SLIDERS = { dim: ["Width", WIDTHS], base: ["Base", BASES], length: ["Table length", LENGTHS], heads: ["Heads", HEADS] };
+const SLIDERS = {
+  dim: ["Width", WIDTHS],
+  base: ["Base", BASES],
+  length: ["Table length", LENGTHS],
+  heads: ["Heads", HEADS],
+};
 
 /** Lab results are a view where the page was opened with some. */
 const VIEWS = EVERY.filter(({ asks }) => asks !== "results" || data.answers.some((one) => one?.view === "results"));
@@ -114,10 +124,15 @@ function showRecord() {
 function layout() {
   const made = {
     record: textField({
-      label: "Record", value: state.record, list: "records", placeholder: "RoPE(dim=64)",
+      label: "Record",
+      value: state.record,
+      list: "records",
+      placeholder: "RoPE(dim=64)",
       onInput: (record) => change({ record: record.trim(), row: undefined, column: undefined, head: undefined }),
     }),
-    sliders: Object.fromEntries(Object.entries(SLIDERS).map(([name, [label, values]]) => [name, recordSlider(name, label, values)])),
+    sliders: Object.fromEntries(
+      Object.entries(SLIDERS).map(([name, [label, values]]) => [name, recordSlider(name, label, values)]),
+    ),
     source: element("p", { class: "hint" }),
     learned: element("p", { class: "hint" }),
     line: element("p", { class: "line", role: "alert", hidden: true }),
@@ -128,14 +143,27 @@ function layout() {
     links: VIEWS.map(linkTo),
   };
   if (!live) made.record.input.disabled = true;
-  const pick = choice({ label: "Pick one", options: [["", "from the catalog…"]], onInput: (record) => record && change({ record, row: undefined, column: undefined, head: undefined }) });
-  pick.input.append(...Object.entries(DOORS).map(([door, label]) => element("optgroup", { label }, catalogOptions(door))));
+  const pick = choice({
+    label: "Pick one",
+    options: [["", "from the catalog…"]],
+    onInput: (record) => record && change({ record, row: undefined, column: undefined, head: undefined }),
+  });
+  pick.input.append(
+    ...Object.entries(DOORS).map(([door, label]) => element("optgroup", { label }, catalogOptions(door))),
+  );
   pick.input.disabled = !live;
   made.recordBar = element(
-    "section", { class: "record card", "aria-label": "The encoding" },
+    "section",
+    { class: "record card", "aria-label": "The encoding" },
     element("div", { class: "record-line" }, made.record, pick),
-    element("datalist", { id: "records" }, data.catalog.flatMap(({ records }) => records).map((text) => element("option", { value: text }))),
-    element("div", { class: "controls" }, Object.values(made.sliders)), made.source, made.learned,
+    element(
+      "datalist",
+      { id: "records" },
+      data.catalog.flatMap(({ records }) => records).map((text) => element("option", { value: text })),
+    ),
+    element("div", { class: "controls" }, Object.values(made.sliders)),
+    made.source,
+    made.learned,
   );
   fill(document.getElementById("app"), header(), element("div", { class: "frame" }, navigation(made), main(made)));
   return made;
@@ -144,7 +172,17 @@ function layout() {
 /** The link to a view; grey where a file holds no answer for it. */
 function linkTo({ id, title, asks }) {
   const grey = !live && !data.answers.some(({ view }) => view === asks);
-  return element("a", { href: `#view=${id}`, "data-view": id, class: grey ? "grey" : null, title: grey ? "needs Python" : null, onclick: (event) => follow(event, id) }, title);
+  return element(
+    "a",
+    {
+      href: `#view=${id}`,
+      "data-view": id,
+      class: grey ? "grey" : null,
+      title: grey ? "needs Python" : null,
+      onclick: (event) => follow(event, id),
+    },
+    title,
+  );
 }
 
 function catalogOptions(door) {
@@ -153,7 +191,13 @@ function catalogOptions(door) {
 }
 
 function recordSlider(name, label, values) {
-  const made = slider({ label, values, value: values[0], format: (value) => shown(value), onInput: (value) => askRecord(recordQuestion({ [name]: value })) });
+  const made = slider({
+    label,
+    values,
+    value: values[0],
+    format: (value) => shown(value),
+    onInput: (value) => askRecord(recordQuestion({ [name]: value })),
+  });
   made.hidden = true;
   made.input.disabled = !live;
   return made;
@@ -161,20 +205,39 @@ function recordSlider(name, label, values) {
 
 function header() {
   const other = () => (theme() === "dark" ? "light" : "dark");
-  const toggle = button(`${other()} page`, () => {
-    setTheme(other());
-    toggle.textContent = `${other()} page`;
-  }, { class: "quiet" });
+  const toggle = button(
+    `${other()} page`,
+    () => {
+      setTheme(other());
+      toggle.textContent = `${other()} page`;
+    },
+    { class: "quiet" },
+  );
   return element(
-    "header", { class: "top" },
+    "header",
+    { class: "top" },
     element("h1", {}, element("span", { class: "mark" }, "posenc"), " explorer"),
-    element("p", { class: "tagline" }, live ? "Every number on this page is computed by posenc, on your machine." : "A file with its numbers in it; what needs Python is greyed out."),
+    element(
+      "p",
+      { class: "tagline" },
+      live
+        ? "Every number on this page is computed by posenc, on your machine."
+        : "A file with its numbers in it; what needs Python is greyed out.",
+    ),
     toggle,
   );
 }
 
 function navigation(made) {
-  return element("nav", { class: "views", "aria-label": "Views" }, element("ul", {}, made.links.map((link) => element("li", {}, link))));
+  return element(
+    "nav",
+    { class: "views", "aria-label": "Views" },
+    element(
+      "ul",
+      {},
+      made.links.map((link) => element("li", {}, link)),
+    ),
+  );
 }
 
 function main(made) {
@@ -183,13 +246,25 @@ function main(made) {
     button("Save SVG", () => saveSvg(open.picture(), `posenc-${state.view}`)),
   ];
   const buttons = element(
-    "div", { class: "actions" }, made.saving,
+    "div",
+    { class: "actions" },
+    made.saving,
     copyButton("Copy code", () => open.code(facts, state)),
     copyButton("Copy link", () => location.href),
   );
   return element(
-    "main", { id: "view", tabindex: "-1" }, made.recordBar, made.line,
-    element("section", { class: "view card", "aria-labelledby": "view-title" }, element("div", { class: "view-head" }, made.title, buttons), made.about, made.controls, made.stage),
+    "main",
+    { id: "view", tabindex: "-1" },
+    made.recordBar,
+    made.line,
+    element(
+      "section",
+      { class: "view card", "aria-labelledby": "view-title" },
+      element("div", { class: "view-head" }, made.title, buttons),
+      made.about,
+      made.controls,
+      made.stage,
+    ),
   );
 }
 

@@ -8,7 +8,9 @@ import { asking } from "./questions.js";
 export const orderView = {
   id: "order",
   title: "Word order",
-  about: "The same words in two orders. Each cell says how much a word's output of self-attention changes: 0 means that attention cannot tell.",
+  about:
+    "The same words in two orders. Each cell says how much a word's output of self-attention changes: " +
+    "0 means that attention cannot tell.",
   ofRecord: false,
   asks: "order",
   build,
@@ -19,23 +21,60 @@ function build(context) {
   const verdict = element("p", { class: "verdict", role: "status" });
   const notes = element("ul", { class: "notes" });
   const controls = [
-    textField({ label: "Sentence", value: context.state.sentence || "Dog bites man", wide: true, onInput: (sentence) => context.change({ sentence }) }),
-    textField({ label: "The same words in another order", value: context.state.other || "Man bites dog", wide: true, onInput: (other) => context.change({ other }) }),
-    textField({ label: "One more encoding", value: context.state.extra || "", placeholder: "RoPE(dim=8)", list: "records", onInput: (extra) => context.change({ extra }) }),
-    toggle({ label: "Causal mask", value: Boolean(context.state.causal), onInput: (causal) => context.change({ causal: causal ? 1 : "" }) }),
+    textField({
+      label: "Sentence",
+      value: context.state.sentence || "Dog bites man",
+      wide: true,
+      onInput: (sentence) => context.change({ sentence }),
+    }),
+    textField({
+      label: "The same words in another order",
+      value: context.state.other || "Man bites dog",
+      wide: true,
+      onInput: (other) => context.change({ other }),
+    }),
+    textField({
+      label: "One more encoding",
+      value: context.state.extra || "",
+      placeholder: "RoPE(dim=8)",
+      list: "records",
+      onInput: (extra) => context.change({ extra }),
+    }),
+    toggle({
+      label: "Causal mask",
+      value: Boolean(context.state.causal),
+      onInput: (causal) => context.change({ causal: causal ? 1 : "" }),
+    }),
   ];
   const ask = asking(
-    context, "order",
-    (_, state) => ({ sentence: state.sentence, other: state.other, record: state.extra || undefined, causal: state.causal ? true : undefined }),
+    context,
+    "order",
+    (_, state) => ({
+      sentence: state.sentence,
+      other: state.other,
+      record: state.extra || undefined,
+      causal: state.causal ? true : undefined,
+    }),
     ({ results }) => {
       map.draw(pictureOf(results));
       const blind = results.filter((one) => one.blind).map((one) => one.encoding);
-      fill(verdict, blind.length ? `Cannot tell the two orders apart: ${blind.join(", ")}.` : "Every one of these tells the two orders apart.");
+      fill(
+        verdict,
+        blind.length
+          ? `Cannot tell the two orders apart: ${blind.join(", ")}.`
+          : "Every one of these tells the two orders apart.",
+      );
       fill(notes, notesOf(results));
     },
   );
   for (const control of controls) control.input.disabled = !context.live;
-  return { controls, element: element("div", {}, map, verdict, notes), update: ask, code: () => ask.facts.code, picture: () => map.toSvg() };
+  return {
+    controls,
+    element: element("div", {}, map, verdict, notes),
+    update: ask,
+    code: () => ask.facts.code,
+    picture: () => map.toSvg(),
+  };
 }
 
 function pictureOf(results) {
@@ -43,8 +82,16 @@ function pictureOf(results) {
   const values = results.flatMap((one) => one.words.map((word) => (word.same ? 0 : word.amount)));
   const short = results.map(({ encoding }) => encoding.split("(")[0]);
   return {
-    values: Float64Array.from(values), rows: results.length, columns: words.length, low: 0, high: Math.max(...values, 1e-9),
-    kind: "sequential", rowTitle: "encoding", columnTitle: "word", rowName: (row) => short[row], columnName: (column) => words[column].word,
+    values: Float64Array.from(values),
+    rows: results.length,
+    columns: words.length,
+    low: 0,
+    high: Math.max(...values, 1e-9),
+    kind: "sequential",
+    rowTitle: "encoding",
+    columnTitle: "word",
+    rowName: (row) => short[row],
+    columnName: (column) => words[column].word,
   };
 }
 

@@ -12,7 +12,9 @@ const counted = (value) => value.toLocaleString("en");
 export const scalingsView = {
   id: "scalings",
   title: "Scalings",
-  about: "Ways to a longer context, over the bands of frequency: fast pairs on the left must stay, slow ones on the right must not meet angles they never saw.",
+  about:
+    "Ways to a longer context, over the bands of frequency: fast pairs on the left must stay, " +
+    "slow ones on the right must not meet angles they never saw.",
   ofRecord: true,
   asks: "scalings",
   build,
@@ -22,12 +24,29 @@ function build(context) {
   const plot = linePlot({ label: "How much each scaling slows every pair", height: 360 });
   const table = element("div");
   const controls = [
-    slider({ label: "Trained length", values: LENGTHS, value: 4096, format: counted, onInput: (trained) => context.change({ trained }) }),
-    slider({ label: "Target length", values: LENGTHS, value: 32768, format: counted, onInput: (target) => context.change({ target }) }),
+    slider({
+      label: "Trained length",
+      values: LENGTHS,
+      value: 4096,
+      format: counted,
+      onInput: (trained) => context.change({ trained }),
+    }),
+    slider({
+      label: "Target length",
+      values: LENGTHS,
+      value: 32768,
+      format: counted,
+      onInput: (target) => context.change({ target }),
+    }),
   ];
   const ask = asking(
-    context, "scalings",
-    (facts, state) => ({ record: facts.record, trained: unusual(state.trained, 4096), target: unusual(state.target, 32768) }),
+    context,
+    "scalings",
+    (facts, state) => ({
+      record: facts.record,
+      trained: unusual(state.trained, 4096),
+      target: unusual(state.target, 32768),
+    }),
     (facts, state) => {
       controls[0].set(Number(state.trained || 4096));
       controls[1].set(Number(state.target || 32768));
@@ -36,7 +55,13 @@ function build(context) {
     },
   );
   for (const control of controls) control.input.disabled = !context.live;
-  return { controls, element: element("div", {}, plot, table), update: ask, code: () => ask.facts.code, picture: () => plot.toSvg() };
+  return {
+    controls,
+    element: element("div", {}, plot, table),
+    update: ask,
+    code: () => ask.facts.code,
+    picture: () => plot.toSvg(),
+  };
 }
 
 function pictureOf({ ways, wavelengths }) {
@@ -46,7 +71,16 @@ function pictureOf({ ways, wavelengths }) {
 
 function figures({ ways }) {
   const rows = ways.map(({ name, figures: of, record }) => [
-    name, of ? of.unseen : "–", of && of.unseen ? shown(of.beyond, 3) : "–", of ? shown(of.short, 3) : "–",
-    of ? shown(of.attention ** 2, 4) : "–", record]);
-  return tableElement("What each way does", ["way", "pairs at unseen angles", "farther by", "change nearby", "logits times", "record"], rows);
+    name,
+    of ? of.unseen : "–",
+    of && of.unseen ? shown(of.beyond, 3) : "–",
+    of ? shown(of.short, 3) : "–",
+    of ? shown(of.attention ** 2, 4) : "–",
+    record,
+  ]);
+  return tableElement(
+    "What each way does",
+    ["way", "pairs at unseen angles", "farther by", "change nearby", "logits times", "record"],
+    rows,
+  );
 }

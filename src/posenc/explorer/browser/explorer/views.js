@@ -15,6 +15,17 @@ import { scalingsView } from "./scalings_view.js";
 import { wavelengthsView } from "./wavelengths_view.js";
 
 export const VIEWS = [
-  heatMapView, curvesView, wavelengthsView, distanceView, headsView, scalingsView, orderView, finderView, mediaView,
-  configView, compareView, claimsView, resultsView,
+  heatMapView,
+  curvesView,
+  wavelengthsView,
+  distanceView,
+  headsView,
+  scalingsView,
+  orderView,
+  finderView,
+  mediaView,
+  configView,
+  compareView,
+  claimsView,
+  resultsView,
 ];

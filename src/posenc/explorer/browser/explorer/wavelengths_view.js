@@ -10,7 +10,9 @@ const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 13
 export const wavelengthsView = {
   id: "wavelengths",
   title: "Wavelengths",
-  about: "Positions for one turn of each pair. Pairs above the line never finish a turn within the context: they tell near from far.",
+  about:
+    "Positions for one turn of each pair. Pairs above the line never finish a turn within the context: " +
+    "they tell near from far.",
   ofRecord: true,
   asks: "spectrum",
   build,
@@ -20,10 +22,17 @@ function build(context) {
   const plot = linePlot({ label: "Wavelength of each pair", height: 340 });
   const summary = element("p", { class: "summary" });
   const controls = [
-    slider({ label: "Context", values: CONTEXTS, value: 4096, format: (value) => value.toLocaleString("en"), onInput: (length) => context.change({ context: length }) }),
+    slider({
+      label: "Context",
+      values: CONTEXTS,
+      value: 4096,
+      format: (value) => value.toLocaleString("en"),
+      onInput: (length) => context.change({ context: length }),
+    }),
   ];
   const ask = asking(
-    context, "spectrum",
+    context,
+    "spectrum",
     (facts, state) => ({ record: facts.record, context: unusual(state.context, 4096) }),
     (facts) => {
       controls[0].set(facts.context);
@@ -32,7 +41,13 @@ function build(context) {
     },
   );
   controls[0].input.disabled = !context.live;
-  return { controls, element: element("div", {}, plot, summary), update: ask, code: () => ask.facts.code, picture: () => plot.toSvg() };
+  return {
+    controls,
+    element: element("div", {}, plot, summary),
+    update: ask,
+    code: () => ask.facts.code,
+    picture: () => plot.toSvg(),
+  };
 }
 
 function pictureOf({ wavelengths, context }) {
@@ -43,11 +58,14 @@ function pictureOf({ wavelengths, context }) {
       { name: "one turn", x: pairs, y: lengths, points: true },
       { name: `context of ${context.toLocaleString("en")}`, x: pairs, y: pairs.map(() => context), style: 1 },
     ],
-    xTitle: "pair", yTitle: "positions for one turn", yLog: true,
+    xTitle: "pair",
+    yTitle: "positions for one turn",
+    yLog: true,
   };
 }
 
 function sentence({ wavelengths, turning, context, ratio }) {
-  const counted = `${turning} of ${wavelengths.length} pairs turn at least once within ${context.toLocaleString("en")} positions.`;
+  const within = context.toLocaleString("en");
+  const counted = `${turning} of ${wavelengths.length} pairs turn at least once within ${within} positions.`;
   return ratio ? `${counted} Each wavelength is ${shown(ratio, 5)} times the one before.` : counted;
 }

@@ -7,14 +7,28 @@ import { number } from "./number.js";
 const [CELL, ROW, LETTER] = [52, 28, 7.5];
 
 /** The picture of a cell table; its parts are those of `cellTable`. Columns stand beside each other, however many. */
-export function cellPicture({ rows, columns, caption = "", limit = 1, kind = "diverging", low = -limit, high = limit, digits = 2, noteTitle = "" }) {
+export function cellPicture({
+  rows,
+  columns,
+  caption = "",
+  limit = 1,
+  kind = "diverging",
+  low = -limit,
+  high = limit,
+  digits = 2,
+  noteTitle = "",
+}) {
   const names = Math.max(40, LETTER * Math.max(...rows.map(({ name }) => name.length)) + 10);
   const noted = rows.some(({ note }) => note !== undefined);
   const width = Math.max(names + CELL * columns.length + (noted ? 80 : 0), LETTER * caption.length);
   const height = ROW * (rows.length + 2);
   const colours = colourTable(kind);
-  const text = (x, y, words, anchor = "middle", fill = pageColour("--ink")) => (
-    svg("text", { x, y: ROW * (y + 0.5), fill, "font-size": 13, "text-anchor": anchor, "dominant-baseline": "central" }, words));
+  const text = (x, y, words, anchor = "middle", fill = pageColour("--ink")) =>
+    svg(
+      "text",
+      { x, y: ROW * (y + 0.5), fill, "font-size": 13, "text-anchor": anchor, "dominant-baseline": "central" },
+      words,
+    );
   const cell = (value, row, column) => {
     const colour = colours[colourIndex(value, low, high)];
     const left = names + CELL * column;
@@ -24,11 +38,14 @@ export function cellPicture({ rows, columns, caption = "", limit = 1, kind = "di
     ];
   };
   return svg(
-    "svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" },
-    text(0, 0, caption, "start"), columns.map((name, column) => text(names + CELL * (column + 0.5), 1, name)),
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" },
+    text(0, 0, caption, "start"),
+    columns.map((name, column) => text(names + CELL * (column + 0.5), 1, name)),
     noted && text(names + CELL * columns.length + 76, 1, noteTitle, "end"),
     rows.map(({ name, values, note = "" }, row) => [
-      text(0, row + 2, name, "start"), values.map((value, column) => cell(value, row, column)),
+      text(0, row + 2, name, "start"),
+      values.map((value, column) => cell(value, row, column)),
       noted && text(names + CELL * columns.length + 76, row + 2, note, "end"),
     ]),
   );

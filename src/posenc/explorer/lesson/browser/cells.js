@@ -6,7 +6,11 @@ import { cellPicture } from "./cell_picture.js";
 import { number } from "./number.js";
 
 /** How many columns of numbers a table of so many pixels holds; more are broken into tables below each other. */
-const ROOM = [[400, 4], [620, 8], [Infinity, 32]];
+const ROOM = [
+  [400, 4],
+  [620, 8],
+  [Infinity, 32],
+];
 const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
 
 /**
@@ -18,7 +22,12 @@ const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
 export function cellTable({ onPick } = {}) {
   const made = element("div", { class: "cells" });
   let picture = null;
-  const draw = () => picture && fill(made, parts(picture, made.clientWidth || 720).map((part) => table(picture, part, onPick)));
+  const draw = () =>
+    picture &&
+    fill(
+      made,
+      parts(picture, made.clientWidth || 720).map((part) => table(picture, part, onPick)),
+    );
   made.draw = (next) => {
     picture = next;
     draw();
@@ -36,10 +45,28 @@ export function cellTable({ onPick } = {}) {
 
 function parts({ columns }, width) {
   const most = columnsIn(width);
-  return Array.from({ length: Math.ceil(columns.length / most) }, (_, part) => [part * most, Math.min(columns.length, (part + 1) * most)]);
+  return Array.from({ length: Math.ceil(columns.length / most) }, (_, part) => [
+    part * most,
+    Math.min(columns.length, (part + 1) * most),
+  ]);
 }
 
-function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -limit, high = limit, digits = 2, noteTitle = "", marked = [] }, [from, to], onPick) {
+function table(
+  {
+    rows,
+    columns,
+    caption,
+    limit = 1,
+    kind = "diverging",
+    low = -limit,
+    high = limit,
+    digits = 2,
+    noteTitle = "",
+    marked = [],
+  },
+  [from, to],
+  onPick,
+) {
   const colours = colourTable(kind);
   const noted = rows.some((row) => row.note !== undefined);
   const cell = (value, row, column) => {
@@ -50,12 +77,26 @@ function table({ rows, columns, caption, limit = 1, kind = "diverging", low = -l
     if (onPick) made.addEventListener("click", () => onPick(row, column));
     return made;
   };
-  const line = (row, index) => element(
-    "tr", {}, element("th", { scope: "row" }, row.name),
-    row.values.slice(from, to).map((value, offset) => cell(value, index, from + offset)),
-    noted && element("td", { class: "note" }, row.note ?? ""),
+  const line = (row, index) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, row.name),
+      row.values.slice(from, to).map((value, offset) => cell(value, index, from + offset)),
+      noted && element("td", { class: "note" }, row.note ?? ""),
+    );
+  const head = element(
+    "tr",
+    {},
+    element("td", {}),
+    columns.slice(from, to).map((name) => element("th", { scope: "col" }, name)),
+    noted && element("th", { scope: "col", class: "note" }, noteTitle),
   );
-  const head = element("tr", {}, element("td", {}), columns.slice(from, to).map((name) => element("th", { scope: "col" }, name)),
-    noted && element("th", { scope: "col", class: "note" }, noteTitle));
-  return element("table", { class: "cell-table" }, caption && element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, rows.map(line)));
+  return element(
+    "table",
+    { class: "cell-table" },
+    caption && element("caption", {}, caption),
+    element("thead", {}, head),
+    element("tbody", {}, rows.map(line)),
+  );
 }

@@ -17,11 +17,22 @@ export function dials(view, { grid }) {
     problem.textContent = number === null ? "Type a whole number from 0 to 9,007,199,254,740,992." : "";
     if (number === null) return;
     fill(bits, digits(number));
-    fill(hands, frequencies.map((frequency, pair) => dial(Number(number), pair, frequency, sinusoids.frequencies[pair])));
+    fill(
+      hands,
+      frequencies.map((frequency, pair) => dial(Number(number), pair, frequency, sinusoids.frequencies[pair])),
+    );
   };
   const field = textField({ label: "A number", value: "150", wait: 0, onInput: draw });
   field.input.inputMode = "numeric";
-  fill(view, field, problem, element("h3", {}, "In bits, the last digit first"), bits, element("h3", {}, "On four dials (d = 8, n = 10,000)"), hands);
+  fill(
+    view,
+    field,
+    problem,
+    element("h3", {}, "In bits, the last digit first"),
+    bits,
+    element("h3", {}, "On four dials (d = 8, n = 10,000)"),
+    hands,
+  );
   draw("150");
 }
 
@@ -36,7 +47,13 @@ function digits(number) {
   return [...text].reverse().map((digit, index) => {
     const period = 2n ** BigInt(index + 1);
     const share = Number(((number % period) * 1000n) / period) / 1000;
-    return element("div", { class: `bit bit-${digit}` }, element("span", { class: "mono" }, digit), squareWave(share), element("span", { class: "hint" }, index < 20 ? `every ${period / 2n}` : `2^${index}`));
+    return element(
+      "div",
+      { class: `bit bit-${digit}` },
+      element("span", { class: "mono" }, digit),
+      squareWave(share),
+      element("span", { class: "hint" }, index < 20 ? `every ${period / 2n}` : `2^${index}`),
+    );
   });
 }
 
@@ -47,20 +64,43 @@ function squareWave(share) {
     const phase = (((share + (step / 120 - 1) * PERIODS) % 1) + 1) % 1;
     points.push([step / 1.2, phase >= 0.5 ? 4 : 16]);
   }
-  const path = points.map(([x, y], index) => (index && points[index - 1][1] !== y ? `H${x}V${y}` : `${index ? "L" : "M"}${x} ${y}`)).join("");
-  return svg("svg", { viewBox: "-1 0 104 20", "aria-hidden": "true", class: "wave" }, svg("path", { d: path }), svg("circle", { cx: 100, cy: points.at(-1)[1], r: 3 }));
+  const path = points
+    .map(([x, y], index) => (index && points[index - 1][1] !== y ? `H${x}V${y}` : `${index ? "L" : "M"}${x} ${y}`))
+    .join("");
+  return svg(
+    "svg",
+    { viewBox: "-1 0 104 20", "aria-hidden": "true", class: "wave" },
+    svg("path", { d: path }),
+    svg("circle", { cx: 100, cy: points.at(-1)[1], r: 3 }),
+  );
 }
 
 function dial(number, pair, frequency, limbs) {
   const [cosine, sine] = cosSin(number, limbs);
   const label = `Pair ${pair}: sine ${shown(sine, 4)}, cosine ${shown(cosine, 4)}`;
   return element(
-    "figure", { class: "dial" },
-    svg("svg", { viewBox: "-1.2 -1.2 2.4 2.4", role: "img", "aria-label": label },
-      svg("circle", { r: 1, class: "rim" }), svg("line", { x1: -1, x2: 1, class: "cross" }), svg("line", { y1: -1, y2: 1, class: "cross" }),
+    "figure",
+    { class: "dial" },
+    svg(
+      "svg",
+      { viewBox: "-1.2 -1.2 2.4 2.4", role: "img", "aria-label": label },
+      svg("circle", { r: 1, class: "rim" }),
+      svg("line", { x1: -1, x2: 1, class: "cross" }),
+      svg("line", { y1: -1, y2: 1, class: "cross" }),
       svg("line", { x1: cosine, y1: 0, x2: cosine, y2: -sine, class: "height" }),
-      svg("line", { x2: cosine, y2: -sine, class: "hand" }), svg("circle", { cx: cosine, cy: -sine, r: 0.08, class: "tip" })),
-    element("figcaption", {}, element("strong", {}, `pair ${pair}`), element("br"), `sin ${shown(sine, 4)}`, element("br"), `cos ${shown(cosine, 4)}`, element("br"),
-      element("span", { class: "hint" }, `a turn in ${shown((2 * Math.PI) / frequency, 4)}`)),
+      svg("line", { x2: cosine, y2: -sine, class: "hand" }),
+      svg("circle", { cx: cosine, cy: -sine, r: 0.08, class: "tip" }),
+    ),
+    element(
+      "figcaption",
+      {},
+      element("strong", {}, `pair ${pair}`),
+      element("br"),
+      `sin ${shown(sine, 4)}`,
+      element("br"),
+      `cos ${shown(cosine, 4)}`,
+      element("br"),
+      element("span", { class: "hint" }, `a turn in ${shown((2 * Math.PI) / frequency, 4)}`),
+    ),
   );
 }

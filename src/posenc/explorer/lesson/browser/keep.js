@@ -37,14 +37,20 @@ function pictures(view) {
 
 /** All pictures of a view that can be seen, below each other. */
 function together(view) {
-  const parts = pictures(view).filter((each) => each.clientWidth).map((each) => each.toSvg());
+  const parts = pictures(view)
+    .filter((each) => each.clientWidth)
+    .map((each) => each.toSvg());
   let [width, height] = [0, 0];
   for (const part of parts) {
     part.setAttribute("y", height);
     width = Math.max(width, Number(part.getAttribute("width")));
     height += Number(part.getAttribute("height")) + 12;
   }
-  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" }, parts);
+  return svg(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" },
+    parts,
+  );
 }
 
 function controls(view) {

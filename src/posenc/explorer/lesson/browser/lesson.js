@@ -24,7 +24,25 @@ import { turn } from "./turn.js";
 import { waves } from "./waves.js";
 import { words } from "./words.js";
 
-const VIEWS = { words, others, ladder, waves, dials, sum, shift, turn, distance, maps, ledger, models, beyond, break: breakIt, layouts, exercises, trust };
+const VIEWS = {
+  words,
+  others,
+  ladder,
+  waves,
+  dials,
+  sum,
+  shift,
+  turn,
+  distance,
+  maps,
+  ledger,
+  models,
+  beyond,
+  break: breakIt,
+  layouts,
+  exercises,
+  trust,
+};
 
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -50,11 +68,14 @@ function start() {
 
 /** Draw a view when the reader comes near it, so that the first paint waits for none of them. */
 function whenNear(place, draw) {
-  const watch = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    watch.disconnect();
-    draw();
-  }, { rootMargin: "1200px" });
+  const watch = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watch.disconnect();
+      draw();
+    },
+    { rootMargin: "1200px" },
+  );
   watch.observe(place.hidden ? place.parentElement : place);
 }
 

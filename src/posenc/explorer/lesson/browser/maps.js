@@ -12,23 +12,69 @@ export function maps(view, { maps: trained }) {
   const draw = () => {
     const one = trained[state.encoding];
     const right = Math.round(100 * one.accuracy);
-    verdict.textContent = `${one.name}: ${right} % of the nouns get their role right in fresh sentences, after ${one.steps} steps. A guess has 50 %.`;
+    verdict.textContent =
+      `${one.name}: ${right} % of the nouns get their role right in fresh sentences, ` +
+      `after ${one.steps} steps. A guess has 50 %.`;
     verdict.className = one.accuracy > 0.9 ? "verdict good" : "verdict bad";
-    fill(grid, ["before", "after"].flatMap((when) => one[when][state.sentence].map((weights, head) => map(one, weights, when, head, state.sentence))));
+    fill(
+      grid,
+      ["before", "after"].flatMap((when) =>
+        one[when][state.sentence].map((weights, head) => map(one, weights, when, head, state.sentence)),
+      ),
+    );
   };
-  const encoding = choice({ label: "Encoding", options: trained.map(({ name }, index) => [index, name]), value: state.encoding, onInput: (value) => { state.encoding = Number(value); draw(); } });
-  const sentence = segments({ label: "Sentence", value: 0, options: trained[0].words.map((words, index) => [index, words.join(" ")]), onInput: (value) => { state.sentence = value; draw(); } });
+  const encoding = choice({
+    label: "Encoding",
+    options: trained.map(({ name }, index) => [index, name]),
+    value: state.encoding,
+    onInput: (value) => {
+      state.encoding = Number(value);
+      draw();
+    },
+  });
+  const sentence = segments({
+    label: "Sentence",
+    value: 0,
+    options: trained[0].words.map((words, index) => [index, words.join(" ")]),
+    onInput: (value) => {
+      state.sentence = value;
+      draw();
+    },
+  });
   fill(view, sentence, encoding, verdict, grid, scores(trained));
   draw();
 }
 
 function map({ words }, weights, when, head, sentence) {
   const table = cellTable();
-  table.draw({ rows: words[sentence].map((name, row) => ({ name, values: weights[row] })), columns: words[sentence], caption: `${when} training, head ${head}`, kind: "sequential", low: 0, high: 1 });
+  table.draw({
+    rows: words[sentence].map((name, row) => ({ name, values: weights[row] })),
+    columns: words[sentence],
+    caption: `${when} training, head ${head}`,
+    kind: "sequential",
+    low: 0,
+    high: 1,
+  });
   return table;
 }
 
 function scores(trained) {
-  return element("table", { class: "plain" }, element("caption", {}, "Roles right in fresh sentences"),
-    element("tbody", {}, trained.map(({ name, record, accuracy }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "mono" }, record), element("td", { class: `number ${accuracy > 0.9 ? "good" : "bad"}` }, `${(100 * accuracy).toFixed(1)} %`)))));
+  return element(
+    "table",
+    { class: "plain" },
+    element("caption", {}, "Roles right in fresh sentences"),
+    element(
+      "tbody",
+      {},
+      trained.map(({ name, record, accuracy }) =>
+        element(
+          "tr",
+          {},
+          element("th", { scope: "row" }, name),
+          element("td", { class: "mono" }, record),
+          element("td", { class: `number ${accuracy > 0.9 ? "good" : "bad"}` }, `${(100 * accuracy).toFixed(1)} %`),
+        ),
+      ),
+    ),
+  );
 }

@@ -5,7 +5,8 @@ import { cellTable } from "./cells.js";
 import { segments } from "./segments.js";
 
 const FORMULAS = {
-  recurrence: "reads from the left, carries a state", convolution: "reads a word and its two neighbours",
+  recurrence: "reads from the left, carries a state",
+  convolution: "reads a word and its two neighbours",
   attention: "reads all words at once",
 };
 
@@ -16,15 +17,37 @@ export function others(view, { architectures, words }) {
   const draw = () => {
     const layers = architectures[state.pair];
     const most = Math.max(...layers.flatMap((layer) => layer.words.map(([, , , shown]) => Number(shown))));
-    fill(bars, layers.map((layer) => panel(layer, most)));
+    fill(
+      bars,
+      layers.map((layer) => panel(layer, most)),
+    );
     const layer = layers[state.layer];
     table.draw({
-      rows: [...rows(layer.here, layer.words, 1, "first"), ...rows(layer.there, layer.words, 2, "second")], limit: 2, noteTitle: "order",
-      columns: layer.here[0].map((_, channel) => String(channel)), caption: `Outputs of the ${layer.name}, first and second order`,
+      rows: [...rows(layer.here, layer.words, 1, "first"), ...rows(layer.there, layer.words, 2, "second")],
+      limit: 2,
+      noteTitle: "order",
+      columns: layer.here[0].map((_, channel) => String(channel)),
+      caption: `Outputs of the ${layer.name}, first and second order`,
     });
   };
-  const pick = segments({ label: "Sentence", value: 0, options: words.map(({ sentence }, index) => [index, sentence]), onInput: (pair) => { state.pair = pair; draw(); } });
-  const layer = segments({ label: "Show the vectors of", value: 2, options: architectures[0].map(({ name }, index) => [index, name]), onInput: (value) => { state.layer = value; draw(); } });
+  const pick = segments({
+    label: "Sentence",
+    value: 0,
+    options: words.map(({ sentence }, index) => [index, sentence]),
+    onInput: (pair) => {
+      state.pair = pair;
+      draw();
+    },
+  });
+  const layer = segments({
+    label: "Show the vectors of",
+    value: 2,
+    options: architectures[0].map(({ name }, index) => [index, name]),
+    onInput: (value) => {
+      state.layer = value;
+      draw();
+    },
+  });
   fill(view, pick, bars, layer, table);
   draw();
 }
@@ -36,13 +59,28 @@ function rows(outputs, names, place, which) {
 
 function panel({ name, blind, words }, most) {
   return element(
-    "div", { class: "panel" }, element("h3", {}, name), element("p", { class: "hint" }, FORMULAS[name]),
-    words.map(([word, , , shown]) => element(
-      "div", { class: "bar-row" }, element("span", {}, word),
-      svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-        svg("rect", { x: 0, y: 2, width: 100, height: 6, class: "bar-track" }),
-        svg("rect", { x: 0, y: 2, width: (100 * Number(shown)) / (most || 1), height: 6, class: "bar" })),
-      element("span", { class: "mono" }, shown))),
-    element("p", { class: blind ? "verdict bad" : "verdict good" }, blind ? "✗ cannot distinguish the orders" : "✓ distinguishes the orders"),
+    "div",
+    { class: "panel" },
+    element("h3", {}, name),
+    element("p", { class: "hint" }, FORMULAS[name]),
+    words.map(([word, , , shown]) =>
+      element(
+        "div",
+        { class: "bar-row" },
+        element("span", {}, word),
+        svg(
+          "svg",
+          { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+          svg("rect", { x: 0, y: 2, width: 100, height: 6, class: "bar-track" }),
+          svg("rect", { x: 0, y: 2, width: (100 * Number(shown)) / (most || 1), height: 6, class: "bar" }),
+        ),
+        element("span", { class: "mono" }, shown),
+      ),
+    ),
+    element(
+      "p",
+      { class: blind ? "verdict bad" : "verdict good" },
+      blind ? "✗ cannot distinguish the orders" : "✓ distinguishes the orders",
+    ),
   );
 }

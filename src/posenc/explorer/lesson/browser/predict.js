@@ -16,7 +16,9 @@ function ask(question, view, opened) {
   const answer = question.querySelector(".answer");
   const right = Number(question.dataset.right);
   const veil = element(
-    "div", { class: "veil" }, element("p", {}, "Your guess opens this picture."),
+    "div",
+    { class: "veil" },
+    element("p", {}, "Your guess opens this picture."),
     button("Show it without a guess", () => open()),
   );
   const open = () => {
@@ -28,12 +30,14 @@ function ask(question, view, opened) {
   answer.setAttribute("role", "status");
   view.hidden = true;
   view.before(veil);
-  inputs.forEach((input, index) => input.addEventListener("input", () => {
-    question.dataset.state = index === right ? "right" : "wrong";
-    answer.hidden = false;
-    const verdict = element("strong", {}, index === right ? "As you said. " : "Not this time. ");
-    answer.querySelector("strong")?.remove();
-    answer.prepend(verdict);
-    open();
-  }));
+  inputs.forEach((input, index) =>
+    input.addEventListener("input", () => {
+      question.dataset.state = index === right ? "right" : "wrong";
+      answer.hidden = false;
+      const verdict = element("strong", {}, index === right ? "As you said. " : "Not this time. ");
+      answer.querySelector("strong")?.remove();
+      answer.prepend(verdict);
+      open();
+    }),
+  );
 }

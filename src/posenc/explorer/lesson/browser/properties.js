@@ -14,5 +14,10 @@ export const PROPERTIES = [
 export function mark(ledger, [name, , kept]) {
   const good = kept(ledger);
   const detail = name === "distinct" ? ` ${shown(ledger.closest, 2)}` : "";
-  return element("td", { class: good ? "good" : "bad" }, `${good ? "✓" : "✗"}${detail}`, element("span", { class: "unseen" }, good ? " yes" : " no"));
+  return element(
+    "td",
+    { class: good ? "good" : "bad" },
+    `${good ? "✓" : "✗"}${detail}`,
+    element("span", { class: "unseen" }, good ? " yes" : " no"),
+  );
 }

@@ -18,14 +18,30 @@ export function shift(view, { grid }) {
   const draw = () => {
     fill(steps, derivation(start.get(), back.get(), sinusoids.frequencies[2 * pair.get()]));
     const found = scores(back.get(), sinusoids.frequencies);
-    map.draw({ ...found.picture, rowTitle: "query at position", columnTitle: "key at position", rowName: String, columnName: String });
+    map.draw({
+      ...found.picture,
+      rowTitle: "query at position",
+      columnTitle: "key at position",
+      rowName: String,
+      columnName: String,
+    });
     const right = found.targets.filter((target, query) => query >= back.get() && target === query - back.get()).length;
-    verdict.textContent = `The largest score stands exactly ${back.get()} back for ${right} of ${LENGTH - back.get()} queries; the first ${back.get()} have nothing so far before them.`;
+    verdict.textContent =
+      `The largest score stands exactly ${back.get()} back for ${right} of ${LENGTH - back.get()} queries; ` +
+      `the first ${back.get()} have nothing so far before them.`;
   };
   const back = slider({ label: "k: how far back the head looks", min: 0, max: LENGTH - 1, value: 5, onInput: draw });
   const start = slider({ label: "t: where the step starts", min: 0, max: 100, value: 7, onInput: draw });
   const pair = slider({ label: "Pair of the derivation (of eight)", min: 0, max: 7, value: 0, onInput: draw });
-  fill(view, back, map, verdict, element("h3", {}, "Why one matrix does it"), element("div", { class: "controls" }, start, pair), steps);
+  fill(
+    view,
+    back,
+    map,
+    verdict,
+    element("h3", {}, "Why one matrix does it"),
+    element("div", { class: "controls" }, start, pair),
+    steps,
+  );
   draw();
 }
 
@@ -33,12 +49,36 @@ function derivation(t, k, frequency) {
   const [[c, s], [ck, sk], [cn, sn]] = [t, k, t + k].map((position) => cosSin(position, frequency));
   const lines = [
     [`The pair at position t + k = ${t + k}:`, "sin(ωt + ωk), cos(ωt + ωk)", `${four(sn)}, ${four(cn)}`],
-    ["Addition theorem of the sine:", "sin(ωt)·cos(ωk) + cos(ωt)·sin(ωk)", `${four(s)}·${bracketed(ck)} + ${bracketed(c)}·${bracketed(sk)} = ${four(sn)}`],
-    ["Addition theorem of the cosine:", "cos(ωt)·cos(ωk) − sin(ωt)·sin(ωk)", `${four(c)}·${bracketed(ck)} − ${bracketed(s)}·${bracketed(sk)} = ${four(cn)}`],
-    ["Both are sums of sin(ωt) and cos(ωt), with factors that know k alone:", "M(k) = [[cos ωk, sin ωk], [−sin ωk, cos ωk]]", `M(${k}) = [[${four(ck)}, ${four(sk)}], [${four(-sk)}, ${four(ck)}]]`],
-    ["Columns of length 1, perpendicular: a rotation by ωk.", "cos²(ωk) + sin²(ωk) = 1", `${four(ck * ck)} + ${four(sk * sk)} = ${four(ck * ck + sk * sk)}`],
+    [
+      "Addition theorem of the sine:",
+      "sin(ωt)·cos(ωk) + cos(ωt)·sin(ωk)",
+      `${four(s)}·${bracketed(ck)} + ${bracketed(c)}·${bracketed(sk)} = ${four(sn)}`,
+    ],
+    [
+      "Addition theorem of the cosine:",
+      "cos(ωt)·cos(ωk) − sin(ωt)·sin(ωk)",
+      `${four(c)}·${bracketed(ck)} − ${bracketed(s)}·${bracketed(sk)} = ${four(cn)}`,
+    ],
+    [
+      "Both are sums of sin(ωt) and cos(ωt), with factors that know k alone:",
+      "M(k) = [[cos ωk, sin ωk], [−sin ωk, cos ωk]]",
+      `M(${k}) = [[${four(ck)}, ${four(sk)}], [${four(-sk)}, ${four(ck)}]]`,
+    ],
+    [
+      "Columns of length 1, perpendicular: a rotation by ωk.",
+      "cos²(ωk) + sin²(ωk) = 1",
+      `${four(ck * ck)} + ${four(sk * sk)} = ${four(ck * ck + sk * sk)}`,
+    ],
   ];
-  return lines.map(([words, formula, numbers]) => element("li", {}, words, element("span", { class: "mono formula-line" }, formula), element("span", { class: "mono numbers" }, numbers)));
+  return lines.map(([words, formula, numbers]) =>
+    element(
+      "li",
+      {},
+      words,
+      element("span", { class: "mono formula-line" }, formula),
+      element("span", { class: "mono numbers" }, numbers),
+    ),
+  );
 }
 
 /** P·M(−k)ᵀ·Pᵀ: the sum over pairs of cos(ω(t − k − s)). */
@@ -54,5 +94,15 @@ function scores(k, frequencies) {
     }
     targets.push(best);
   }
-  return { targets, picture: { values, rows: LENGTH, columns: LENGTH, low: Math.min(...values), high: frequencies.length, kind: "sequential" } };
+  return {
+    targets,
+    picture: {
+      values,
+      rows: LENGTH,
+      columns: LENGTH,
+      low: Math.min(...values),
+      high: frequencies.length,
+      kind: "sequential",
+    },
+  };
 }

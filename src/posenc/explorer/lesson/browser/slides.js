@@ -24,14 +24,35 @@ export function slides(bar, shown) {
   const enter = () => {
     document.body.classList.add("slides");
     bar.hidden = false;
-    show(Math.max(0, sections.findIndex((section) => section.getBoundingClientRect().bottom > 80)));
+    show(
+      Math.max(
+        0,
+        sections.findIndex((section) => section.getBoundingClientRect().bottom > 80),
+      ),
+    );
     bar.querySelector("button:last-of-type").focus();
   };
-  fill(bar, button("Leave slides", leave), count, button("← Back", () => show(at - 1)), button("Next →", () => show(at + 1), { class: "primary" }));
+  fill(
+    bar,
+    button("Leave slides", leave),
+    count,
+    button("← Back", () => show(at - 1)),
+    button("Next →", () => show(at + 1), { class: "primary" }),
+  );
   bar.hidden = true;
   addEventListener("keydown", (event) => {
-    if (!document.body.classList.contains("slides") || event.target.closest("input, select, textarea, [role=application]")) return;
-    const turn = { ArrowRight: () => show(at + 1), PageDown: () => show(at + 1), ArrowLeft: () => show(at - 1), PageUp: () => show(at - 1), Escape: leave }[event.key];
+    if (
+      !document.body.classList.contains("slides") ||
+      event.target.closest("input, select, textarea, [role=application]")
+    )
+      return;
+    const turn = {
+      ArrowRight: () => show(at + 1),
+      PageDown: () => show(at + 1),
+      ArrowLeft: () => show(at - 1),
+      PageUp: () => show(at - 1),
+      Escape: leave,
+    }[event.key];
     if (!turn) return;
     event.preventDefault();
     turn();

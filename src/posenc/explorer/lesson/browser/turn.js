@@ -13,26 +13,58 @@ export function turn(view, { rotation }) {
   const dial = element("div", { class: "turn-dial" });
   const product = element("p", { class: "product mono", role: "status" });
   const draw = () => {
-    const tips = Object.fromEntries(Object.entries(ARROWS).map(([name, { start }]) => [name, tip(start, state[name], rotation.frequencies[state.pair])]));
+    const tips = Object.fromEntries(
+      Object.entries(ARROWS).map(([name, { start }]) => [
+        name,
+        tip(start, state[name], rotation.frequencies[state.pair]),
+      ]),
+    );
     fill(dial, picture(tips, state));
     listen(dial.firstChild, state, rotation.frequencies[state.pair], (name, position) => move({ [name]: position }));
     const value = tips.q[0] * tips.k[0] + tips.q[1] * tips.k[1];
     product.textContent = `m − n = ${String(state.q - state.k).replace("-", "−")}    q·k = ${number(value, 4)}`;
   };
   const move = (change) => {
-    for (const [name, value] of Object.entries(change)) state[name] = name === "pair" ? value : Math.max(0, Math.min(MOST, value));
+    for (const [name, value] of Object.entries(change))
+      state[name] = name === "pair" ? value : Math.max(0, Math.min(MOST, value));
     query.set(state.q);
     key.set(state.k);
     draw();
   };
-  const query = slider({ label: "m: position of the query (blue)", max: MOST, value: state.q, onInput: (q) => move({ q }) });
-  const key = slider({ label: "n: position of the key (orange)", max: MOST, value: state.k, onInput: (k) => move({ k }) });
-  const pair = slider({ label: "Pair of channels", max: 3, value: state.pair, onInput: (value) => move({ pair: value }) });
+  const query = slider({
+    label: "m: position of the query (blue)",
+    max: MOST,
+    value: state.q,
+    onInput: (q) => move({ q }),
+  });
+  const key = slider({
+    label: "n: position of the key (orange)",
+    max: MOST,
+    value: state.k,
+    onInput: (k) => move({ k }),
+  });
+  const pair = slider({
+    label: "Pair of channels",
+    max: 3,
+    value: state.pair,
+    onInput: (value) => move({ pair: value }),
+  });
   const together = (step) => () => {
     const room = Math.max(-Math.min(state.q, state.k), Math.min(step, MOST - Math.max(state.q, state.k)));
     move({ q: state.q + room, k: state.k + room });
   };
-  fill(view, dial, product, element("div", { class: "row" }, button("Both 7 back", together(-7)), button("Both 7 on", together(7), { class: "primary" })), element("div", { class: "controls" }, query, key, pair));
+  fill(
+    view,
+    dial,
+    product,
+    element(
+      "div",
+      { class: "row" },
+      button("Both 7 back", together(-7)),
+      button("Both 7 on", together(7), { class: "primary" }),
+    ),
+    element("div", { class: "controls" }, query, key, pair),
+  );
   draw();
 }
 
@@ -45,11 +77,32 @@ function tip(start, position, frequency) {
 function picture(tips, state) {
   const arrow = (name) => [
     svg("line", { x2: tips[name][0], y2: -tips[name][1], class: `arrow ${ARROWS[name].colour}` }),
-    svg("circle", { cx: tips[name][0], cy: -tips[name][1], r: 0.11, class: `grip ${ARROWS[name].colour}`, "data-name": name }),
-    svg("text", { x: 1.24 * tips[name][0], y: -1.24 * tips[name][1], class: "arrow-name" }, `${name}, ${name === "q" ? state.q : state.k}`),
+    svg("circle", {
+      cx: tips[name][0],
+      cy: -tips[name][1],
+      r: 0.11,
+      class: `grip ${ARROWS[name].colour}`,
+      "data-name": name,
+    }),
+    svg(
+      "text",
+      { x: 1.24 * tips[name][0], y: -1.24 * tips[name][1], class: "arrow-name" },
+      `${name}, ${name === "q" ? state.q : state.k}`,
+    ),
   ];
-  return svg("svg", { viewBox: "-1.5 -1.4 3 2.8", role: "img", "aria-label": `Query at ${state.q}, key at ${state.k}; the sliders below move them.` },
-    svg("circle", { r: 1, class: "rim" }), svg("line", { x1: -1, x2: 1, class: "cross" }), svg("line", { y1: -1, y2: 1, class: "cross" }), arrow("k"), arrow("q"));
+  return svg(
+    "svg",
+    {
+      viewBox: "-1.5 -1.4 3 2.8",
+      role: "img",
+      "aria-label": `Query at ${state.q}, key at ${state.k}; the sliders below move them.`,
+    },
+    svg("circle", { r: 1, class: "rim" }),
+    svg("line", { x1: -1, x2: 1, class: "cross" }),
+    svg("line", { y1: -1, y2: 1, class: "cross" }),
+    arrow("k"),
+    arrow("q"),
+  );
 }
 
 /** Dragging a tip moves its word to the position whose arrow points nearest to the pointer. */
@@ -57,7 +110,8 @@ function listen(drawing, state, frequency, moved) {
   drawing.addEventListener("pointerdown", (event) => {
     const name = event.target.dataset?.name ?? nearestArrow(event, drawing, state, frequency);
     const frame = drawing.parentElement; // the drawing itself is made anew with every move
-    const follow = (each) => moved(name, nearestPosition(pointIn(each, frame), ARROWS[name].start, state[name], frequency));
+    const follow = (each) =>
+      moved(name, nearestPosition(pointIn(each, frame), ARROWS[name].start, state[name], frequency));
     const stop = () => {
       removeEventListener("pointermove", follow);
       removeEventListener("pointerup", stop);
@@ -79,7 +133,8 @@ function pointIn(event, drawing) {
 
 function nearestArrow(event, drawing, state, frequency) {
   const [x, y] = pointIn(event, drawing);
-  const distance = (name) => Math.hypot(...tip(ARROWS[name].start, state[name], frequency).map((value, axis) => value - [x, y][axis]));
+  const distance = (name) =>
+    Math.hypot(...tip(ARROWS[name].start, state[name], frequency).map((value, axis) => value - [x, y][axis]));
   return distance("q") <= distance("k") ? "q" : "k";
 }
 
@@ -90,5 +145,7 @@ function nearestPosition([x, y], start, current, frequency) {
     const [tx, ty] = tip(start, position, frequency);
     return 1 - (tx * x + ty * y) / length + 0.002 * Math.abs(position - current);
   };
-  return Array.from({ length: MOST + 1 }, (_, position) => position).reduce((best, each) => (off(each) < off(best) ? each : best));
+  return Array.from({ length: MOST + 1 }, (_, position) => position).reduce((best, each) =>
+    off(each) < off(best) ? each : best,
+  );
 }

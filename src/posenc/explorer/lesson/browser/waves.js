@@ -10,9 +10,22 @@ const POSITIONS = [8, 16, 32, 64, 128];
 export function waves(view, { grid }) {
   const formula = element("p", { class: "worked mono", role: "status" });
   const state = { row: 3, column: 0 };
-  const map = heatMap({ label: "Sinusoidal encoding: positions down, dimensions across", tallest: 420, onPick: (row, column) => { Object.assign(state, { row, column }); explain(); } });
+  const map = heatMap({
+    label: "Sinusoidal encoding: positions down, dimensions across",
+    tallest: 420,
+    onPick: (row, column) => {
+      Object.assign(state, { row, column });
+      explain();
+    },
+  });
   const width = slider({ label: "Width d", values: grid.widths, value: 16, onInput: () => draw() });
-  const base = slider({ label: "Base n", values: grid.bases, value: 10000, format: (value) => value.toLocaleString("en"), onInput: () => draw() });
+  const base = slider({
+    label: "Base n",
+    values: grid.bases,
+    value: 10000,
+    format: (value) => value.toLocaleString("en"),
+    onInput: () => draw(),
+  });
   const length = slider({ label: "Positions", values: POSITIONS, value: 16, onInput: () => draw() });
   const record = () => grid.records[`${width.get()}/${base.get()}`];
   const explain = () => {
@@ -21,12 +34,28 @@ export function waves(view, { grid }) {
     const wave = column % 2 ? "cos" : "sin";
     const value = sinusoidTable([row], record().sinusoids)[column];
     const angle = row * record().frequencies[i];
-    formula.textContent = `PE(${row}, ${column}) = ${wave}(${row} / ${base.get()}^(2·${i}/${width.get()})) = ${wave}(${shown(angle)}) = ${shown(value)}`;
+    formula.textContent =
+      `PE(${row}, ${column}) = ${wave}(${row} / ${base.get()}^(2·${i}/${width.get()})) = ` +
+      `${wave}(${shown(angle)}) = ${shown(value)}`;
   };
   const draw = () => {
     const rows = length.get();
-    const values = sinusoidTable(Array.from({ length: rows }, (_, position) => position), record().sinusoids);
-    map.draw({ values, rows, columns: width.get(), low: -1, high: 1, kind: "diverging", rowTitle: "position", columnTitle: "dimension", rowName: String, columnName: String });
+    const values = sinusoidTable(
+      Array.from({ length: rows }, (_, position) => position),
+      record().sinusoids,
+    );
+    map.draw({
+      values,
+      rows,
+      columns: width.get(),
+      low: -1,
+      high: 1,
+      kind: "diverging",
+      rowTitle: "position",
+      columnTitle: "dimension",
+      rowName: String,
+      columnName: String,
+    });
     explain();
   };
   fill(view, element("div", { class: "controls" }, width, base, length), map, formula);

@@ -12,9 +12,16 @@ export function words(view, { words: pairs }) {
   const note = element("p", { class: "readout", role: "status" });
   const orders = element("div");
   const names = pairs[0].choices.map(({ name }, index) => [index, name]);
-  const choose = choice({ label: "What tells the layer where a word stands?", options: names, value: 0, onInput: (value) => set({ choice: Number(value) }) });
+  const choose = choice({
+    label: "What tells the layer where a word stands?",
+    options: names,
+    value: 0,
+    onInput: (value) => set({ choice: Number(value) }),
+  });
   const sentences = segments({
-    label: "Sentence", value: 0, options: pairs.map(({ sentence }, index) => [index, sentence]),
+    label: "Sentence",
+    value: 0,
+    options: pairs.map(({ sentence }, index) => [index, sentence]),
     onInput: (pair) => set({ pair, order: pairs[pair].other }),
   });
   const set = (change) => {
@@ -26,16 +33,33 @@ export function words(view, { words: pairs }) {
     const picked = pair.choices[state.choice];
     const order = pair.orders[state.order];
     const swap = () => set({ order: (state.order + 1) % pair.orders.length });
-    fill(orders, button(pair.orders.length > 2 ? "Next order ⇄" : "Swap the order ⇄", swap, { class: "primary" }), element("span", { class: "hint" }, `order ${state.order + 1} of ${pair.orders.length}`));
-    fill(chips, order.map((word) => element("span", { class: `chip tone-${word % 6}` }, pair.words[word])));
+    fill(
+      orders,
+      button(pair.orders.length > 2 ? "Next order ⇄" : "Swap the order ⇄", swap, { class: "primary" }),
+      element("span", { class: "hint" }, `order ${state.order + 1} of ${pair.orders.length}`),
+    );
+    fill(
+      chips,
+      order.map((word) => element("span", { class: `chip tone-${word % 6}` }, pair.words[word])),
+    );
+    const label = picked.record ? `${picked.name}: ${picked.record}` : picked.name;
     const changes = picked.changes[state.order];
     const first = state.order === 0;
-    const rows = order.map((word, place) => ({ name: pair.words[word], values: picked.outputs[state.order][place], note: first ? "–" : changes[word] }));
+    const rows = order.map((word, place) => ({
+      name: pair.words[word],
+      values: picked.outputs[state.order][place],
+      note: first ? "–" : changes[word],
+    }));
     table.draw({
-      rows, limit: 2, noteTitle: "moved by", columns: rows[0].values.map((_, channel) => String(channel)),
-      caption: `What comes out for each word (8 of 16 channels), ${picked.name}${picked.record ? `: ${picked.record}` : ""}`,
+      rows,
+      limit: 2,
+      noteTitle: "moved by",
+      columns: rows[0].values.map((_, channel) => String(channel)),
+      caption: `What comes out for each word (8 of 16 channels), ${label}`,
     });
-    note.textContent = first ? `This is the first order. Change it, and compare.` : sentence(Object.values(changes), picked.reasons[state.order], pair.words);
+    note.textContent = first
+      ? `This is the first order. Change it, and compare.`
+      : sentence(Object.values(changes), picked.reasons[state.order], pair.words);
   };
   fill(view, sentences, chips, element("div", { class: "row" }, orders), choose, table, note);
   draw();
@@ -43,8 +67,11 @@ export function words(view, { words: pairs }) {
 
 function sentence(changes, reasons, all) {
   const same = changes.filter((change) => change === "0.0").length;
-  const what = same === all.length ? "Every word has the vector of the first order: the layer cannot distinguish them."
-    : same === 0 ? "Every word has another vector than in the first order: the layer sees the order."
-      : `${same} of ${all.length} words keep their vector.`;
+  const what =
+    same === all.length
+      ? "Every word has the vector of the first order: the layer cannot distinguish them."
+      : same === 0
+        ? "Every word has another vector than in the first order: the layer sees the order."
+        : `${same} of ${all.length} words keep their vector.`;
   return [what, ...reasons].join(" ");
 }
