@@ -155,9 +155,9 @@ def order_blindness(
     _check.truth("causal", causal)
     encoding, params = prepared(encoding, params, seed)
     width = width_of_words(encoding, dim)
-    here, there = (_outputs(words, encoding, params, causal, width, seed) for words in (first, second))
+    here, there = (heads_joined(one_layer(words, encoding, params, causal, width, seed)) for words in (first, second))
     changes_nothing = encoding is not None and all(
-        np.array_equal(outputs, _outputs(words, encoding, params, causal, width, seed, without=True))
+        np.array_equal(outputs, heads_joined(one_layer(words, encoding, params, causal, width, seed, without=True)))
         for words, outputs in ((first, here), (second, there))
     )
     # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
@@ -194,21 +194,13 @@ def word_outputs(
 ) -> np.ndarray:
     """The outputs that `order_blindness` compares, for one order of words; shape (words, heads·d)."""
     encoding, params = prepared(encoding, None, seed)
-    return _outputs(words, encoding, params, causal, width_of_words(encoding), seed)
+    return heads_joined(one_layer(words, encoding, params, causal, width_of_words(encoding), seed))
 
 
-def _outputs(
-    words: list[str],
-    encoding: Encoding | None,
-    params: Params | None,
-    causal: bool,
-    width: int,
-    seed: int,
-    without: bool = False,
-) -> np.ndarray:
-    """One layer's output for every word, the heads side by side; shape (n, heads·d). without: the encoding left out."""
-    attended = one_layer(words, encoding, params, causal, width, seed, without)
-    return np.asarray(attended.output[0]).swapaxes(0, 1).reshape(len(words), -1)
+def heads_joined(attended: Attended) -> np.ndarray:
+    """A layer's output for every word, the heads side by side; shape (n, heads·d)."""
+    output = np.asarray(attended.output[0]).swapaxes(0, 1)
+    return output.reshape(len(output), -1)
 
 
 def one_layer(

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc.inspect import _text
-from posenc.inspect.order import DIM, WordChange, checked_words, embedding, matched, one_layer
+from posenc.inspect.order import DIM, WordChange, checked_words, embedding, heads_joined, matched, one_layer
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3
@@ -88,8 +88,7 @@ def _convolution(words: list[str], seed: int) -> np.ndarray:
 
 
 def _attention(words: list[str], seed: int) -> np.ndarray:
-    output = one_layer(words, None, None, False, DIM, seed).output
-    return np.asarray(output[0]).swapaxes(0, 1).reshape(len(words), -1)
+    return heads_joined(one_layer(words, None, None, False, DIM, seed))
 
 
 def _vectors(words: list[str], seed: int) -> np.ndarray:
