@@ -21,7 +21,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.axial_layouts import axial
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Divisors, Geometric
+from posenc.frequencies import Divisors, Geometric, Projected
 from posenc.positions import grid
 from posenc.turn import Pairing
 
@@ -177,6 +177,7 @@ def test_unknown_fields_are_refused(row: Any) -> None:
         (lambda: Pairing("halves", 8, 6, start=4), "width"),
         (lambda: Pairing("halves", 8, 8, blocks=3), "blocks"),
         (lambda: Divisors(()), "divisors"),
+        (lambda: Projected(()), "row"),
     ],
 )
 def test_values_that_do_not_go_together_are_refused(build: Any, begins: str) -> None:

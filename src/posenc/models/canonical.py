@@ -41,15 +41,12 @@ ADDED_FIELDS = frozenset(
         ("ContextualGRAPE", "gate"),
         ("ContextualGRAPE", "gate_scale"),
         ("LieRE", "shared"),
-        ("RandomFourierFeatures", "axes"),
         ("RandomFourierFeatures", "matrix"),
         ("Shaw", "ahead"),
     }
 )
 #: Names that a form keeps as they were when fingerprints were pinned, for fields that have other names now.
 PINNED_NAMES = {
-    ("AxialRoPE", "frequency_index"): "rung",
-    ("AxialRoPE", "frequency_dim"): "ladder",
     ("DirectionalRoPE", "frequency_index"): "rung",
     ("DirectionalRoPE", "frequency_dim"): "ladder",
     ("GridSinusoidal", "frequency_dim"): "ladder",
