@@ -11,6 +11,7 @@ from posenc._array import Array
 from posenc.checked_attention import (
     by_heads,
     check_causal,
+    check_heads,
     check_hidden_is_read,
     check_inside,
     documents_of_tokens,
@@ -149,11 +150,7 @@ def _logits(
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Biases):
-            if encoding.heads != q.shape[1]:
-                raise ValueError(
-                    f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. "
-                    "Build the record for these heads."
-                )
+            check_heads(encoding, q)
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
         elif isinstance(encoding, Scores):
             packed = {"documents": documents} if encoding.gathers else {}

@@ -68,6 +68,15 @@ def check_inside(record: Any, before: str) -> None:
         )
 
 
+def check_learns_nothing(record: Encoding, make: str) -> None:
+    """Refuse a record without the parameters that it learns. make: what to write to give it some."""
+    if record.shapes:
+        raise TypeError(
+            f"encodings must hold the parameters of what is learned; got the record {record!r}, which learns "
+            f"{sorted(record.shapes)}. Make {make} once, and give that."
+        )
+
+
 def number_of_axes(records: Sequence[Encoding]) -> int:
     """How many coordinates a position has for all of them.
 
@@ -121,6 +130,32 @@ def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
         )
 
 
+def checked_hidden(hidden: Any, records: Sequence[Encoding], q: Any, k: Any, kind: type, kind_in_words: str) -> Any:
+    """The inputs of the layer, in the shape that each record which reads them expects; None where none does."""
+    check_hidden_is_read(hidden, records)
+    for record in records:
+        if isinstance(record, Scores) and record.reads is not None:
+            name = type(record).__name__
+            _check.instance("hidden", hidden, kind, f"the input of the layer for {name}, {kind_in_words}")
+            wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), getattr(record, "model_dim", 0))
+            if tuple(hidden.shape) != wanted:
+                raise ValueError(
+                    f"hidden must have shape {wanted} for {name}; got {tuple(hidden.shape)}. Give the vectors that q "
+                    "and k are made of."
+                )
+    return hidden
+
+
+def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
+    """Refuse a mask that is not spread over batch, heads, queries and keys."""
+    whole = (*q.shape[:3], k.shape[2])
+    if mask.ndim != 4 or any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
+        raise ValueError(
+            f"mask must have four axes that broadcast to (batch, heads, n, m), {whole}; got {tuple(mask.shape)}. "
+            "Padding of keys is mask[:, None, None, :]."
+        )
+
+
 def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array, Array] | None:
     """The documents of the queries and of the keys, (1 or batch, tokens) each.
 
@@ -146,13 +181,18 @@ def _rows(numbers: Any, x: Array) -> Array:
     return numbers
 
 
-def check_fits(record: Any, q: Any, v: Any) -> None:
-    """Refuse a record that was made for other heads or another width."""
+def check_heads(record: Any, q: Any) -> None:
+    """Refuse a record that was made for other heads."""
     heads = getattr(record, "heads", None)
     if heads is not None and heads != q.shape[1]:
         raise ValueError(
             f"encodings must have as many heads as q, {q.shape[1]}; got {record!r}. Build the record for these heads."
         )
+
+
+def check_fits(record: Any, q: Any, v: Any) -> None:
+    """Refuse a record that was made for other heads or another width."""
+    check_heads(record, q)
     of_values = isinstance(record, Rotates) and "value" in record.roles
     width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", None)
     x, name = (v, "v") if of_values else (q, "q")

@@ -9,7 +9,7 @@ import posenc
 from every import every
 from posenc import attention as reference
 from posenc.doors import Adds, Rotates
-from posenc.jax import Bound, attend, attention
+from posenc.jax import Bound, attention, attention_tiles, bind
 from posenc.testing.one_coordinate import placed
 
 SAMPLES = [row.samples[0] for row in posenc.CATALOG if not isinstance(row.samples[0], Adds)]
@@ -85,7 +85,7 @@ def test_a_rotation_that_widens_queries_attends_as_the_reference_does():
 @pytest.mark.nightly
 def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
     """A window of four keys before the own one, two queries at a time, of five."""
-    monkeypatch.setattr(attend, "NUMBERS", 2 * 2 * 12 * 7)
+    monkeypatch.setattr(attention_tiles, "NUMBERS", 2 * 2 * 12 * 7)
     seen = np.tril(np.triu(np.ones((5, 7), bool), -2), 2)
 
     def check(record):
@@ -136,6 +136,11 @@ NONSENSE = [
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
     ({"query": np.arange(8)}, ValueError, "query must hold a position for each of 5 tokens"),
     ({"hidden": jnp.ones((2, 7, 4))}, ValueError, "hidden must be left out where no encoding reads it"),
+    (
+        {"encodings": [bind(posenc.ForgettingGate(heads=12, model_dim=4))]},
+        TypeError,
+        "hidden must be the input of the layer for ForgettingGate, an array",
+    ),
     ({"impl": "dot_product"}, ValueError, "impl must be a path that fits these arguments; got 'dot_product'"),
     ({"q": np.ones((2, 12, 5, 8))}, TypeError, "q must be a JAX array"),
 ]

@@ -14,8 +14,10 @@ from posenc.checked_attention import (
     by_heads,
     check_causal,
     check_fits,
-    check_hidden_is_read,
     check_inside,
+    check_learns_nothing,
+    check_mask_axes,
+    checked_hidden,
     checked_window,
     documents_of_tokens,
     number_of_axes,
@@ -114,10 +116,8 @@ def collected(
     axes, same = number_of_axes(records), query is key
     query = token_positions("query", on_same_device("query", query, q), q, axes)
     key = query if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
-    check_hidden_is_read(hidden, records)
     for each in modules:
         check_fits(each.record, q, v)
-    scores = tuple(each for each in modules if isinstance(each, Score))
     return Arguments(
         q,
         k,
@@ -127,12 +127,12 @@ def collected(
         tuple(each for each in modules if isinstance(each, Rotate)),
         tuple(each for each in modules if isinstance(each, RotateValues)),
         tuple(each for each in modules if isinstance(each, Bias)),
-        scores,
+        tuple(each for each in modules if isinstance(each, Score)),
         check_causal(causal, q.shape[2], k.shape[2]),
         checked_window(window),
         _mask(mask, q, k),
         documents_of_tokens(documents, q, k),
-        _hidden(hidden, scores, q, k),
+        checked_hidden(hidden, records, q, k, torch.Tensor, "a tensor"),
         q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True),
         _check.real("dropout", dropout, 0.0, 1.0),
     )
@@ -160,11 +160,8 @@ def _as_modules(encodings: Any) -> tuple[Any, ...]:
     for each in encodings:
         record = each.record if isinstance(each, RecordModule) else each
         check_inside(record, "posenc.torch.module(record)(x, positions)")
-        if record is each and record.shapes:
-            raise TypeError(
-                f"encodings must hold the parameters of what is learned; got the record {record!r}, which learns "
-                f"{sorted(record.shapes)}. Make posenc.torch.module(record) once, and give that."
-            )
+        if record is each:
+            check_learns_nothing(record, "posenc.torch.module(record)")
         modules.append(module(record) if record is each else each)
     return tuple(modules)
 
@@ -173,31 +170,10 @@ def _mask(mask: Any, q: Any, k: Any) -> Any:
     if mask is None:
         return None
     _check.instance("mask", mask, torch.Tensor, "a tensor of truth values, True where a query may see a key")
-    full = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
     if mask.dtype != torch.bool or mask.device != q.device:
         raise TypeError(
             f"mask must hold truth values on {q.device}; got {_array.dtype_name(mask.dtype)} on {mask.device}. A bias "
             "belongs in encodings."
         )
-    if mask.ndim != 4 or any(size not in (1, whole) for size, whole in zip(mask.shape, full, strict=True)):
-        raise ValueError(
-            f"mask must have four axes that broadcast to (batch, heads, n, m), {full}; got {tuple(mask.shape)}. "
-            "Padding of keys is mask[:, None, None, :]."
-        )
+    check_mask_axes(mask, q, k)
     return mask
-
-
-def _hidden(hidden: Any, scores: tuple[Score, ...], q: Any, k: Any) -> Any:
-    """The inputs of the layer, in the shape that the records which read them expect."""
-    readers: list[Any] = [each.record for each in scores if each.record.reads is not None]
-    if hidden is None and not readers:
-        return None
-    _check.instance("hidden", hidden, torch.Tensor, f"the input of the layer for {type(readers[0]).__name__}, a tensor")
-    for record in readers:
-        wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), record.model_dim)
-        if tuple(hidden.shape) != wanted:
-            raise ValueError(
-                f"hidden must have shape {wanted} for {type(record).__name__}; got {tuple(hidden.shape)}. Give the "
-                "vectors that q and k are made of."
-            )
-    return hidden

@@ -1,0 +1,118 @@
+"""What attention in JAX is asked for, checked before any path is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.checked_attention import (
+    Window,
+    by_heads,
+    check_causal,
+    check_fits,
+    check_inside,
+    check_learns_nothing,
+    check_mask_axes,
+    checked_hidden,
+    checked_window,
+    documents_of_tokens,
+    number_of_axes,
+    repeated,
+    token_positions,
+)
+from posenc.doors import Documents, Encoding
+from posenc.jax.bound import Bound
+from posenc.turn import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), k and v repeated for each head."""
+
+    q: Array
+    k: Array
+    v: Array
+    query: Array
+    key: Array
+    encodings: tuple[Bound, ...]
+    causal: bool
+    window: Window
+    mask: Array | None
+    documents: tuple[Array, Array] | None
+    hidden: Array | None
+    scale: float
+
+    def of(self, door: type[Encoding]) -> list[Any]:
+        return [each for each in self.encodings if isinstance(each.record, door)]
+
+
+def collected(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    query: Array,
+    key: Array,
+    layout: Layout,
+    encodings: Sequence[Encoding | Bound],
+    causal: bool,
+    window: Window | None,
+    mask: Array | None,
+    documents: Documents,
+    hidden: Array | None,
+    scale: float | None,
+) -> Arguments:
+    """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        _check.instance(name, x, jax.Array, "a JAX array")
+        if x.dtype != q.dtype:
+            raise ValueError(f"{name} must have the dtype of q, {q.dtype}; got {x.dtype}. Convert it.")
+    q, k, v = by_heads(q, k, v, layout)
+    bound = _bound(encodings)
+    records = [each.record for each in bound]
+    axes = number_of_axes(records)
+    for record in records:
+        check_fits(record, q, v)
+    return Arguments(
+        q,
+        repeated(k, q.shape[1]),
+        repeated(v, q.shape[1]),
+        token_positions("query", query, q, axes),
+        token_positions("key", key, k, axes),
+        bound,
+        check_causal(causal, q.shape[2], k.shape[2]),
+        checked_window(window),
+        _mask(mask, q, k),
+        documents_of_tokens(documents, q, k),
+        checked_hidden(hidden, records, q, k, jax.Array, "an array"),
+        q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True),
+    )
+
+
+def _bound(encodings: Any) -> tuple[Bound, ...]:
+    if not isinstance(encodings, list | tuple):
+        raise TypeError(
+            f"encodings must be a list of records and of what bind gives; got {_check.shown(encodings)}. "
+            "Put it in a list."
+        )
+    found = []
+    for each in encodings:
+        record = each.record if isinstance(each, Bound) else each
+        check_inside(record, "posenc.jax.bind(record).add(x, positions)")
+        if record is each:
+            check_learns_nothing(record, "posenc.jax.bind(record)")
+        found.append(each if isinstance(each, Bound) else Bound(each, {}))
+    return tuple(found)
+
+
+def _mask(mask: Any, q: Array, k: Array) -> Array | None:
+    if mask is None:
+        return None
+    mask = _array.as_mask("mask", mask, like=q)
+    check_mask_axes(mask, q, k)
+    return mask

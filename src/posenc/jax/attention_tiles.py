@@ -1,0 +1,161 @@
+"""Attention in JAX a few queries at a time, with the logits written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc import _array
+from posenc._array import Array
+from posenc.checked_attention import number_of_axes
+from posenc.doors import Biases, Rotates, Scores
+from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.jax.attention_arguments import Arguments
+
+#: Numbers in the logits of a tile, 4 MiB in float32.
+NUMBERS = 1 << 20
+
+
+def queries_per_tile(asked: Arguments) -> int:
+    """How many queries a tile takes."""
+    batch, heads, queries, _ = asked.q.shape
+    return max(1, min(NUMBERS // max(1, int(batch * heads * asked.k.shape[2])), int(queries)))
+
+
+def rotated(asked: Arguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Queries, keys and values after the rotations that act on them."""
+    for each in asked.of(Rotates):
+        if "value" in each.record.roles:
+            v = each.rotate_values(v, asked.key, layout="bhtd")
+        else:
+            q, k = each.rotate(q, k, asked.query, asked.key, layout="bhtd")
+    return q, k, v
+
+
+def rotated_back(asked: Arguments, output: Array, query: Array) -> Array:
+    """The output of queries at these positions, after rotations of values are taken back there."""
+    for each in asked.of(Rotates)[::-1]:
+        if "value" in each.record.roles:
+            output = each.rotate_back(output, query, layout="bhtd")
+    return output
+
+
+def in_tiles(asked: Arguments, queries: int) -> Array:
+    """The output for so many queries at a time; all in one compiled loop where q is traced."""
+    wide = _array.library(asked.q).wide_dtype(asked.q.dtype)
+    q, k, v = rotated(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
+    prepared, count = _prepared(asked), asked.q.shape[2]
+    if queries == count or not isinstance(q, jax.core.Tracer):
+        parts = []
+        for start in range(0, count, queries):
+            some = jnp.arange(start, min(start + queries, count))
+            parts.append(_tile(asked, k, v, prepared, _at(asked, q, some)))
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts, 2)
+    # Tiles of one size: behind the last query it stands again.
+    index = jnp.minimum(jnp.arange(-(-count // queries) * queries), count - 1).reshape(-1, queries)
+    tile = jax.checkpoint(lambda some: _tile(asked, k, v, prepared, _at(asked, q, some)))
+    output = jnp.moveaxis(jax.lax.map(tile, index), 0, 2)
+    return output.reshape((*output.shape[:2], -1, output.shape[-1]))[:, :, :count]
+
+
+@dataclass(frozen=True, eq=False)
+class _Queries:
+    """What belongs to the queries of a tile."""
+
+    index: Array
+    rotated: Array
+    q: Array
+    query: Array
+    hidden: Array | None
+    documents: Array | None
+    mask: Array | None
+
+
+def _at(asked: Arguments, q: Array, index: Array) -> _Queries:
+    several = number_of_axes([each.record for each in asked.encodings]) > 1
+    reads = {each.record.reads for each in asked.of(Scores)}
+    mask = asked.mask
+    return _Queries(
+        index,
+        q[:, :, index],
+        asked.q[:, :, index],
+        asked.query[..., index, :] if several else asked.query[..., index],
+        asked.hidden[:, index] if asked.hidden is not None and reads & {"query", "both"} else None,
+        None if asked.documents is None else asked.documents[0][:, index],
+        mask[:, :, index] if mask is not None and mask.shape[2] > 1 else mask,
+    )
+
+
+def _prepared(asked: Arguments) -> dict[int, Prepared]:
+    """What scores read of the keys alone, once for all tiles, by the place of the record among the encodings."""
+    documents = None if asked.documents is None else asked.documents[1]
+    return {
+        place: each.record.prepare(
+            asked.k, asked.key, each.params, hidden=_at_keys(asked, each.record), documents=documents
+        )
+        for place, each in enumerate(asked.encodings)
+        if isinstance(each.record, Gathers)
+    }
+
+
+def _at_keys(asked: Arguments, record: Any) -> Array | None:
+    """The inputs of the layer at the keys, which stand behind those at the queries."""
+    if asked.hidden is None or record.reads not in ("key", "both"):
+        return None
+    return asked.hidden[:, asked.q.shape[2] :] if record.reads == "both" else asked.hidden
+
+
+def _tile(asked: Arguments, k: Array, v: Array, prepared: dict[int, Prepared], at: _Queries) -> Array:
+    logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
+    for place, each in enumerate(asked.encodings):
+        if isinstance(each.record, Biases):
+            logits = logits + each.bias(at.query, asked.key, dtype=logits.dtype)
+        elif isinstance(each.record, Scores):
+            logits = logits + _score(asked, each, prepared.get(place), at)
+    weights = _softmax(logits, _visible(asked, at))
+    output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
+    for each in asked.of(Scores):
+        more = each.values(weights, at.query, asked.key)
+        output = output if more is None else output + more
+    return output.astype(asked.q.dtype)
+
+
+def _score(asked: Arguments, each: Any, prepared: Prepared | None, at: _Queries) -> Array:
+    record = each.record
+    read = at.hidden if record.reads in ("query", "both") else None
+    if prepared is not None:
+        return record.score_prepared(prepared, at.q, at.query, each.params, hidden=read, documents=at.documents)
+    at_keys = _at_keys(asked, record)
+    parts = [part for part in (read, at_keys) if part is not None]
+    packed = None if asked.documents is None else (at.documents, asked.documents[1])
+    hidden = jnp.concatenate(parts, 1) if parts else None
+    return each.score(at.q, asked.k, at.query, asked.key, hidden=hidden, documents=packed)
+
+
+def visible_by_index(asked: Arguments, index: Array) -> Array:
+    """True where a query may see a key by their indices counted from the ends, (n, m)."""
+    before, after = asked.window
+    after = 0 if asked.causal else after
+    row, column = (index + asked.k.shape[2] - asked.q.shape[2])[:, None], jnp.arange(asked.k.shape[2])
+    sees = jnp.ones((index.shape[0], asked.k.shape[2]), bool)
+    sees = sees if after is None else sees & (column <= row + after)
+    return sees if before is None else sees & (column >= row - before)
+
+
+def _visible(asked: Arguments, at: _Queries) -> Array:
+    sees = visible_by_index(asked, at.index)[None, None]
+    if asked.documents is not None and at.documents is not None:
+        sees = sees & (at.documents[:, None, :, None] == asked.documents[1][:, None, None, :])
+    return sees if at.mask is None else sees & at.mask
+
+
+def _softmax(logits: Array, visible: Array) -> Array:
+    """Weights of what is seen; zeros for a query that sees nothing."""
+    logits = jnp.where(visible, logits, -jnp.inf)
+    top = jax.lax.stop_gradient(logits.max(-1, keepdims=True))
+    powers = jnp.where(visible, jnp.exp(logits - jnp.where(jnp.isneginf(top), 0.0, top)), 0.0)
+    total = powers.sum(-1, keepdims=True)
+    return powers / jnp.where(total > 0, total, 1.0)
