@@ -12,7 +12,7 @@ The documents that posenc is built on, a lecture, an article, a lesson, notes an
 lists them), say what positional encodings do. Each statement that can be checked stands here, in our words, with the
 rule by which it is decided, which was fixed before anything was run, and with what came out, also where it speaks
 against the sources. Some are decided by computation, others by training small models: those verdicts hold for the
-models, tasks and budgets named beside them, and no further.
+models, tasks and budgets named with them, and no further.
 
 `posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them.
 """

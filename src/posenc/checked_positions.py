@@ -93,7 +93,7 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
 
 
 def checked_pair(query: Any, key: Any, like: Array | None = None) -> tuple[Positions, Positions]:
-    """Positions of queries and of keys, of one library: numbers and lists follow the array beside them, or `like`."""
+    """Positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
     if like is None:
         like = (
             query if _array.library_name(query) is not None else key if _array.library_name(key) is not None else None

@@ -80,7 +80,7 @@ def rotary(row: ModelType) -> str:
     words += [described(row.rotated_slice)] if row.rotated_slice else []
     words += which_layers(row.rotations)
     words += [described(row.roles)] if row.roles else []
-    words += ["a learned table beside"] * bool(row.tables)
+    words += ["a learned table as well"] * bool(row.tables)
     words += [described(row.logit_factor)] if row.logit_factor is not root_of_width else []
     words += [f"queries {described(row.unrotated)}"] if row.unrotated in (nope_temperature, power_of_position) else []
     return f"{row.part}: {'; '.join(words)}"

@@ -15,7 +15,7 @@ from posenc._array.resolve import library, library_name, to_numpy
 def as_array(name: str, value: Any, like: Array | Library | None = None) -> Array:
     """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy.
 
-    A NumPy array beside one of JAX becomes one of JAX, as in JAX itself.
+    A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
     """
     if type(value) is np.ndarray and value.dtype.kind in "iuf" and (like is None or _keeps_numpy(like)):
         return value
@@ -60,7 +60,7 @@ def _fits_32_bits(name: str, array: np.ndarray) -> None:
 
 
 def _keeps_numpy(like: Array | Library | None) -> bool:
-    """Whether a NumPy array stays one: beside a PyTorch tensor too, where the mixture is then refused."""
+    """Whether a NumPy array stays one: with a PyTorch tensor too, so that the mixture is refused."""
     return like is None or library(like).name != "jax"
 
 

@@ -192,7 +192,7 @@ class PlotVerb(Verb):
 
 
 def write_whole(output: Path, data: bytes) -> None:
-    """Write a file atomically: under a temporary name beside it, which then takes its place."""
+    """Write a file atomically: under a temporary name next to it, which is then renamed."""
     handle, temporary = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

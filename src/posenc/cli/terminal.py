@@ -47,7 +47,7 @@ def escaped(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def say(line: str) -> None:
-    """A line to the reader, beside the answer."""
+    """A line to the reader, apart from the answer."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(line, file=sys.stderr)
 

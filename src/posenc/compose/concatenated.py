@@ -55,7 +55,7 @@ class Concatenated(OfOne, Adds):
 ROW = Row(
     Concatenated,
     (Concatenated(Sinusoidal(dim=4)), Concatenated(Learned(dim=3, length=7))),
-    "no paper: the notes' first idea, a feature beside the others",
+    "no paper: the notes' first idea, a feature next to the others",
     ("position as a feature",),
     "To keep position and content in separate channels, at the cost of a wider model.",
 )

@@ -1,4 +1,4 @@
-"""Counting in bits beside the encoding, and what the comparison gets wrong."""
+"""Counting in bits next to the encoding, and what the comparison gets wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posenc.phase import phase
 
 @dataclass(frozen=True, eq=False)
 class BinaryCounting(_text.Lines):
-    """Numbers 0 … count-1 in bits, most significant first, beside the rows of an encoding.
+    """Numbers 0 … count-1 in bits, most significant first, with the rows of an encoding.
 
     table: (count, bits) of 0 and 1.   flips: after how many numbers each bit changes; period: twice that; (bits,) each.
     rows: the encoding of the same numbers.   wavelengths: of its pairs, from the fastest.
@@ -40,7 +40,7 @@ class BinaryCounting(_text.Lines):
         ]
         flips = ", ".join(str(flip) for flip in self.flips[::-1])
         return [
-            f"{_text.count(bits, 'bit')}, most significant first, beside {_text.short(self.record)}",
+            f"{_text.count(bits, 'bit')}, most significant first, with {_text.short(self.record)}",
             *rows,
             f"From the right, the bits flip every {flips} numbers: periods {', '.join(map(str, self.periods[::-1]))}.",
             *self.corrections(),
@@ -63,7 +63,7 @@ class BinaryCounting(_text.Lines):
 
 
 def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) -> BinaryCounting:
-    """Counting in bits beside an encoding (by default Sinusoidal(dim=2·bits)).
+    """Counting in bits next to an encoding (by default Sinusoidal(dim=2·bits)).
 
     >>> binary_counting(4, 2).table.tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]

@@ -106,7 +106,10 @@ class OrderBlindness(_text.Lines):
         if not self._depends_on_distance(encoding) or not any(word.same for word in self.words):
             return []
         if self.blind and words_of(self.sentence) == words_of(self.other)[::-1]:
-            return ["Each sentence is the other's mirror image, which what depends on distance alone cannot tell."]
+            return [
+                "Each sentence is the other's mirror image, and an encoding that depends on distance alone cannot tell "
+                "them apart."
+            ]
         if all(self._keeps_distances(word) for word in self.words if word.same):
             return ["A word keeps its output where every other word is as far from it as before."]
         return []

@@ -91,7 +91,7 @@ def spectrum(record: Encoding) -> Spectrum:
 def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
     """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
 
-    position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, beside `position`.
+    position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.
     TypeError for a record that is not made of sines and cosines.
 
     >>> from posenc import Sinusoidal

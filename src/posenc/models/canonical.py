@@ -32,7 +32,7 @@ Form = str | int | tuple[Any, ...]
 FREQUENCY = Context(prec=40)
 #: Digits of a factor, which is computed as a float64 and may differ in its last bits between mathematics libraries.
 FACTOR = Context(prec=12)
-#: Fields that say where a learned parameter begins, beside std, initial... and the base of learned frequencies.
+#: Fields that say where a learned parameter begins, in addition to std, initial... and the base of learned frequencies.
 INITIAL_FIELDS = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
 #: Fields that a class got after its fingerprints were pinned. A form leaves them out where they have their default,
 #: with which the record computes what it did before.

@@ -1,4 +1,4 @@
-"""Pictures of the comparison with counting: dials, and bits beside the encoding."""
+"""Pictures of the comparison with counting: dials, and bits next to the encoding."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def dials(
 def binary(
     count: int | BinaryCounting = 16, bits: int = 4, record: Adds | None = None, *, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
-    """Numbers in bits beside the encoding of the same numbers; an array of two Axes.
+    """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
 
     count: how many numbers, or the result of `posenc.inspect.binary_counting`.
     record: Sinusoidal(dim=2·bits) if left out.

@@ -1,4 +1,4 @@
-"""RoPE++: beside the real part of the rotary score, heads that take its imaginary part."""
+"""RoPE++: heads that take the imaginary part of the rotary score, next to those that take its real part."""
 
 from __future__ import annotations
 

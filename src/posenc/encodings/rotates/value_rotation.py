@@ -20,7 +20,7 @@ class ValueRotation(OfOne, Rotates):
     """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
-    do not turn: give `attention` the rotation itself beside this record where they should.
+    do not turn: give `attention` the rotation itself with this record where they should.
 
     encoding: a record that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
 

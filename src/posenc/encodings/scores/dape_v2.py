@@ -1,4 +1,4 @@
-"""DAPE, second version: the network over heads also reads the keys beside."""
+"""DAPE, second version: the network over heads also reads the neighbouring keys."""
 
 from __future__ import annotations
 

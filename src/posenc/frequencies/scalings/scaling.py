@@ -29,7 +29,7 @@ PositionCount = Annotated[int, Whole(1, LONGEST)]
 class Scaling(Untraced, abc.ABC):
     """Maps the frequencies of a rotation to (frequencies, attention factor): a record of plain numbers.
 
-    What depends on a length depends on the length stated in the record, never on what was computed before or beside.
+    What depends on a length depends on the length stated in the record, never on what else was computed.
     """
 
     @abc.abstractmethod
