@@ -50,8 +50,8 @@ ITEMS: tuple[Item, ...] = (
         "A7",
         "learned in two dimensions, resized",
         ("GridLearned", "GridLearned.resized", "posenc.resize_table", "FactorisedLearned"),
-        "Bicubic or bilinear, with or without antialias. The gates of TiledTokenPositionalEmbedding belong to the "
-        "model.",
+        "Bicubic, bilinear or tiled, with or without antialias and align_corners. The gates of "
+        "TiledTokenPositionalEmbedding belong to the model.",
     ),
     Item("A8", "axial learned", ("AxialLearned",)),
     Item("A9", "Fourier features, NeRF and the Perceiver", ("FourierFeatures",)),

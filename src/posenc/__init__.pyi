@@ -31,6 +31,7 @@ from .encodings.adds.learned import resized as resized
 from .encodings.adds.nope import NoPE as NoPE
 from .encodings.adds.one_sine import OneSine as OneSine
 from .encodings.adds.random_fourier_features import RandomFourierFeatures as RandomFourierFeatures
+from .encodings.adds.resize_table import Resizing as Resizing
 from .encodings.adds.resize_table import resize_table as resize_table
 from .encodings.adds.sinusoidal import Sinusoidal as Sinusoidal
 from .encodings.adds.time2vec import Time2Vec as Time2Vec

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from posenc.encodings.adds.resize_table import filter_weights, resize_table
+from posenc.encodings.adds.resize_table import Resizing, filter_weights, resize_table
 
 CUBIC = {"prefix": 0, "method": "bicubic", "antialias": False}
 
@@ -86,6 +86,17 @@ def test_half_is_rounded_once_and_gradients_pass() -> None:
     assert abs(float(table.grad.float().sum()) - 48) < 1
 
 
+def test_tiles_begin_again_and_corners_stay() -> None:
+    table = np.arange(4.0)[:, None]
+    tiled = Resizing("tiled", antialias=False, align_corners=False)
+    assert tiled.table(table, (2, 2), (3, 2), prefix=0).ravel().tolist() == [0, 1, 2, 3, 0, 1]
+    corners = Resizing("bicubic", antialias=False, align_corners=True)
+    assert corners.table(table, (4, 1), (7, 1), prefix=0).ravel()[[0, 2, 4, 6]].tolist() == [0, 1, 2, 3]
+    assert str(corners) == "bicubic, corner patches on corner patches, without antialias"
+    with pytest.raises(ValueError, match=r"^outside must be left out beside antialias=True; got 'zeros'"):
+        Resizing("bicubic", antialias=True, align_corners=False, outside="zeros")
+
+
 TABLE = np.zeros((5, 2))
 REFUSED = [
     (
@@ -105,6 +116,22 @@ REFUSED = [
         {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"antialias": 1},
         TypeError,
         r"^antialias must be True or False",
+    ),
+    (
+        {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"align_corners": 1},
+        TypeError,
+        r"^align_corners must be True or False",
+    ),
+    ({"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"outside": "wrap"}, ValueError, r"^outside must be one of"),
+    (
+        {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"antialias": True, "align_corners": True},
+        ValueError,
+        r"^align_corners must be left out beside antialias=True; got True",
+    ),
+    (
+        {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"method": "tiled", "antialias": True},
+        ValueError,
+        r"^antialias must be left out beside method='tiled'",
     ),
     (
         {"table": np.zeros((4, 1 << 18)), "old": (2, 2), "new": (1 << 14, 1 << 14)} | CUBIC,

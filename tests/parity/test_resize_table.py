@@ -36,6 +36,22 @@ def test_interpolate(old: tuple[int, int], new: tuple[int, int], method: str, an
     assert (ours - exact).abs().max() <= 16 * 2.0**-24 * 5
 
 
+@pytest.mark.parametrize("method", ["bicubic", "bilinear"])
+@pytest.mark.parametrize(("old", "new"), SIZES)
+def test_corners_on_corners_and_zeros_outside(old: tuple[int, int], new: tuple[int, int], method: str) -> None:
+    table = drawn(old[0] * old[1])
+    image, interpolate = table.reshape(1, *old, -1).permute(0, 3, 1, 2), torch.nn.functional.interpolate
+    theirs = interpolate(image, size=new, mode=method, align_corners=True)[0].permute(1, 2, 0).reshape(-1, 6)
+    ours = resize_table(table, old, new, prefix=0, method=method, antialias=False, align_corners=True)
+    assert (ours - theirs).abs().max() <= BUDGET
+    places = torch.meshgrid(*((2 * torch.arange(n) + 1) / n - 1 for n in new), indexing="ij")
+    grid = torch.stack(places[::-1], -1)[None]
+    sampled = torch.nn.functional.grid_sample(image, grid, mode=method, padding_mode="zeros", align_corners=False)
+    ours = resize_table(table, old, new, prefix=0, method=method, antialias=False, outside="zeros")
+    # grid_sample finds each place from its own float32 coordinate: 2^-23 of 24 patches, by slopes below 20.
+    assert (ours - sampled[0].permute(1, 2, 0).reshape(-1, 6)).abs().max() <= BUDGET + 24 * 20 * 2.0**-23
+
+
 def test_timm(timm: Callable[..., dict[str, Any]]) -> None:
     table = "torch.randn(1, 2 + 16, 6, generator=torch.Generator().manual_seed(18))"
     asked = "old_size=[2, 8], num_prefix_tokens=2"

@@ -5,39 +5,48 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
-from posenc.diagnosis.compare_models import compare_models
-from posenc.diagnosis.embedding_scale import compare_embedding_scales
-from posenc.diagnosis.layers.mistakes_layers import LAYERS
-from posenc.diagnosis.layers.windows import compare_windows
+from posenc.diagnosis.judge_configs import judge_configs
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.same_terms import as_converted, in_layout, is_gguf, longest_trained, served_longer
+from posenc.diagnosis.resized_tables import compare_resized
+from posenc.diagnosis.same_terms import in_layout
 from posenc.diagnosis.sides import Side
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.doors import Encoding
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.converted_config import layout_of
 from posenc.models.checkpoints.head_shapes_from_config import head_shapes
-from posenc.models.difference import diff
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import ModelPositions
 from posenc.models.pair_rotation import PairLayout
-
-#: Mistakes about which layer does what, from which its windows follow.
-ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:
-    """Compare two configs or records; of two folders with weights,
-    the order of rows in place of the layout of pairs."""
+    """Compare two configs or records; of two folders with weights, the order of rows in place of the layout of pairs,
+    and a learned table of patches with the one that it was resized from."""
+    table = compare_resized(first, second)
+    if table is None:
+        return _judge_sides(first, second)
+    verdict = _judge_sides(first, second._replace(positions=table.positions))
+    findings = (table.finding,) if table.finding else ()
+    if not verdict.agree and not verdict.findings:  # an unexplained difference of the configs stays one
+        return replace(verdict, compared=f"{verdict.compared}, and {table.compared}")
+    return replace(
+        verdict,
+        agree=verdict.agree and not findings,
+        findings=(*findings, *verdict.findings),
+        compared=f"{verdict.compared}, and {table.compared}",
+    )
+
+
+def _judge_sides(first: Side, second: Side) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
     rows = _compare_folders(first, second)
     if rows is None:
-        verdict = _judge_configs(first, second)
+        verdict = judge_configs(first, second)
         return replace(verdict, agree=verdict.agree and not receipts, findings=(*receipts, *verdict.findings))
     findings, compared, notes = rows
     if receipts:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
     layout = _layout(first)
-    verdict = _judge_configs(first, second._replace(positions=in_layout(second.positions, layout)))  # type: ignore[arg-type]
+    verdict = judge_configs(first, second._replace(positions=in_layout(second.positions, layout)))  # type: ignore[arg-type]
     every = (*receipts, *verdict.findings, *findings)
     agree = verdict.agree and not every
     together = f"{verdict.compared}, and {compared}"
@@ -77,45 +86,3 @@ def _compare_folders(first: Side, second: Side) -> tuple[tuple[Finding, ...], st
     except ValueError as error:
         return (), "no rows", (f"rows were not compared: {error}",)
     return compare_rows(one._replace(layout=_layout(first)), other._replace(layout=_layout(second)), heads)
-
-
-def _judge_configs(first: Side, second: Side) -> Diagnosis:
-    """Compare what two configs say of every layer."""
-    expected, actual = first.positions, second.positions
-    notes: tuple[str, ...] = ()
-    if isinstance(expected, Encoding) and isinstance(actual, Encoding):
-        one, other = (
-            ModelPositions("record", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
-        )
-        difference = diff(expected, actual)
-    else:
-        one, other = _as_model(expected, actual), _as_model(actual, expected)
-        if is_gguf(other) and not is_gguf(one):
-            other, notes = as_converted(other, one)
-        elif is_gguf(one) and not is_gguf(other):
-            one, notes = as_converted(one, other)
-        difference = diff(one, other)
-    findings = compare_models(one, other)
-    length = longest_trained(one, other)
-    if findings == () and length is not None:
-        # Dynamic NTK does nothing up to its trained length, and both configs may be no longer than that.
-        findings = compare_models(served_longer(one, 2 * length), served_longer(other, 2 * length))
-    scale = compare_embedding_scales(first.config, second.config)
-    if scale is not None and findings is not None:
-        findings = (*findings, scale)
-    if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
-        findings = (*findings, *compare_windows(one, other))
-    return Diagnosis(findings == (), findings or (), notes, difference, "what two configs say of every layer")
-
-
-def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
-    """A lone record as the other model, in which it stands for every record of its door."""
-    if isinstance(model, ModelPositions):
-        return model
-    if not isinstance(other, ModelPositions):
-        raise TypeError("other must be what from_config returns; got a record. Compare records with records.")
-    groups = []
-    for group in other.groups:
-        encodings = tuple(model if record.door == model.door else record for record in group.encodings)
-        groups.append(replace(group, encodings=encodings))
-    return ModelPositions(other.model_type, tuple(groups))

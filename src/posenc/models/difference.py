@@ -141,6 +141,9 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     if not (first.windows_known and second.windows_known):
         first, second = without_windows(first), without_windows(second)
     same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
+    same = same and [group.resizing for group in first.groups if group.resizing] == [
+        group.resizing for group in second.groups if group.resizing
+    ]
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     return Difference(first.model_type, second.model_type, same, "", tuple(fields), parts=parts)
@@ -211,6 +214,7 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
         "query_temperature": group.query_temperature or ABSENT,
         "bias_factor": group.bias_factor,
         "window": str(group.window or ABSENT),
+        "resizing": str(group.resizing or ABSENT),
         **{
             f"{rotation.role}.{name}": value
             for rotation in group.roles

@@ -23,6 +23,8 @@ def in_words(group: LayerGroup) -> list[str]:
     words += map(str, group.roles)
     if group.window is not None:
         words.append(f"queries see {group.window}")
+    if group.resizing is not None:
+        words.append(f"for a picture of another grid the table is resized: {group.resizing}")
     return words
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from posenc import _check
 from posenc.declared_fields import Declared, Whole
 from posenc.doors import Encoding, Rotates
+from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.turn import Pairing, of_pairs
 
@@ -100,6 +101,7 @@ class LayerGroup:
     bias_factor        what biases are multiplied by before they are added to the scaled logits
     window             which keys near it a query sees; None where it sees all, up to a causal mask
     roles              rotations other than that of the queries and keys of attention
+    resizing           how its learned table of a grid is resized to another grid; None where it never is
     """
 
     part: str
@@ -114,6 +116,7 @@ class LayerGroup:
     bias_factor: float = 1.0
     window: NearKeys | None = None
     roles: tuple[RoleRotation, ...] = ()
+    resizing: Resizing | None = None
 
     @property
     def rotation(self) -> Rotates | None:
@@ -161,6 +164,8 @@ class LayerGroup:
         parts += map(str, self.roles)
         if self.window:
             parts.append(f"queries see {self.window}")
+        if self.resizing:
+            parts.append(f"for a picture of another grid the table is resized: {self.resizing}")
         if self.values:
             parts.append("; ".join(map(str, self.values)))
         return ". ".join(parts) + "."

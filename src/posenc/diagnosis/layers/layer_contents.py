@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from posenc.diagnosis.mistake import with_fields
 from posenc.diagnosis.rotation.usage import rope_in_head
 from posenc.doors import Encoding
+from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import QueryTemperature
@@ -26,6 +27,7 @@ class Content(NamedTuple):
     query_temperature: QueryTemperature | None = None
     bias_factor: float = 1.0
     roles: tuple[RoleRotation, ...] = ()
+    resizing: Resizing | None = None
 
     @property
     def rotates(self) -> bool:
@@ -53,8 +55,8 @@ class Content(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """What it computes: equal where the mathematics is."""
-        return _form(self)
+        """What it computes: equal where the mathematics is, for pictures of any size."""
+        return (_form(self), str(self.resizing))
 
 
 @lru_cache(maxsize=1024)

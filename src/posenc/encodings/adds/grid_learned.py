@@ -79,13 +79,29 @@ class GridLearned(Adds):
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
     def resized(
-        self, params: Params, sizes: tuple[int, ...], *, method: str, antialias: bool
+        self,
+        params: Params,
+        sizes: tuple[int, ...],
+        *,
+        method: str,
+        antialias: bool,
+        align_corners: bool = False,
+        outside: str = "border",
     ) -> tuple[GridLearned, dict[str, Array]]:
         """The record of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
         table = self.checked(params)["table"]
         record = replace(self, sizes=sizes)
-        options = {"prefix": self.prefix, "method": method, "antialias": antialias}
-        return record, {"table": resize_table(table, self.sizes, record.sizes, **options)}  # type: ignore[arg-type]
+        resized = resize_table(
+            table,
+            self.sizes,
+            record.sizes,
+            prefix=self.prefix,
+            method=method,
+            antialias=antialias,
+            align_corners=align_corners,
+            outside=outside,
+        )
+        return record, {"table": resized}
 
 
 ROW = Row(

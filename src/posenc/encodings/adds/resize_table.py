@@ -3,37 +3,89 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.declared_fields import Declared
 
-METHODS = ("bicubic", "bilinear")
+METHODS = ("bicubic", "bilinear", "tiled")
+OUTSIDE = ("border", "zeros")
 #: The free number of Keys' cubic: what PyTorch takes without antialias, and with it (as Pillow does).
 KEYS, KEYS_ANTIALIAS = -0.75, -0.5
 LONGEST = 1 << 14
 
 
+@dataclass(frozen=True)
+class Resizing(Declared):
+    """How a model resizes its learned table to the grid of a picture, as `LayerGroup.resizing` of what was read says.
+
+    method, antialias, align_corners, outside: as in `resize_table`, which `table` calls. Raises ValueError or TypeError
+    naming the field.
+
+    >>> import numpy as np
+    >>> table = np.arange(4.0)[:, None]
+    >>> Resizing("bilinear", antialias=False, align_corners=True).table(table, (1, 4), (1, 3), prefix=0).tolist()
+    [[0.0], [1.5], [3.0]]
+    """
+
+    method: Literal["bicubic", "bilinear", "tiled"]
+    antialias: bool
+    align_corners: bool
+    outside: Literal["border", "zeros"] = "border"
+
+    def _check_together(self) -> None:
+        _check_rule(self.method, self.antialias, self.align_corners, self.outside)
+
+    def table(self, table: Array, old: tuple[int, ...], new: tuple[int, ...], *, prefix: int) -> Array:
+        """A table of the grid `old` as that of the grid `new`, by `resize_table`."""
+        return resize_table(
+            table,
+            old,
+            new,
+            prefix=prefix,
+            method=self.method,
+            antialias=self.antialias,
+            align_corners=self.align_corners,
+            outside=self.outside,
+        )
+
+    def __str__(self) -> str:
+        if self.method == "tiled":
+            return "tiled"
+        corners = "corner patches on corner patches" if self.align_corners else "edges on edges"
+        outside = ", with zeros outside" if self.outside == "zeros" else ""
+        return f"{self.method}, {corners}, {'with' if self.antialias else 'without'} antialias{outside}"
+
+
 def resize_table(
-    table: Array, old: tuple[int, ...], new: tuple[int, ...], *, prefix: int, method: str, antialias: bool
+    table: Array,
+    old: tuple[int, ...],
+    new: tuple[int, ...],
+    *,
+    prefix: int,
+    method: str,
+    antialias: bool,
+    align_corners: bool = False,
+    outside: str = "border",
 ) -> Array:
     """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`; the first `prefix` rows are
     kept.
 
-    Each axis is filtered by itself, the centres of the first and last patches standing alike on both grids (what
-    `align_corners=False` means): new row i reads from old place (i + 0.5)·old/new - 0.5. Keys 1981, "Cubic convolution
-    interpolation for digital image processing", with a = -0.75, or the straight line; the border is repeated. With
-    antialias the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
+    Each axis is filtered by itself: new row i reads from old place (i + 0.5)·old/new - 0.5, so that the edges of both
+    grids coincide, or with `align_corners` from i·(old - 1)/(new - 1), so that their corner patches do. Keys 1981,
+    "Cubic convolution interpolation for digital image processing", with a = -0.75, or the straight line. With antialias
+    the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
 
     old, new: rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
-    assumed.
-    prefix: tokens in front, such as a class token.
-    method: "bicubic" or "bilinear".
-    antialias: timm
-    says True and transformers False.
+    assumed.     prefix: tokens in front, such as a class token.
+    method: "bicubic" or "bilinear"; "tiled" begins again after the last row, as SAM 3 does, and filters nothing.
+    antialias: timm says True and transformers False.     align_corners: Qwen3-VL says True, ViT False.
+    outside: "border" repeats the border; "zeros" counts what lies beyond it as 0, as Muse does.
 
     NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass. Raises
     ValueError or TypeError naming the argument.
@@ -45,7 +97,7 @@ def resize_table(
     """
     old, new = grid_sizes("old", old), grid_sizes("new", new)
     prefix = _check.integer("prefix", prefix, 0, 1 << 20)
-    method, antialias = _check.choice("method", method, METHODS), _check.truth("antialias", antialias)
+    rule = _check_rule(method, antialias, align_corners, outside)
     if len(old) != len(new):
         raise ValueError(f"new must have as many axes as old={old}; got {new}. Give rows and columns of both.")
     table = _array.floats("table", table)
@@ -61,31 +113,60 @@ def resize_table(
     wide, xp = lib.wide(table), lib.xp
     grid = wide[prefix:].reshape((*old, table.shape[1]))
     for axis, (before, after) in enumerate(zip(old, new, strict=True)):
-        weights = lib.constant(filter_weights(before, after, method, antialias), grid.dtype)
+        weights = lib.constant(filter_weights(before, after, *rule), grid.dtype)
         grid = xp.moveaxis(lib.product(weights, xp.moveaxis(grid, axis, -2)), -2, axis)
     whole = xp.concatenate([wide[:prefix], grid.reshape((math.prod(new), table.shape[1]))], 0)
     return lib.astype(whole, table.dtype)
 
 
+def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str) -> tuple[str, bool, bool, str]:
+    """A way to resize, by its four arguments, of which antialias goes with none but the first."""
+    method, outside = _check.choice("method", method, METHODS), _check.choice("outside", outside, OUTSIDE)
+    _check.truth("antialias", antialias), _check.truth("align_corners", align_corners)
+    filters = {"antialias": antialias, "align_corners": align_corners, "outside": outside}
+    stated = [name for name, value in filters.items() if value not in (False, "border")]
+    if method == "tiled" and stated:
+        wrong, beside = stated[0], "method='tiled'"
+    elif antialias and stated[1:]:
+        wrong, beside = stated[1], "antialias=True"
+    else:
+        return method, antialias, align_corners, outside
+    raise ValueError(f"{wrong} must be left out beside {beside}; got {filters[wrong]!r}. No released code has both.")
+
+
 @_array.host
-def filter_weights(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
-    """What each of `old` places gives to each of `new`; shape (new, old), every row sums to 1."""
-    return _remembered(old, new, method, antialias).copy()  # which callers may write into
+def filter_weights(
+    old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
+) -> np.ndarray:
+    """What each of `old` places gives to each of `new`; shape (new, old). Every row sums to 1, but beside zeros."""
+    return _remembered(old, new, method, antialias, align_corners, outside).copy()  # which callers may write into
 
 
 @lru_cache(maxsize=64)
-def _remembered(old: int, new: int, method: str, antialias: bool) -> np.ndarray:
-    centre = (2 * np.arange(new) + 1) * old / (2 * new) - 0.5
+def _remembered(old: int, new: int, method: str, antialias: bool, align_corners: bool, outside: str) -> np.ndarray:
+    if method == "tiled":
+        weights: np.ndarray = np.eye(old)[np.arange(new) % old]
+    else:
+        weights = _filtered(old, new, method, antialias, align_corners, outside)
+    weights.setflags(write=False)
+    return weights
+
+
+def _filtered(old: int, new: int, method: str, antialias: bool, align_corners: bool, outside: str) -> np.ndarray:
+    if align_corners:
+        centre = np.arange(new) * (old - 1) / max(new - 1, 1)
+    else:
+        centre = (2 * np.arange(new) + 1) * old / (2 * new) - 0.5
     stretch = max(old / new, 1.0) if antialias else 1.0
     reach = math.ceil({"bicubic": 2, "bilinear": 1}[method] * stretch) + 1
     near = np.floor(centre).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)
     share = _kernel(method, antialias)(np.abs((near - centre[:, None]) / stretch))
-    if antialias:  # nothing beyond the border counts
+    if antialias or outside == "zeros":  # nothing beyond the border counts
         share = np.where((near >= 0) & (near < old), share, 0.0)
+    if antialias:
         share /= share.sum(-1, keepdims=True)
     weights = np.zeros((new, old))
     np.add.at(weights, (np.arange(new)[:, None], np.clip(near, 0, old - 1)), share)
-    weights.setflags(write=False)
     return weights
 
 

@@ -12,6 +12,7 @@ from posenc.doors import Encoding
 from posenc.encodings.adds.factorised_learned import FactorisedLearned
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import Groups, Reader
@@ -20,6 +21,13 @@ from posenc.models.model_positions import LayerGroup
 MOST_ROWS = 1 << 24
 #: A grid larger than this is no grid of patches.
 LARGEST_GRID = 1 << 12
+BICUBIC = Resizing("bicubic", antialias=False, align_corners=False)
+BILINEAR = Resizing("bilinear", antialias=False, align_corners=False)
+#: Qwen3-VL: corner patches stay corner patches.
+BILINEAR_BETWEEN_CORNERS = Resizing("bilinear", antialias=False, align_corners=True)
+#: Muse: what lies beyond the border counts as zero.
+BILINEAR_IN_ZEROS = Resizing("bilinear", antialias=False, align_corners=False, outside="zeros")
+TILED = Resizing("tiled", antialias=False, align_corners=False)
 BEFORE_PADDING = (
     "rows up to the padding token's are not for tokens: the table serves that many positions fewer than it has rows"
 )
@@ -83,55 +91,72 @@ def embeddings_only(fields: Fields) -> Groups:
     return ()
 
 
-def patch_table(record_of: Callable[[Fields], Encoding], note: str = "", offset: int = 0) -> Reader:
-    """A vector for every patch of a picture. offset: rows in front for tokens that are no patch."""
+def patch_table(record_of: Callable[[Fields], Encoding], note: str = "", *, resizing: Resizing | None = None) -> Reader:
+    """A vector for every patch of a picture, and how the table is resized to another grid."""
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
         record, notes = record_of(fields), (note,) if note else ()
         values = tuple(fields.values[before:])
-        return (LayerGroup("vision", "embedding", (), (record,), offset, values=values, notes=notes),)
+        return (LayerGroup("vision", "embedding", (), (record,), values=values, notes=notes, resizing=resizing),)
 
     return table
 
 
-def patches(front: int) -> Reader:
-    """As many rows as an image has patches, behind `front` rows for tokens that are no patch."""
-    return patch_table(lambda fields: Learned(*_dim_and_patches(fields, "image_size", front)), offset=front)
+def patches(front: int, *, square: bool = False) -> Reader:
+    """A vector for every patch of an image, behind `front` vectors for tokens that are no patch."""
+    return patch_table(grid_of_image(front=front, square=square), resizing=BICUBIC)
 
 
 def patches_and_class(fields: Fields) -> Encoding:
     """Llama 4: the row of the class token is the last."""
-    return Learned(*_dim_and_patches(fields, "image_size", 1))
+    rows, columns = grid_sides(fields, square=True)
+    return Learned(fields.integer("hidden_size"), rows * columns + 1)
 
 
-def _dim_and_patches(fields: Fields, image: str, more: int) -> tuple[int, int]:
-    side = patches_a_side(fields, image)
-    return fields.integer("hidden_size"), side**2 + more
+def grid_sides(fields: Fields, image: str = "image_size", *, square: bool = False) -> tuple[int, int]:
+    """How many patches lie along the height and the width of an image.
+
+    square: whether the class takes one number, and a list only of equal ones.
+    """
+    whole, patch = side_lengths(fields, image, square=square), side_lengths(fields, "patch_size", square=square)
+    if any(length > side for side, length in zip(whole, patch, strict=True)):
+        sides = [one[0] if one[0] == one[1] else list(one) for one in (whole, patch)]
+        raise ValueError(f"patch_size must be at most {image}, {sides[0]}; got {sides[1]}. Correct the config.")
+    return whole[0] // patch[0], whole[1] // patch[1]
 
 
-def patches_a_side(fields: Fields, image: str = "image_size") -> int:
-    """How many patches lie along each side of a square image."""
-    whole, patch = side_length(fields, image), side_length(fields, "patch_size")
-    if patch > whole:
-        raise ValueError(f"patch_size must be at most {image}, {whole}; got {patch}. Correct the config.")
-    return whole // patch
+def side_lengths(fields: Fields, key: str, *, square: bool = False) -> tuple[int, int]:
+    """The height and the width of an image or patch, which a file states as one number or as two."""
+    value = fields.require(key)
+    if not isinstance(value.value, tuple):
+        side = _check.integer(value.key, value.value, 1)
+        return side, side
+    if len(value.value) != 2:
+        raise ValueError(
+            f"{value.key} must be a number, or a height and a width; got {_check.shown(value.value)}. "
+            "Correct the config."
+        )
+    height, width = (_check.integer(value.key, side, 1) for side in value.value)
+    if square and height != width:
+        raise ValueError(
+            f"{value.key} must be equal in height and width, since its class takes squares alone; "
+            f"got {_check.shown(value.value)}. Correct the config."
+        )
+    return height, width
 
 
 def side_length(fields: Fields, key: str) -> int:
     """A length that a file may state twice, for height and width."""
-    value = fields.require(key)
-    if isinstance(value.value, tuple) and len(set(value.value)) == 1:
-        return _check.integer(value.key, value.value[0], 1)
-    return _check.integer(value.key, value.value, 1)
+    return side_lengths(fields, key, square=True)[0]
 
 
-def grid_of_image(image: str = "image_size") -> Callable[[Fields], Encoding]:
-    """As many rows and columns as an image has patches."""
+def grid_of_image(image: str = "image_size", *, front: int = 0, square: bool = False) -> Callable[[Fields], Encoding]:
+    """As many rows and columns as an image has patches, behind `front` vectors for other tokens."""
 
     def record(fields: Fields) -> Encoding:
-        side = patches_a_side(fields, image)
-        return GridLearned(fields.integer("hidden_size"), (side, side))
+        sides = grid_sides(fields, image, square=square)
+        return GridLearned(fields.integer("hidden_size"), sides, prefix=front)
 
     return record
 

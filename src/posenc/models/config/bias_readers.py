@@ -16,7 +16,7 @@ from posenc.encodings.biases.log_cpb import LogCPB
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.biases.window_bias import WindowBias
 from posenc.encodings.scores.deberta import DeBERTa
-from posenc.models.config.added_tables import MOST_ROWS, patches_a_side, side_length
+from posenc.models.config.added_tables import BICUBIC, MOST_ROWS, grid_sides, side_length
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields
 from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
@@ -180,7 +180,7 @@ def swinv2(fields: Fields) -> Groups:
     """Swin v2: in place of the table, a network of the logarithms of distances."""
 
     def record(stage: int, heads: int) -> tuple[Encoding, tuple[str, ...]]:
-        window = min(side_length(fields, "window_size"), patches_a_side(fields) >> stage)
+        window = min(side_length(fields, "window_size"), grid_sides(fields)[0] >> stage)
         trained = _trained_window(fields, stage)
         return LogCPB(heads, (trained or window,) * 2), (SHIFTED_WINDOWS, COSINE_LOGITS)
 
@@ -210,9 +210,9 @@ def _stages(fields: Fields, record_of: Callable[[int, int], tuple[Encoding, tupl
     fields.mark_used("pretrained_window_sizes")
     groups: list[LayerGroup] = []
     if fields.flag("use_absolute_embeddings"):
-        side = patches_a_side(fields)
-        table = GridLearned(fields.integer("embed_dim"), (side, side))
-        groups.append(LayerGroup("vision", "embedding", (), (table,), values=tuple(fields.values)))
+        sides = grid_sides(fields)
+        table, values = GridLearned(fields.integer("embed_dim"), sides), tuple(fields.values)
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=BICUBIC))
     first = 0
     for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):
         record, notes = record_of(stage, count)

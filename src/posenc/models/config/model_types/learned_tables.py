@@ -46,7 +46,8 @@ LEARNED_TABLES = (
         ),
     ),
     # Pictures: a vector for every patch, behind rows for the class token and for the one that distils.
-    TableType(("siglip_vision_model",), part="vision", tables=(patches(front=0),)),
-    TableType(("clip_vision_model", "dinov2", "vit"), part="vision", tables=(patches(front=1),)),
+    TableType(("siglip_vision_model",), part="vision", tables=(patches(front=0, square=True),)),
+    TableType(("clip_vision_model",), part="vision", tables=(patches(front=1, square=True),)),
+    TableType(("dinov2", "vit"), part="vision", tables=(patches(front=1),)),
     TableType(("deit",), part="vision", tables=(patches(front=2),)),
 )

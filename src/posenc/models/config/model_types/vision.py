@@ -3,14 +3,20 @@
 from functools import partial
 
 from posenc.models.config import added_tables, pair_axes
-from posenc.models.config.added_tables import grid_of_image, patch_table
+from posenc.models.config.added_tables import (
+    BICUBIC,
+    BILINEAR,
+    BILINEAR_BETWEEN_CORNERS,
+    BILINEAR_IN_ZEROS,
+    TILED,
+    grid_of_image,
+    patch_table,
+)
 from posenc.models.config.head_rules import all_heads, embed_over_heads, hidden_over_heads, memory_head_dim
 from posenc.models.config.layer_type_rules import EveryNth, count_of, uniform
 from posenc.models.config.model_type import ModelType
 
 Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns)
-BILINEAR = "the table is resized bilinearly to the grid of every picture"
-BICUBIC = "the table is resized bicubically to the grid of every picture"
 
 GRID_TOWERS = (
     "ernie4_5_vl_moe_vision", "exaone4_5_vision", "glm5_next_vision",
@@ -36,23 +42,36 @@ VISION = (
     Tower(("minimax_m3_vl_vision",), axes=pair_axes.time_rows_columns),
     ModelType(("pe_video_encoder",), part="vision", pairing="adjacent"),
     # A learned vector for every patch besides.
-    Tower(TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count, BILINEAR),)),
-    Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patch_table(grid_of_image(), BICUBIC),)),
-    Tower(("paddleocr_vl_vision",), tables=(patch_table(grid_of_image(), BILINEAR),)),
+    Tower(
+        TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count, resizing=BILINEAR_BETWEEN_CORNERS),)
+    ),
+    Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patch_table(grid_of_image(square=True), resizing=BICUBIC),)),
+    Tower(("paddleocr_vl_vision",), tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),)),
     Tower(
         ("step3p5_vision",),
         older_names={"num_attention_heads": "heads", "num_hidden_layers": "layers", "hidden_size": "width"},
-        tables=(patch_table(grid_of_image(), BILINEAR),),
+        tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),),
         axes=pair_axes.columns_then_rows,
     ),
     Tower(
         ("sam3_vit_model",),
-        tables=(patch_table(grid_of_image("pretrain_image_size"), "the table is tiled over larger pictures"),),
+        tables=(patch_table(grid_of_image("pretrain_image_size", square=True), resizing=TILED),),
         pairing="adjacent",
     ),
     Tower(
-        ("muse_glimmer_vision", "muse_spark_vision"),
-        tables=(patch_table(added_tables.grid_of_height_and_width, BILINEAR),),
+        ("muse_glimmer_vision",),
+        tables=(patch_table(added_tables.grid_of_height_and_width, resizing=BILINEAR_IN_ZEROS),),
+        layer_types=EveryNth(4, other="window_attention", last=True),
+    ),
+    Tower(
+        ("muse_spark_vision",),
+        tables=(
+            patch_table(
+                added_tables.grid_of_height_and_width,
+                "the table is resized to as many rows as the picture has columns, and read in the order of its patches",
+                resizing=BILINEAR_IN_ZEROS,
+            ),
+        ),
         layer_types=EveryNth(4, other="window_attention", last=True),
     ),
     Tower(
@@ -60,14 +79,15 @@ VISION = (
         tables=(
             patch_table(
                 added_tables.grid_of_height_and_width,
-                f"{BICUBIC}; sines of the frame are added, from the second frame on",
+                "sines of the frame are added, from the second frame on",
+                resizing=BICUBIC,
             ),
         ),
         axes=pair_axes.columns_and_rows_in_turn,
     ),
     Tower(
         ("inkling2_vision",),
-        tables=(patch_table(added_tables.grid_of_size, f"{BILINEAR}; the class token has a vector of its own"),),
+        tables=(patch_table(added_tables.grid_of_size, "the class token has a vector of its own", resizing=BILINEAR),),
         pairing="adjacent",
         axes=pair_axes.columns_then_rows,
     ),

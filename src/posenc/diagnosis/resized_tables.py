@@ -1,0 +1,156 @@
+"""A learned table of patches in two folders: whether the second is the first, resized as the model resizes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc.diagnosis.checkpoint_rows import Checkpoint, checkpoint_of
+from posenc.diagnosis.checkpoint_tables import OF_POSITIONS
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import NamedArray, as_rounded
+from posenc.diagnosis.sides import Side
+from posenc.encodings.adds.grid_learned import GridLearned
+from posenc.encodings.adds.resize_table import Resizing
+from posenc.models.checkpoints.position_table import read_table
+from posenc.models.model_positions import LayerGroup, ModelPositions
+
+#: How far a table may be off, of its largest number, that was resized in a type and rounded to it.
+ROUNDED = {"float64": 2.0**-16, "float32": 2.0**-16, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+RULES = tuple(
+    Resizing(method, antialias=antialias, align_corners=corners)
+    for method in ("bicubic", "bilinear")
+    for antialias, corners in ((False, False), (True, False), (False, True))
+)
+EXCHANGED = "height and width exchanged"
+
+
+class ResizedTable(NamedTuple):
+    """What the table of the second folder shows, and that side's positions with the grid of the first."""
+
+    finding: Finding | None
+    compared: str
+    positions: ModelPositions
+
+
+class _Pair(NamedTuple):
+    """The table of both sides by its name, and the records that read it."""
+
+    name: str
+    one: np.ndarray
+    other: NamedArray
+    expected: GridLearned
+    actual: GridLearned
+    rule: Resizing
+
+
+def compare_resized(first: Side, second: Side) -> ResizedTable | None:
+    """How the second table came from the first; None where there is no such table, or no known way led to it."""
+    pair = _pair(first, second)
+    if pair is None or not isinstance(second.positions, ModelPositions):
+        return None
+    sizes, new = pair.expected.sizes, pair.actual.sizes
+    found = () if _fits(pair, _resized(pair, pair.rule, new)) else next(_mistakes(pair), None)
+    if found is None:
+        return None
+    compared = f"{pair.name} of {_grid(new)} patches with that of {_grid(sizes)}, resized"
+    record = replace(pair.actual, sizes=sizes)
+    groups = tuple(
+        replace(group, encodings=(record,)) if _grid_of(group) == pair.actual else group
+        for group in second.positions.groups
+    )
+    return ResizedTable(found or None, compared, replace(second.positions, groups=groups))
+
+
+def _mistakes(pair: _Pair) -> Iterator[Finding]:
+    """What makes the second table of the first in place of what is meant; the likeliest first."""
+    old, new = pair.expected.sizes, pair.actual.sizes
+    fix = f"Resize the table of {_grid(old)} patches once more: posenc.resize_table ({pair.rule})."
+    where = f"{pair.name} has a row for each of {_grid(new)} patches"
+    if _fits(pair, pair.one):
+        yield Finding("table not resized", f"{where}, and holds the table of {_grid(old)} unchanged.", fix)
+    for rows in _exchanged(pair):
+        if _fits(pair, rows):
+            sentence = f"{where}, and was resized with height and width swapped, to {_grid(new[::-1])}."
+            yield Finding(EXCHANGED, sentence, fix)
+    for rule in RULES:
+        if _fits(pair, _resized(pair, rule, new)):
+            sentence = f"{where}, and was resized otherwise ({rule}) than is meant ({pair.rule})."
+            yield Finding("resizing", sentence, fix)
+
+
+def _exchanged(pair: _Pair) -> Iterator[np.ndarray]:
+    """The table resized with rows for columns on one side or the other."""
+    old, new, front = pair.expected.sizes, pair.actual.sizes, pair.expected.prefix
+    yield _resized(pair, pair.rule, new[::-1])
+    yield _resized(pair, pair.rule, new, old[::-1])
+    right = _resized(pair, pair.rule, new[::-1])
+    turned = right[front:].reshape(*new[::-1], -1).swapaxes(0, 1).reshape(math.prod(new), -1)
+    yield np.concatenate([right[:front], turned])
+
+
+def _resized(pair: _Pair, rule: Resizing, new: tuple[int, ...], old: tuple[int, ...] | None = None) -> np.ndarray:
+    return np.asarray(rule.table(pair.one, old or pair.expected.sizes, new, prefix=pair.expected.prefix))
+
+
+def _fits(pair: _Pair, rows: np.ndarray) -> bool:
+    """Whether the second table holds these rows, up to the rounding of its type."""
+    other = pair.other.values
+    tolerance = ROUNDED[pair.other.dtype] * float(np.abs(other).max(initial=0.0))
+    return rows.shape == other.shape and bool(np.all(np.abs(rows - other) <= tolerance))
+
+
+def _pair(first: Side, second: Side) -> _Pair | None:
+    """The learned table of patches that both folders hold, of grids that differ; None where there is no such one."""
+    if first.folder is None or second.folder is None:
+        return None
+    groups = [_group_of(side.positions) for side in (first, second)]
+    checkpoints = [checkpoint_of(folder, None) for folder in (first.folder, second.folder)]
+    if None in groups or None in checkpoints:
+        return None
+    (expected, actual), rule = map(_grid_of, groups), groups[0].resizing  # type: ignore[arg-type, union-attr]
+    if expected is None or actual is None or rule is None or expected.sizes == actual.sizes:
+        return None
+    if (expected.dim, expected.prefix) != (actual.dim, actual.prefix):
+        return None
+    one, other = (
+        _table(checkpoint, record)  # type: ignore[arg-type]
+        for checkpoint, record in zip(checkpoints, (expected, actual), strict=True)
+    )
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    rounded = as_rounded(NamedArray(other[1], "float32"))
+    return _Pair(one[0], one[1], rounded, expected, actual, rule)
+
+
+def _group_of(model: object) -> LayerGroup | None:
+    """The one group that adds a learned table of patches."""
+    groups = [group for group in getattr(model, "groups", ()) if _grid_of(group) is not None]
+    return groups[0] if len(groups) == 1 else None
+
+
+def _grid_of(group: LayerGroup) -> GridLearned | None:
+    records = [record for record in group.encodings if isinstance(record, GridLearned)]
+    return records[0] if len(records) == 1 == len(group.encodings) else None
+
+
+def _table(checkpoint: Checkpoint, record: GridLearned) -> tuple[str, np.ndarray] | None:
+    """The one tensor of a checkpoint, by its name, that has the shape of a record's table."""
+    rows, width = record.shapes["table"]
+    names = [
+        name
+        for name, (_, entry) in checkpoint.tensors.items()
+        if name.endswith(OF_POSITIONS) and entry.shape[-1:] == (width,) and math.prod(entry.shape[:-1]) == rows
+    ]
+    if len(names) != 1:
+        return None
+    values = read_table(checkpoint.folder / checkpoint.tensors[names[0]][0], names[0])
+    return names[0], np.asarray(values, np.float64).reshape(rows, width)
+
+
+def _grid(sizes: tuple[int, ...]) -> str:
+    return " by ".join(map(str, sizes))
