@@ -11,10 +11,11 @@ import numpy as np
 from posenc import _check
 from posenc.declared_fields import Whole
 from posenc.doors import Adds, Encoding, Rotates, Scores
-from posenc.explorer.views.table import pair_channels, values_of
+from posenc.explorer.views.table import values_of
 from posenc.explorer.views.view import OfRecord, learned
 from posenc.inspect import worked
 from posenc.inspect.plain import as_plain
+from posenc.inspect.turn_table import pair_channels
 from posenc.inspect.worked_examples.worked_scores import score_width
 from posenc.turn import Turn
 

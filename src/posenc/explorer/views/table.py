@@ -10,8 +10,9 @@ import numpy as np
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.explorer.angles import frequency_limbs, sinusoids
+from posenc.explorer.views.packed import packed
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
-from posenc.inspect.plain import as_plain
+from posenc.inspect.turn_table import turn_table
 from posenc.phase import fixed_frequencies_of
 from posenc.positions import grid
 from posenc.turn import Turn, at_every_head
@@ -51,7 +52,7 @@ class Table(OfRecord):
             "title": found.title,
             "rows": rows.tolist(),
             "columns": found.columns,
-            "values": None if found.values is None else as_plain(found.values.ravel()),
+            "values": None if found.values is None else packed(found.values),
             "sinusoids": found.sinusoids,
             "code": code(record, self.count(record), self.first, self.head),
         }
@@ -104,10 +105,7 @@ def _rotated(record: Rotates, rows: np.ndarray) -> Values:
         return Values("cosine, then sine, of each pair", record.head_dim, sinusoids=computed)
     operator = record.turn(rows, learned(record), role=record.roles[0])
     if isinstance(operator, Turn) and operator.heads is None:
-        columns = np.full((len(rows), record.head_dim), np.nan)
-        pairs, second = pair_channels(operator)
-        columns[:, pairs], columns[:, second] = operator.cos, operator.sin
-        return Values("cosine, then sine, of each pair", record.head_dim, columns)
+        return Values("cosine, then sine, of each pair", record.head_dim, turn_table(operator))
     rotated = np.asarray(at_every_head(operator, np.ones((len(rows), record.head_dim))))
     if operator.heads is None:
         return Values("a vector of ones, rotated", operator.width, rotated)
@@ -128,12 +126,6 @@ def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
         "start": 0,
         "channels": record.head_dim,
     }
-
-
-def pair_channels(turn: Turn) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the second channel of each pair."""
-    first, second = turn.pairing.split(np.arange(turn.dim)[None])
-    return np.asarray(first)[0], np.asarray(second)[0]
 
 
 def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:

@@ -5,6 +5,7 @@ import { slider } from "../controls.js";
 import { element } from "../dom.js";
 import { heatMap } from "../heat_map.js";
 import { Unanswered } from "./ask.js";
+import { unpacked } from "./packed.js";
 import { workedPanel } from "./worked.js";
 
 const COUNTS = [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
@@ -55,9 +56,15 @@ function build(context) {
 export function tableOf(facts, state) {
   const count = Number(state.positions || facts.rows.length);
   const first = Number(state.first || 0);
-  if (!facts.sinusoids) return { rows: facts.rows, values: Float64Array.from(facts.values, (value) => value ?? NaN) };
+  if (!facts.sinusoids) return { rows: facts.rows, values: valuesOf(facts) };
   const rows = Array.from({ length: count }, (_, index) => first + index);
   return { rows, values: sinusoidTable(rows, facts.sinusoids) };
+}
+
+/** The values that posenc sent, read once for each answer. */
+function valuesOf(facts) {
+  facts.unpacked ??= unpacked(facts.values);
+  return facts.unpacked;
 }
 
 async function showCell(context, panel, asked) {
