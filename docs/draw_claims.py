@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from posenc.lab.claims import catalog, findings
+from posenc.lab.claims.findings import decided
 from posenc.lab.claims.picture import picture
 from posenc.plot.export import image
 
@@ -13,9 +13,7 @@ PICTURE = Path(__file__).parent / "images" / "claims.svg"
 
 
 def main() -> int:
-    filed = {name: findings.read(name) for name in catalog.TRAINED}
-    decided = {name: (catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}
-    PICTURE.write_bytes(image(picture(decided), "svg").data)
+    PICTURE.write_bytes(image(picture(decided()), "svg").data)
     return 0
 
 

@@ -84,7 +84,7 @@ def test_every_verb_has_help_with_examples(posenc, verb):
             ["plot", "RoPE(dim=8)", "--picture", "rotation", "--output", "no/such/x.png"],
             "output must be in an existing folder",
         ),
-        (["plot", "RoPE(dim=8)", "--picture", "heatmap", "--output", "x.png"], "record must be"),
+        (["plot", "ALiBi(heads=8)", "--picture", "heatmap", "--output", "x.png"], "record must be"),
         (["check"], "target must be FILE.py:NAME; got nothing"),
         (["check", "mine"], "target must be FILE.py:NAME; got 'mine'"),
         (["check", "no-such.py:f"], "target must name a file that exists; got 'no-such.py'"),

@@ -14,6 +14,7 @@ import pytest
 from models import checkpoints
 from posenc.cli.main import VERBS
 from posenc.cli.plot import PICTURES
+from posenc.cli.plot_subjects import of_record, of_record_or_none
 
 MINE = """
 import numpy as np
@@ -40,6 +41,7 @@ DRAWN = {
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
     **dict.fromkeys(("shift_matrix", "derivation", "look_back"), "Sinusoidal(dim=8)"),
 }
+OF_RECORDS = [name for name, picture in PICTURES.items() if picture.subject in (of_record, of_record_or_none)]
 CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")
 
 REVERSED = ("--source", "adjacent", "--target", "halves", "--dry-run")
@@ -55,7 +57,9 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("dynamic.json", "--waive", "rope_style", "--length", "8192"),
     ],
     "plot": [
-        *((DRAWN.get(name, RECORDS["learns"]), "--picture", name, "--output", "x.svg") for name in PICTURES),
+        *((DRAWN.get(name, RECORDS["learns"]), "--picture", name, "--output", "x.svg") for name in OF_RECORDS),
+        ("config.json", "--picture", "layers", "--output", "x.svg"),
+        ("text 2, video 8x2x2x1x1, text 3", "--picture", "media_positions", "--output", "x.svg"),
         ("RoPE(dim=8)", "--picture", "rotation", "--output", "x.png"),
         ("Sinusoidal(dim=8)", "--picture", "dimensions", "--output", "x.png"),
     ],
@@ -102,6 +106,9 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "position": ("7",),
         "offset": ("2",),
         "sentence": ("Man bites dog",),
+        "other": ("Bites man dog",),
+        "causal": (),
+        "after": ("extent",),
         "dims": ("2", "3"),
         "dpi": ("50",),
         "seed": ("7",),

@@ -3,37 +3,98 @@
 from __future__ import annotations
 
 import builtins
+import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from posenc.cli.main import VERBS
 from posenc.cli.plot import PICTURES, write_whole
+from posenc.explorer.one_file import BROWSER
 
 RECORDS = ("Sinusoidal(dim=32)", "RoPE(dim=8)", "ALiBi(heads=4)", "Learned(dim=8, length=128)", "Shaw(dim=4)")
+CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128}
+#: Pictures of what is no record, each with a subject.
+OTHERS = {"layers": ["config.json"], "media_positions": ["text 4, image 4x6x1"], "claims": [], "results": ["results"]}
+#: What draws each view of the explorer: a picture, or the verb that answers a view which is text on the page.
+VIEWS = {
+    "heat-map": "heatmap",
+    "curves": "dimensions",
+    "wavelengths": "wavelengths",
+    "distance": "score_by_distance",
+    "heads": "heads",
+    "scalings": "scalings",
+    "order": "word_order",
+    "finder": "recover",
+    "media": "media_positions",
+    "config": "layers",
+    "compare": "diff",
+    "claims": "claims",
+    "results": "results",
+}
+
+
+def test_every_view_of_the_explorer_has_a_command():
+    sources = (BROWSER / "explorer").glob("*_view.js")
+    found = {name: "picture: () =>" in text for text in (path.read_text(encoding="utf-8") for path in sources)
+        for name in re.findall(r'^  id: "([a-z-]+)"', text, re.MULTILINE)}  # fmt: skip
+    assert found.keys() == VIEWS.keys()
+    for name, has_picture in found.items():
+        assert VIEWS[name] in (PICTURES if has_picture else {**PICTURES, **VERBS}), name
 
 
 def test_every_picture_is_drawn_for_some_record(posenc, tmp_path):
     drawn = set()
     for record in RECORDS:
-        ran = posenc(
-            "plot",
-            record,
-            "--picture",
-            "all",
-            "--output",
-            str(tmp_path / "x.png"),
-            "--dpi",
-            "40",
-            "--positions",
-            "20",
-            "--json",
-        )
+        output = ("--output", str(tmp_path / "x.png"), "--dpi", "40")
+        ran = posenc("plot", record, "--picture", "all", *output, "--positions", "20", "--json")
         assert ran.code == 0, ran
         for path in map(Path, ran.data["written"]):
             assert path.read_bytes().startswith(b"\x89PNG")
             drawn.add(path.stem.removeprefix("x-"))
-    assert drawn == set(PICTURES)
+    assert drawn == set(PICTURES) - set(OTHERS)
+
+
+@pytest.mark.parametrize("picture", sorted(set(OTHERS) - {"results"}))
+def test_what_is_no_record_is_drawn_too(posenc, tmp_path, monkeypatch, picture):
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    ran = posenc("plot", *OTHERS[picture], "--picture", picture, "--output", "x.svg")
+    assert ran == (0, "wrote x.svg\n", "")
+    assert b"<svg" in Path("x.svg").read_bytes()
+
+
+@pytest.mark.parametrize("picture", ["word_order", "attention_map"])
+def test_no_record_is_no_encoding(posenc, tmp_path, picture):
+    files = [tmp_path / name for name in ("none.svg", "causal.svg")]
+    for file, more in zip(files, ((), ("--causal",)), strict=True):
+        assert posenc("plot", "--picture", picture, "--output", str(file), *more).code == 0
+    assert files[0].read_bytes() != files[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--picture", "heatmap"), "record must"),
+        (("RoPE(dim=8)", "--picture", "claims"), "subject must be left out for claims"),
+        (("--picture", "results"), "subject must be the folder of a comparison; got none"),
+        (("text 4, sound 3", "--picture", "media_positions"), "subject must be segments such as"),
+        (("text -4", "--picture", "media_positions"), "subject must be segments such as"),
+        (("config.json", "--picture", "layers", "--causal"), "causal must be left out for layers"),
+        (("RoPE(dim=8)", "--picture", "attention_map", "--other", "x"), "other must be left out for attention_map"),
+        (("RoPE(dim=8)", "--picture", "word_order", "--other", "Cats sleep"), "other must share words with sentence"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(posenc, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    ran = posenc("plot", *arguments, "--output", "x.svg")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert not Path("x.svg").exists()
 
 
 @pytest.mark.parametrize(

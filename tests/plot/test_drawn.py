@@ -5,15 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from posenc import plot
+from posenc import Partial, plot
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import binary_counting, position_change
+from posenc.inspect import binary_counting, order_blindness, position_change
 from posenc.inspect import dials as dials_of
 from posenc.inspect import score_by_distance as score_of
+from posenc.models import from_config
+from posenc.positions import Image, Text
 
 # float64 values of size 1 from angles below 2^10 that plain math forms with a relative error of 2^-52: below 1e-12.
 CLOSE = 1e-12
@@ -55,6 +57,46 @@ def test_heatmap_counts_in_the_given_positions():
     axes = plot.heatmap(Sinusoidal(dim=4), range(10, 31, 5))
     assert image_of(axes)[2, 0] == pytest.approx(math.sin(20), abs=CLOSE)
     assert axes.images[0].get_extent()[2:] == [32.5, 7.5]
+
+
+@pytest.mark.parametrize("pairing", ["adjacent", "halves"])
+def test_heatmap_of_a_rotation_holds_cosines_and_sines_at_the_channels_of_each_pair(pairing):
+    drawn = image_of(plot.heatmap(Partial(RoPE(dim=4, pairing=pairing), dim=6), 3))
+    first, second = (0, 2) if pairing == "adjacent" else (0, 1)
+    for position in range(3):
+        assert drawn[position, first] == pytest.approx(math.cos(position), abs=CLOSE)
+        assert drawn[position, second] == pytest.approx(math.cos(position / 100), abs=CLOSE)
+    assert np.isnan(drawn[:, 4:]).all()
+    assert not np.isnan(drawn[:, :4]).any()
+
+
+def test_word_order_is_dark_only_where_the_order_is_told():
+    axes = plot.word_order(RoPE(dim=8), "Ann met Bob", "Bob met Ann")
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    amounts = dict(zip(names, image_of(axes), strict=True))
+    expected = [word.amount for word in order_blindness("Ann met Bob", "Bob met Ann", RoPE(dim=8)).words]
+    assert amounts["no encoding"].tolist() == [0.0, 0.0, 0.0]
+    assert amounts["RoPE(dim=8)"].tolist() == expected
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["ann", "met", "bob"]
+
+
+def test_layers_have_the_colour_of_their_group():
+    config = {"model_type": "gemma3_text", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16,
+        "num_hidden_layers": 6, "sliding_window": 8, "sliding_window_pattern": 3, "rope_theta": 1e6,
+        "rope_local_base_freq": 1e4, "max_position_embeddings": 64, "query_pre_attn_scalar": 16}  # fmt: skip
+    axes = plot.layers(from_config(config))
+    middles = [[path.get_extents().x0 + 0.5 for path in one.get_paths()] for one in axes.collections]
+    assert middles == [[0, 1, 3, 4], [2, 5]]
+    local, full = (text.get_text() for text in axes.get_legend().get_texts())
+    assert "sliding_attention, 4 layers" in local
+    assert "base 10,000" in local
+    assert "base 1,000,000" in full
+
+
+def test_media_positions_are_those_of_the_sequence():
+    axes = plot.media_positions([Text(2), Image(2, 2, 1), Text(1)])
+    assert image_of(axes).T.tolist() == [[0] * 3, [1] * 3, [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4] * 3]
+    assert axes.get_title() == "The next token stands at 5"
 
 
 def test_heatmap_of_a_learned_table_is_that_table():

@@ -9,13 +9,16 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc import plot
+from posenc import CayleySTRING, axial, models, plot
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.plot import canvas
+from posenc.positions import Image, Text
 
 S, R, A = Sinusoidal(dim=32), RoPE(dim=8), ALiBi(heads=8)
+MODEL = models.from_config({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128})
+SEGMENTS = [Text(2), Image(2, 2, 1)]
 CURVE = {"a": ([0, 1], [2.0, 1.0])}
 
 #: Each picture as (function, its arguments, panels, a keyword for matplotlib, how the drawn artist shows it).
@@ -45,6 +48,9 @@ PICTURES = {
     "derivation": (plot.derivation, (S,), 1, {"color": "green"}, lambda a: a.texts[0].get_color() == "green"),
     "number_waves": (plot.number_waves, (Sinusoidal(dim=8),), 12, {"color": "green"},
         lambda a: a.lines[0].get_color() == "green"),
+    "word_order": (plot.word_order, (R,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "layers": (plot.layers, (MODEL,), 1, {"alpha": 0.5}, lambda a: a.collections[0].get_alpha() == 0.5),
+    "media_positions": (plot.media_positions, (SEGMENTS,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"},
         lambda a: a.lines[0].get_marker() == "x"),
 }  # fmt: skip
@@ -126,12 +132,14 @@ def test_pyplot_is_never_loaded_and_nothing_is_shown():
 
 
 ADDS, ROTATES, BIASES = "a record that adds", "a record that rotates", "a record that biases"
+EITHER = "a record that adds or rotates"
 
 
 @pytest.mark.parametrize(
     ("draw", "record", "what"),
     [
-        (plot.heatmap, R, ADDS), (plot.dimensions, A, ADDS), (plot.similarity, R, ADDS), (plot.rotation, S, ROTATES),
+        (plot.heatmap, A, EITHER), (plot.dimensions, A, EITHER), (plot.similarity, R, ADDS),
+        (plot.rotation, S, ROTATES),
         (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES),
             (plot.bias_by_distance, R, BIASES),
         (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "a record of an encoding"),
@@ -178,6 +186,11 @@ def test_a_record_without_frequencies_is_named():
             r"^named must map names to \(x values, y values\); got \[1, 2\]"),
         (lambda: plot.curves({"a": ([1], [1, 2])}, x="x", y="y"), ValueError,
             r"^named\['a'\] must be two rows of one length"),
+        (lambda: plot.heatmap(axial(dim=8)), ValueError, r"^record must"),
+        (lambda: plot.heatmap(CayleySTRING(dim=4)), TypeError, r"^record must rotate pairs, equally in every head"),
+        (lambda: plot.word_order(R, "Dog bites man", "Cats sleep"), ValueError, r"^other must share words with"),
+        (lambda: plot.layers("config.json"), TypeError, r"^model must be what posenc.models.from_config returns"),
+        (lambda: plot.media_positions([Text(5000)]), ValueError, r"^tokens of segments must be an integer from 1 to 4"),
         (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of"),
         (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png'; got 'jpeg'"),
         (lambda: plot.image(Figure(), dpi=0), ValueError, r"^dpi must be an integer from 10 to 1200; got 0"),

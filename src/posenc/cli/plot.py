@@ -1,34 +1,48 @@
-"""`posenc plot`: a picture of an encoding, into a file."""
+"""`posenc plot`: a picture of an encoding, a model, a comparison or the claims, into a file."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import pkgutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import draws, encoding
+from posenc.cli.inputs import draws
+from posenc.cli.plot_subjects import (
+    of_comparison,
+    of_config,
+    of_findings,
+    of_record,
+    of_record_or_none,
+    of_segments,
+)
 from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")
+#: What pictures are asked for besides their file, which each takes or refuses.
+OPTIONS = ("positions", "position", "offset", "sentence", "other", "causal", "after", "dims")
 
 
 class Picture(NamedTuple):
-    """A function of posenc.plot. options: of the command line, by the argument that each is given as.
+    """What draws a picture. options: of the command line, by the argument that each is given as.
 
-    learns: whether it draws what an encoding learns, which --seed decides.
+    learns: whether it draws what an encoding learns, which --seed decides.   subject: reads what is drawn from text.
+    function: of posenc.plot, with the picture's name, unless another is named as module:function.
     """
 
     options: Mapping[str, str]
     learns: bool = True
+    subject: Callable[[str], Any] = of_record
+    function: str = ""
 
 
 POSITIONS = {"positions": "positions"}
@@ -50,11 +64,16 @@ PICTURES: Mapping[str, Picture] = {
     "heads": Picture({"positions": "length"}),
     "scalings": Picture({"positions": "target"}, learns=False),
     "input_sum": Picture({"sentence": "sentence"}),
-    "attention_map": Picture({"sentence": "sentence"}),
+    "attention_map": Picture({"sentence": "sentence", "causal": "causal"}, subject=of_record_or_none),
+    "word_order": Picture({"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none),
     "shift_matrix": Picture({"offset": "offset"}, learns=False),
     "derivation": Picture({"offset": "offset", "position": "position"}, learns=False),
     "look_back": Picture({"offset": "offset", "positions": "positions"}, learns=False),
     "number_waves": Picture({"position": "position"}, learns=False),
+    "layers": Picture({}, learns=False, subject=of_config),
+    "media_positions": Picture({"after": "after"}, learns=False, subject=of_segments),
+    "results": Picture({}, False, of_comparison, "posenc.lab.comparison.picture:picture"),
+    "claims": Picture({}, False, of_findings, "posenc.lab.claims.picture:picture"),
 }
 #: How many positions are drawn where none are asked for; a picture that is left out has its own number.
 USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100) | {
@@ -64,12 +83,14 @@ USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity",
 
 @dataclass(frozen=True)
 class PlotVerb(Verb):
-    """Draw a picture of an encoding into a PNG, SVG or PDF file; the ending of --output decides which.
+    """Draw a picture into a PNG, SVG or PDF file; the ending of --output decides which.
 
-    Pictures: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves, input_sum,
-    shift_matrix, derivation, look_back (encodings that add); rotation, rotated, pairing, waves, wavelengths, dials,
-    number_waves, scalings (that rotate); bias, bias_by_distance, heads (that bias); attention_map, score_by_distance
-    (most).
+    Pictures of a record: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
+    input_sum, shift_matrix, derivation, look_back (encodings that add); heatmap, dimensions, rotation, rotated,
+    pairing, waves, wavelengths, dials, number_waves, scalings (that rotate); bias, bias_by_distance, heads (that
+    bias); score_by_distance, attention_map, word_order (most; the last two also without a record).
+    Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`), claims
+    (no subject).
     `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
 
     examples:
@@ -79,21 +100,26 @@ class PlotVerb(Verb):
       posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
       posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
       posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
+      posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
       posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
       posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
       posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
       posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
+      posenc plot config.json --picture layers --output layers.svg
+      posenc plot "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg
+      posenc plot --picture claims --output claims.svg
       posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
-
-    record: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")]
-    """A record such as RoPE(dim=8). It is parsed, never executed."""
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
     """The name of a picture, or all."""
 
     output: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """The file to write, or to replace; its ending decides the format."""
+
+    subject: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SUBJECT")] = ""
+    """A record such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the picture
+    needs."""
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of
@@ -106,7 +132,17 @@ class PlotVerb(Verb):
     """How many positions a shift moves, or a head looks back; 1, or 3 of look_back, if left out."""
 
     sentence: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
-    """The words of input_sum and attention_map; "Dog bites man" if left out."""
+    """The words of input_sum, attention_map and word_order; "Dog bites man" if left out."""
+
+    other: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
+    """The same words in another order, for word_order; "Man bites dog" if left out."""
+
+    causal: bool = False
+    """Whether a word of attention_map and word_order sees only those before it."""
+
+    after: Literal["largest", "extent"] | None = None
+    """Where media_positions goes on after an image: beyond the largest coordinate (the paper) if left out, or beyond
+    the longer side (Qwen2-VL's code)."""
 
     dims: tuple[int, ...] = ()
     """Which curves of dimensions to draw; 0 and 21, or the first and the last, if left out."""
@@ -118,11 +154,11 @@ class PlotVerb(Verb):
     """Draws what an encoding learns; 0 if left out."""
 
     def run(self) -> Answer:
-        record = encoding("record", self.record, "Draw one of its layers.")
         if self.picture not in (*PICTURES, "all"):
             raise ValueError(
                 f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."
             )
+        subject = (of_record if self.picture == "all" else PICTURES[self.picture].subject)(self.subject)
         ending = self.output.suffix.lower()
         if ending not in FORMATS:
             raise ValueError(
@@ -132,18 +168,22 @@ class PlotVerb(Verb):
             raise ValueError(
                 f"output must be in an existing folder; got {str(self.output)!r}. Create the folder first."
             )
-        written = self._all(record, ending) if self.picture == "all" else [self._one(record, self.picture, ending)]
-        return Answer(lambda: {"record": record, "written": written}, lambda: [f"wrote {path}" for path in written])
+        written = self._all(subject, ending) if self.picture == "all" else [self._one(subject, self.picture, ending)]
+        return Answer(
+            lambda: {"subject": self.subject, "written": written}, lambda: [f"wrote {path}" for path in written]
+        )
 
     def _all(self, record: Encoding, ending: str) -> list[str]:
         """Each picture that fits the record, with the options that it takes; each option must be taken by one."""
         pictures: dict[str, bytes] = {}
-        for name in PICTURES:
+        for name, picture in PICTURES.items():
+            if picture.subject not in (of_record, of_record_or_none):
+                continue
             with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
                 pictures[name] = _data(self._drawn(record, name), ending, self._dpi)
         if not pictures:
             raise ValueError(
-                f"picture must fit the record; got none that fits {self.record}. `posenc plot --help` lists them."
+                f"picture must fit the record; got none that fits {self.subject}. `posenc plot --help` lists them."
             )
         self._takes(record, ending, tuple(pictures))
         paths = {name: self.output.with_stem(f"{self.output.stem}-{name}") for name in pictures}
@@ -151,44 +191,55 @@ class PlotVerb(Verb):
             write_whole(paths[name], data)
         return [str(path) for path in paths.values()]
 
-    def _one(self, record: Encoding, name: str, ending: str) -> str:
-        self._takes(record, ending, (name,))
-        write_whole(self.output, _data(self._drawn(record, name), ending, self._dpi))
+    def _one(self, subject: Any, name: str, ending: str) -> str:
+        self._takes(subject, ending, (name,))
+        write_whole(self.output, _data(self._drawn(subject, name), ending, self._dpi))
         return str(self.output)
 
     @property
     def _dpi(self) -> int:
         return 160 if self.dpi is None else self.dpi
 
-    def _takes(self, record: Encoding, ending: str, names: tuple[str, ...]) -> None:
+    def _takes(self, subject: Any, ending: str, names: tuple[str, ...]) -> None:
         """Refuse an option that none of these pictures takes."""
         taken = {option for name in names for option in PICTURES[name].options}
         taken |= {"dpi"} if ending == ".png" else set()
-        taken |= {"seed"} if draws(record) and any(PICTURES[name].learns for name in names) else set()
-        for option in ("positions", "position", "offset", "sentence", "dims", "dpi", "seed"):
-            if option not in taken and getattr(self, option) not in (None, ()):
+        drawn = isinstance(subject, Encoding) and draws(subject) and any(PICTURES[name].learns for name in names)
+        taken |= {"seed"} if drawn else set()
+        for option in (*OPTIONS, "dpi", "seed"):
+            if option not in taken and _given(getattr(self, option)):
                 listed = ", ".join(f"--{one}" for one in sorted(taken)) or "no such option"
                 raise ValueError(
-                    f"{option} must be left out for {self.picture} of {self.record:.60} in {ending}, which takes "
+                    f"{option} must be left out for {self.picture} of {self.subject:.60} in {ending}, which takes "
                     f"{listed}; got one. Leave it out."
                 )
 
-    def _drawn(self, record: Encoding, name: str) -> Any:
-        drawing: Callable[..., Any] = getattr(_plot(), name)
+    def _drawn(self, subject: Any, name: str) -> Any:
         picture = PICTURES[name]
-        width = int(getattr(record, "width", 0))
+        drawing: Callable[..., Any] = _drawing(picture.function or f"posenc.plot:{name}")
+        width = _width(subject)
         usual = {
             "positions": USUAL_POSITIONS.get(name),
             "dims": (0, 21) if width > 21 else (0, max(width - 1, 0)),
         }
         chosen = {option: getattr(self, option) for option in picture.options}
-        options = {option: usual.get(option) if value in (None, ()) else value for option, value in chosen.items()}
+        options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}
         given = {picture.options[option]: value for option, value in options.items() if value is not None}
-        if picture.learns:
-            given["params"] = record.init(np.random.default_rng(self.seed or 0)) if record.shapes else None
+        if picture.learns and isinstance(subject, Encoding):
+            given["params"] = subject.init(np.random.default_rng(self.seed or 0)) if subject.shapes else None
         if name == "binary" and self.positions:
             given["bits"] = max(4, (self.positions - 1).bit_length())
-        return drawing(record=record, **given) if name == "binary" else drawing(record, **given)
+        return drawing(record=subject, **given) if name == "binary" else drawing(subject, **given)
+
+
+def _given(value: Any) -> bool:
+    """Whether an option was given, and not left at its default."""
+    return value is not None and value is not False and value != ()
+
+
+def _width(subject: Any) -> int:
+    """Channels of an encoding that adds or rotates."""
+    return int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
 
 
 def write_whole(output: Path, data: bytes) -> None:
@@ -221,11 +272,10 @@ def _data(picture: Any, ending: str, dpi: int) -> bytes:
     return buffer.getvalue()
 
 
-def _plot() -> Any:
+def _drawing(function: str) -> Any:
     try:
-        from posenc import plot
+        return pkgutil.resolve_name(function)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ValueError("matplotlib must be installed to draw; it is not. Run: pip install matplotlib") from None
-    return plot

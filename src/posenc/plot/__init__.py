@@ -21,11 +21,14 @@ from posenc.plot.cells import derivation, input_sum, shift_matrix
 from posenc.plot.export import Image, image
 from posenc.plot.frequency import wavelengths, waves
 from posenc.plot.heat_maps import dimensions, heatmap, similarity
+from posenc.plot.layers import layers
 from posenc.plot.lines import curves
+from posenc.plot.media import media_positions
 from posenc.plot.number import number_waves
 from posenc.plot.plane import pairing, rotation
 from posenc.plot.position_effect import differences, rotated
 from posenc.plot.scalings import scalings
+from posenc.plot.word_order import word_order
 
 __all__ = [
     "Image",
@@ -42,7 +45,9 @@ __all__ = [
     "heatmap",
     "image",
     "input_sum",
+    "layers",
     "look_back",
+    "media_positions",
     "number_waves",
     "pairing",
     "rotated",
@@ -53,4 +58,5 @@ __all__ = [
     "similarity",
     "wavelengths",
     "waves",
+    "word_order",
 ]

@@ -134,7 +134,7 @@ def draw_heatmap(
 
 def centred(values: np.ndarray) -> dict[str, Any]:
     """Colours for values around zero: white is zero."""
-    most = float(np.abs(values).max(initial=0.0)) or 1.0
+    most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     return {"cmap": DIVERGING, "vmin": -most, "vmax": most}
 
 

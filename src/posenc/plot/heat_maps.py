@@ -1,4 +1,4 @@
-"""Pictures of the table of an encoding that adds: all of it, some of its dimensions, its rows against each other."""
+"""Pictures of the table of an encoding: all of it, some of its dimensions, its rows against each other."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc import _check
-from posenc.doors import Adds, Params
+from posenc.doors import Adds, Params, Rotates
 from posenc.inspect import similarity as similarity_of
+from posenc.inspect.turn_table import turn_table
 from posenc.plot import canvas
+from posenc.turn import Turn
 
 
 def heatmap(
-    record: Adds, positions: Any = 100, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+    record: Adds | Rotates,
+    positions: Any = 100,
+    *,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """Every value of the encoding as a colour: a row a position, from the top; a column a dimension.
 
+    A rotation has the cosine of each pair at the pair's first dimension, and the sine at its second.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
 
     positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
@@ -30,12 +38,12 @@ def heatmap(
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     table = _table(record, rows, params)
     ax = canvas.single(ax)
-    canvas.draw_heatmap(ax, table, rows, np.arange(record.width), "value", {**canvas.centred(table), **keywords})
+    canvas.draw_heatmap(ax, table, rows, np.arange(table.shape[1]), "value", {**canvas.centred(table), **keywords})
     return canvas.finish(ax, canvas.name(record, params=params), "dimension", "position")
 
 
 def dimensions(
-    record: Adds,
+    record: Adds | Rotates,
     dims: Sequence[int] = (0, 21),
     positions: Any = 100,
     *,
@@ -43,14 +51,13 @@ def dimensions(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The values of chosen dimensions against position, a line each.
+    """The values of chosen dimensions against position, a line each; of a rotation, cosines and sines as in `heatmap`.
 
     positions: a count or a row of numbers.   keywords: for `Axes.plot`.
     """
     rows = canvas.positions_to_draw("positions", positions)
-    _check.instance("record", record, Adds, canvas.ADDS)
-    chosen = [_check.integer("dims", dim, 0, record.width - 1) for dim in dims]
     table = _table(record, rows, params)
+    chosen = [_check.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
     ax = canvas.single(ax)
     for index, dim in enumerate(chosen):
         ax.plot(
@@ -88,7 +95,15 @@ def similarity(
     )
 
 
-def _table(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
-    _check.instance("record", record, Adds, canvas.ADDS)
+def _table(record: Adds | Rotates, positions: np.ndarray, params: Params | None) -> np.ndarray:
+    if not isinstance(record, Adds):
+        _check.instance("record", record, Rotates, "a record that adds or rotates")
     _check.one_axis("record", record)
-    return canvas.numbers(record.embed(positions, canvas.drawn(record, params)))
+    if isinstance(record, Adds):
+        return canvas.numbers(record.embed(positions, canvas.drawn(record, params)))
+    turn = record.turn(positions, canvas.drawn(record, params), role=record.roles[0])
+    if not isinstance(turn, Turn) or turn.heads is not None:
+        raise TypeError(
+            f"record must rotate pairs, equally in every head; got {canvas.name(record, 60)}. Draw another picture."
+        )
+    return turn_table(turn)

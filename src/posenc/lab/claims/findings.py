@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from posenc.lab.claims import catalog
 from posenc.lab.claims.claim import Claim, Finding, Trained
 
 #: The findings that ship with posenc.
@@ -60,3 +61,9 @@ def write(name: str, claim: Claim, finding: Finding, folder: Path) -> Path:
     unfinished.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     unfinished.replace(path)
     return path
+
+
+def decided() -> dict[str, tuple[Claim, Finding]]:
+    """The trained claims that have a finding among those that ship, by name."""
+    filed = {name: read(name) for name in catalog.TRAINED}
+    return {name: (catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}

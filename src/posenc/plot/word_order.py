@@ -1,0 +1,65 @@
+"""The order experiment as a picture: how much each word's output changes in another order, encoding by encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc.doors import Encoding, Params
+from posenc.inspect import OrderBlindness, order_blindness
+from posenc.inspect.order import usual_records, words_of
+from posenc.plot import canvas
+
+
+def word_order(
+    record: Encoding | Sequence[OrderBlindness] | None = None,
+    sentence: str = "Dog bites man",
+    other: str = "Man bites dog",
+    *,
+    causal: bool = False,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
+) -> Axes:
+    """A row for each encoding, a column for each word: the largest difference of its output between the two orders.
+
+    The rows are no encoding, the record and the best-known encodings; a row of zeros cannot tell the orders apart.
+
+    record: an encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for the
+    same two sentences.   keywords: for `Axes.imshow`.
+    """
+    if record is None or isinstance(record, Encoding):
+        record = _compared(record, sentence, other, causal, params)
+    first = record[0]
+    if not first.words:
+        raise ValueError(f"other must share words with sentence; got {other!r:.60}. Write the same words in it.")
+    amounts = np.array([[0.0 if word.same else word.amount for word in one.words] for one in record])
+    ax = canvas.single(ax, (max(4.2, 0.8 * len(first.words) + 2.6), 0.42 * len(record) + 1.5))
+    scale = {"cmap": "Blues", "vmin": 0.0, "vmax": float(amounts.max()) or 1.0, "aspect": "auto"}
+    ax.imshow(amounts, **{**scale, **keywords})
+    for (row, column), amount in np.ndenumerate(amounts):
+        colour = "white" if amount > 0.6 * amounts.max() else "black"
+        shown = record[row].words[column].shown
+        ax.text(column, row, shown, ha="center", va="center", fontsize="small", color=colour)
+    ax.set_xticks(range(len(first.words)), [canvas.literal(word.word) for word in first.words])
+    ax.set_yticks(range(len(record)), [_named(one) for one in record])
+    masked = ", causal" if first.causal else ""
+    title = canvas.literal(f"{first.sentence} / {first.other}{masked}")
+    return canvas.finish(ax, title, "largest difference of the word's output", "")
+
+
+def _compared(
+    record: Encoding | None, sentence: str, other: str, causal: bool, params: Params | None
+) -> list[OrderBlindness]:
+    """No encoding, the record, and the best-known encodings, each asked about the two orders."""
+    without = order_blindness(sentence, other, causal=causal)
+    own = [] if record is None else [order_blindness(sentence, other, record, causal=causal, params=params)]
+    usual = usual_records(max(len(words_of(sentence)), len(words_of(other))))
+    return [without, *own, *(order_blindness(sentence, other, one, causal=causal) for one in usual if one != record)]
+
+
+def _named(one: OrderBlindness) -> str:
+    return "no encoding" if one.encoding is None else canvas.name(one.encoding, 28)
