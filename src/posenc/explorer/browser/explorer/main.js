@@ -31,14 +31,17 @@ const state = { view: data.first || VIEWS[0].id, record: data.record, ...readLin
 const parts = layout();
 let open = null;
 let facts = null;
+/** What the sliders say and no answer holds yet: a slider moved while another's answer is on its way loses neither. */
+const moved = {};
 
 const askRecord = latestOnly(
   (asked) => ask("table", asked),
   (answer, asked) => {
     facts = { ...answer, live };
     state.record = answer.record;
+    for (const name of Object.keys(moved)) if (moved[name] === asked[name]) delete moved[name];
     say("");
-    showRecord(asked);
+    showRecord();
     draw();
   },
   say,
@@ -47,6 +50,7 @@ const askRecord = latestOnly(
 show();
 onLink((linked) => {
   for (const name of Object.keys(state)) delete state[name];
+  forgetSliders();
   Object.assign(state, { view: VIEWS[0].id, record: data.record }, linked);
   show();
 });
@@ -71,6 +75,7 @@ function show() {
 /** What a control changed: remember it, and draw again; a view that needs new numbers from posenc asks for them. */
 function change(patch) {
   Object.assign(state, patch);
+  if ("record" in patch) forgetSliders();
   if (open.ofRecord && facts && !needsAsking(patch)) draw();
   else refresh();
 }
@@ -86,9 +91,14 @@ function refresh() {
 }
 
 /** The question for the record's table; what has its default value is left out, as in the answers that a file holds. */
-function recordQuestion(changes = {}) {
+function recordQuestion() {
   const given = ["positions", "first", "head"].filter((name) => Number(state[name] || 0) !== 0);
-  return { record: state.record, ...changes, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
+  return { record: state.record, ...moved, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
+}
+
+/** Another record begins with its own values. */
+function forgetSliders() {
+  for (const name of Object.keys(moved)) delete moved[name];
 }
 
 function draw() {
@@ -114,7 +124,8 @@ function showRecord() {
   for (const [name, made] of Object.entries(parts.sliders)) {
     const value = facts.sliders[name];
     made.hidden = value === undefined;
-    if (value !== undefined && document.activeElement !== made.input) made.set(value);
+    const settled = !(name in moved) && document.activeElement !== made.input;
+    if (value !== undefined && settled) made.set(value);
   }
   const row = data.catalog.find(({ name }) => facts.record.startsWith(`${name}(`));
   fill(parts.source, row ? `${row.use} ${row.paper}.` : "");
@@ -196,7 +207,10 @@ function recordSlider(name, label, values) {
     values,
     value: values[0],
     format: (value) => shown(value),
-    onInput: (value) => askRecord(recordQuestion({ [name]: value })),
+    onInput: (value) => {
+      moved[name] = value;
+      askRecord(recordQuestion());
+    },
   });
   made.hidden = true;
   made.input.disabled = !live;
