@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from dataclasses import replace
 
 import gguf
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from posenc import Partial, RoPE
 from posenc.frequencies import Linear, Llama3, LongRoPE, Resonance, YaRN
-from posenc.models import LayerGroup, ModelPositions, from_gguf, to_gguf
+from posenc.models import LayerGroup, ModelPositions, from_config, from_gguf, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 
@@ -294,6 +295,67 @@ RESONANT_YARN = RoPE(dim=8, pairing="halves", scaling=Resonance(scaling=YaRN(fac
 def test_what_the_format_cannot_say_is_refused(positions, arch, says):
     with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
         to_gguf(positions, arch, context_length=64)
+    assert str(caught.value).startswith(says)
+
+
+def test_a_longrope_is_read_as_it_was_written():
+    """Its factor too, of which a file holds the attention factor alone, in float32."""
+    lists = {"short": (1.0,) * 4, "long": (2.0, 4.5, 1.0299999713897705, 64.25), "original": 4096, "length": 131072}
+    for factor, attention in ((32.0, None), (8.0, None), (1.0, None), (32.0, 1.5), (32.0, 1.190238)):
+        record = RoPE(dim=8, pairing="halves", scaling=LongRoPE(**lists, factor=factor, attention=attention))
+        keys, tensors = to_gguf(rotating(record), "phi3", context_length=131072)
+        single = {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in keys.items()}
+        divisors = {name: tuple(map(float, values)) for name, values in tensors.items()}
+        (found,) = from_gguf(GGUFHead(single, tuple(tensors), divisors)).groups[0].encodings
+        assert found.scaling == replace(record.scaling, factor=factor if attention is None else 1.0)
+    head = GGUFHead(*_yarn_without_attention_factor())
+    assert from_gguf(head).groups[0].encodings[0].scaling == YaRN(4.0, 4096, attention=1.0)
+
+
+def _yarn_without_attention_factor():
+    scaling = YaRN(4.0, 4096, attention=1.0)
+    keys, _ = to_gguf(rotating(RoPE(dim=8, pairing="halves", scaling=scaling)), "qwen3", context_length=16384)
+    return (
+        {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in keys.items()},
+        (),
+        {},
+    )
+
+
+GRANITE = {"model_type": "granite", "attention_multiplier": 0.0078125, "hidden_size": 64, "num_attention_heads": 4,
+           "num_hidden_layers": 2}  # fmt: skip
+
+
+def test_the_factor_of_logits_where_llama_cpp_reads_one():
+    """Granite's is a key; Gemma's largest models divide by the root of their width over their heads."""
+    model = from_config(GRANITE)
+    (group,) = model.groups
+    adjacent = replace(model, groups=(replace(group, encodings=(RoPE(dim=16, pairing="adjacent"),)),))
+    keys, _ = to_gguf(adjacent, "granite", context_length=2048)
+    assert keys["granite.attention.scale"] == 0.0078125
+    again = from_gguf(GGUFHead(keys, (), {})).groups[0]
+    assert (again.logit_factor, again.value("attention.scale").source) == (group.logit_factor, "file")
+    still = from_gguf(GGUFHead(keys | {"granite.rope.scaling.finetuned": False}, (), {})).groups
+    assert [(one.rotation, one.layers) for one in still] == [(None, (0, 1))]
+    gemma = {"block_count": 46, "embedding_length": 4608, "attention.head_count": 32, "attention.key_length": 128}
+    for layers, factor in ((46, (128 / 144) ** 0.5), (42, 1.0)):
+        named = {f"gemma2.{name}": value for name, value in (gemma | {"block_count": layers}).items()}
+        found = from_gguf(GGUFHead({"general.architecture": "gemma2", **named}, (), {}))
+        assert found.groups[0].logit_factor == factor
+
+
+@pytest.mark.parametrize(
+    ("arch", "layers", "factor", "says"),
+    [
+        ("gemma2", 2, 0.5, "logit_factor must be 1 in all layers to be written as 'gemma2', which has no key"),
+        ("gemma2", 46, 1.0, "logit_factor must be 1 in all layers to be written as 'gemma2', which computes it of"),
+        ("qwen3", 2, 2.0, "logit_factor must be 1 in all layers to be written as 'qwen3', which has no key"),
+    ],
+)
+def test_a_factor_of_logits_that_no_key_holds_is_refused(arch, layers, factor, says):
+    group = LayerGroup("text", "full_attention", tuple(range(layers)), (HALVES,), logit_factor=factor)
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        to_gguf(ModelPositions("mine", (group,)), arch, context_length=64)
     assert str(caught.value).startswith(says)
 
 

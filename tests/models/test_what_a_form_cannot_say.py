@@ -63,7 +63,7 @@ def model(*records: Encoding | None, **more: Any) -> ModelPositions:
         (lambda: to_gguf(model(ALiBi(heads=2)), "llama", context_length=64),
             "positions must be a plain rotation to be written as GGUF; got (ALiBi("),
         (lambda: to_gguf(model(PLAIN, logit_factor=2.0), "llama", context_length=64),
-            "positions must be a plain rotation to be written as GGUF; got (RoPE("),
+            "logit_factor must be 1 in all layers to be written as 'llama', which has no key"),
         (lambda: to_meta(model(PLAIN, OTHER_BASE)),
             "positions must have one rotation to be written as params.json; got 2 in 2 groups of layers"),
         (lambda: to_meta(model(None)), "positions must have one rotation to be written as params.json; got 0 in 1"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from posenc.models.pair_rotation import PairLayout
 
@@ -22,6 +22,9 @@ class Architecture:
     last     whether the rotated channels lie last in a head, as in multi-head latent attention
     varying  whether layers differ in ways that no key states: some do not rotate, or rotate otherwise
     windows  what layers with a window take where a file that has one lacks these keys; such layers are never scaled
+    scale    what logits are multiplied by: "head", 1/√(width of a head); "key", attention.scale where a file has it,
+             and rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count)
+             in the model of `largest` layers
     """
 
     names: tuple[str, ...]
@@ -29,28 +32,36 @@ class Architecture:
     last: bool = False
     varying: bool = False
     windows: Mapping[str, Any] = field(default_factory=dict)
+    scale: Literal["head", "key", "layers"] = "head"
+    largest: int = 0
 
 
 _ROWS = (
     Architecture(
         ("llama", "llada", "deci", "baichuan", "starcoder", "internlm2", "minicpm", "xverse", "command-r", "olmo",
-         "arctic", "deepseek", "chatglm", "glm4", "granite", "granitemoe", "granitehybrid", "chameleon", "bailingmoe",
-         "neo-bert", "arcee", "ernie4_5", "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
+         "arctic", "deepseek", "chatglm", "glm4", "chameleon", "bailingmoe", "neo-bert", "arcee", "ernie4_5",
+         "ernie4_5-moe", "mistral3", "llama-embed", "maincoder"),
         "adjacent",
     ),
+    Architecture(("granite", "granitemoe", "granitehybrid"), "adjacent", scale="key"),
     Architecture(("deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4", "plm"), "adjacent", last=True),
     Architecture(("llama4", "cohere2", "cohere2moe", "smollm3"), "adjacent", varying=True),
     Architecture(
         ("falcon", "falcon-h1", "grok", "dbrx", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
          "stablelm", "bitnet", "qwen", "qwen2", "dream", "qwen2moe", "qwen3", "qwen3moe", "llada-moe", "rnd1", "olmoe",
-         "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "gemma2", "starcoder2", "openelm", "gptneox",
+         "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "starcoder2", "openelm", "gptneox",
          "codeshell", "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss",
          "hunyuan-dense", "seed_oss", "grovemoe", "apertus", "minimax-m2", "cogvlm", "pangu-embedded", "glm4moe"),
         "halves",
     ),
     Architecture(("minicpm3",), "halves", last=True),
+    Architecture(("gemma2",), "halves", scale="layers", largest=46),
     Architecture(
-        ("gemma3",), "halves", windows={"rope.freq_base_swa": 10_000.0, "attention.sliding_window_pattern": 6}
+        ("gemma3",),
+        "halves",
+        windows={"rope.freq_base_swa": 10_000.0, "attention.sliding_window_pattern": 6},
+        scale="layers",
+        largest=62,
     ),
     Architecture(
         ("afmoe", "exaone4", "exaone-moe", "gemma-embedding", "gemma3n", "gemma4", "lfm2", "lfm2moe", "mimo2",

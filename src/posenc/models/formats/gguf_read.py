@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,11 @@ def from_gguf(
     layers, full = tuple(range(keys.whole("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
     window_keys = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
     sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, window_keys)) else full
+    factor = _logit_factor(keys, _head_width(full), len(layers))
     groups = _groups(keys, layers, full, sliding)
+    if keys.row.scale == "key" and keys.has("rope.scaling.finetuned") and not keys.get("rope.scaling.finetuned"):
+        groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values.values())),)
+    groups = tuple(replace(group, logit_factor=factor) for group in groups)
     refuse_unknown_keys(keys.unread(), waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     return ModelPositions(keys.arch, groups)
 
@@ -106,6 +112,20 @@ class _Keys:
         of_arch = [key.removeprefix(f"{self.arch}.") for key in self.head.keys if key.startswith(f"{self.arch}.")]
         concerns = ("rope.", "attention.max_alibi_bias", "attention.relative_", "attention.temperature_")
         return [key for key in of_arch if key.startswith(concerns) and key not in self.used]
+
+
+def _head_width(record: Rotates) -> int:
+    return record.dim if isinstance(record, Partial | RoPE) else 0
+
+
+def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
+    """What logits are multiplied by besides 1/√d."""
+    if keys.row.scale == "key" and keys.has("attention.scale"):
+        scale = keys.real("attention.scale")
+        return scale * math.sqrt(dim) if scale else 1.0  # where it is 0, llama.cpp takes 1/√d
+    if keys.row.scale == "layers" and layers == keys.row.largest:
+        return math.sqrt(dim / (keys.whole("embedding_length") // keys.whole("attention.head_count")))
+    return 1.0
 
 
 def _pairing(keys: _Keys) -> PairLayout:
@@ -179,7 +199,8 @@ def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     scaling = YaRN(factor, _trained_length(keys), *ends)
     if times == 1.0:
         return scaling
-    return YaRN(factor, _trained_length(keys), *ends, attention=times * scaling.attention_factor)
+    factor_of_file = fewest_digits(times * scaling.attention_factor, lambda one: one / scaling.attention_factor)
+    return replace(scaling, attention=factor_of_file)
 
 
 def _trained_length(keys: _Keys) -> int:
@@ -194,8 +215,27 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
             "rope_factors_long.weight and rope_factors_short.weight must both be in the file; one is missing. "
             "Convert the model again."
         )
-    length = keys.whole("context_length")
-    return LongRoPE(short, long, _trained_length(keys), length, 1.0, attention if attention != 1.0 else None)
+    length, original = keys.whole("context_length"), _trained_length(keys)
+    plain_scaling = LongRoPE(short, long, original, length, 1.0)
+    if attention == 1.0:
+        return plain_scaling
+    # A file holds the attention factor alone, in float32: the formula's with a factor of few digits, or one stated.
+    factor = math.exp(min((attention**2 - 1) * math.log(original), 700.0)) if attention > 1.0 else 1.0
+    for candidate in (length / original, *(float(f"{factor:.{digits}g}") for digits in (1, 2, 3, 4))):
+        scaling = replace(plain_scaling, factor=candidate) if candidate > 1.0 else plain_scaling
+        if np.float32(scaling.attention_factor) == np.float32(attention):
+            return scaling
+    return replace(plain_scaling, attention=attention)
+
+
+def fewest_digits(value: float, in_file: Callable[[float], float]) -> float:
+    """The number of fewest digits that a file holds as it holds this one, once it is rounded to float32.
+
+    >>> fewest_digits(1.0000000497729746, lambda value: value / 1.1386294361119891)
+    1.0
+    """
+    shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))
+    return next((one for one in shorter if np.float32(in_file(one)) == np.float32(in_file(value))), value)
 
 
 def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ def to_gguf(
     full, sliding = rotations[0], rotations[-1]
     keys, tensors = _scaling_keys(full)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
+    keys |= _scale_of_logits(positions, arch, full.dim)
     if len(rotations) == 2:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
@@ -50,7 +53,7 @@ def to_gguf(
 
 def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     """The rotations of one or two kinds of layers, as this architecture makes them."""
-    groups = [single_rotation(group, "GGUF") for group in positions.groups]
+    groups = [single_rotation(replace(group, logit_factor=1.0), "GGUF") for group in positions.groups]
     row = ARCHITECTURES.get(arch)
     if row is None or row.pairing is None or row.varying or row.windows:
         raise ValueError(
@@ -74,6 +77,25 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
                 f"latent attention; got {rotation.start}. Choose the architecture of the model."
             )
     return rotations
+
+
+def _scale_of_logits(positions: ModelPositions, arch: str, dim: int) -> dict[str, float]:
+    """attention.scale, of the architectures that read it; the others must multiply logits as the records do."""
+    row, (factor, *others) = ARCHITECTURES[arch], dict.fromkeys(group.logit_factor for group in positions.groups)
+    if row.scale == "key" and not others:
+        return {"attention.scale": factor / math.sqrt(dim)}
+    computed = row.scale == "layers" and layer_count(positions) == row.largest
+    if others or factor != 1.0 or computed:
+        reason = (
+            "computes it of embedding_length and head_count, which no record states"
+            if computed
+            else "has no key for it that is read one way"
+        )
+        raise ValueError(
+            f"logit_factor must be 1 in all layers to be written as {arch!r}, which {reason}; got "
+            f"{', '.join(f'{one:.6g}' for one in (factor, *others))}. Set it in the program that runs the file."
+        )
+    return {}
 
 
 def _widths(rotation: SingleRotation, suffix: str) -> dict[str, Any]:
