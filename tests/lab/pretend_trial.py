@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -21,12 +22,22 @@ def result_of(experiment: Experiment) -> Result:
     return Result(experiment, (Progress(1, 2.0), Progress(2, 1.0)), scores)
 
 
-def pretend(experiment: Experiment) -> Iterator[Progress | Result]:
+def pretend(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
     yield Progress(1, 2.0)
     time.sleep(0.01)
     if experiment.task == "broken":
         raise ValueError("nothing can be learned")
     yield result_of(experiment)
+
+
+def fails_with_seed_1(experiment: Experiment, device: str) -> Iterator[Result]:
+    if experiment.seed == 1:
+        raise ValueError("nothing can be learned")
+    yield result_of(experiment)
+
+
+def visible_gpus() -> Iterator[str]:
+    yield os.environ.get("CUDA_VISIBLE_DEVICES", "all")
 
 
 def main(folder: str) -> None:

@@ -30,6 +30,20 @@ def test_ray_on_this_machine(monkeypatch):
 
 @forks
 @pytest.mark.nightly
+def test_ray_without_a_gpu(monkeypatch):
+    import ray
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(ValueError, match="device must be one that the Ray cluster has; got 'cuda', and no machine"):
+        next(ray_core.run(JOBS, gpus=1))
+    assert not ray.is_initialized()
+
+
+@forks
+@pytest.mark.nightly
 def test_ray_on_two_nodes(monkeypatch):
     import ray
     from ray.cluster_utils import Cluster
@@ -61,6 +75,8 @@ def node():
 @pytest.mark.nightly
 def test_submitit(tmp_path):
     assert set(slurm.run(JOBS, tmp_path, {"timeout_min": 5}, cluster="local")) == LAST
+    gpus = [Job("gpus", "lab.pretend_trial:visible_gpus", ())]
+    assert list(slurm.run(gpus, tmp_path, {"timeout_min": 5}, cluster="local", gpus=1)) == [Event(0, "0")]
 
 
 def test_what_is_missing_is_said_in_one_line(monkeypatch, tmp_path):

@@ -1,13 +1,16 @@
 """`posenc compare` and `posenc report` as a researcher uses them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from posenc.cli import main
+from posenc.cli import compare, main
 from posenc.lab import running, store
 from posenc.lab.comparison import folder as folders
 from posenc.lab.comparison import plan as plans
+from posenc.lab.comparison import report as reports
+from posenc.lab.engines.events import Event, last_report
 
 TINY = ["--steps", "6", "--batch", "4", "--width", "16", "--heads", "2", "--layers", "1", "--length", "8"]
 TINY += ["--test-lengths", "8", "16", "--workers", "1"]
@@ -90,6 +93,9 @@ def test_tiers_plan_what_they_say():
             ["compare", "--task", "parity", "--model", "encoder"],
             "model must be decoder for the task parity; got 'encoder'",
         ),
+        (["compare", *TINY, "--device", "gpu"], "device must be cpu, cuda, cuda:NUMBER or mps; got 'gpu'. Write cuda"),
+        (["compare", *TINY, "--device", "cuda:99"], "device must be one that PyTorch finds on this machine, cpu"),
+        (["compare", *TINY[:-2], "--device", "mps", "--engine", "ray"], "device must be cpu or cuda with --engine ray"),
         (["compare", "--seeds", "0"], "seeds must be 1 or more; got 0"),
         (["report", "nowhere"], "folder must hold results; 'nowhere' is no folder. Run `posenc compare` first."),
     ],
@@ -110,3 +116,25 @@ def test_damaged_files_are_refused(here, capsys):
     (here / "out" / folders.NAME).write_text("[]")
     assert main(["compare", "NoPE(dim=64)", "--out", "out", "--task", "copy"]) == 2
     assert "plan.json is damaged" in capsys.readouterr().err
+
+
+def test_failed_runs_are_counted_named_and_written_down(here, capsys, monkeypatch):
+    def in_this_process(jobs):
+        yield from (Event(index, last_report(job)) for index, job in enumerate(jobs))
+
+    monkeypatch.setattr(compare.engines, "engine", lambda *given, **named: in_this_process)
+    monkeypatch.setattr(running, "TRAIN", "lab.pretend_trial:fails_with_seed_1")
+    monkeypatch.setattr(compare, "check", lambda *given: None)
+    monkeypatch.setattr(reports, "write", lambda folder, found: ())
+    words = ["compare", *TWO, "--task", "copy", *TINY, "--out", "out"]
+    assert main([*words, "--seeds", "2"]) == 1
+    err = capsys.readouterr().err
+    assert f"2 of 4 runs failed. {Path('out/failures.txt')} says why" in err
+    assert (here / "out" / folders.FAILURES).read_text().splitlines() == [
+        f"{encoding} on copy, seed 1 failed: ValueError: nothing can be learned" for encoding in TWO
+    ]
+    assert main([*words, "--seeds", "1"]) == 0
+    assert not (here / "out" / folders.FAILURES).exists()
+    monkeypatch.setattr(running, "TRAIN", "builtins:missing")
+    assert main([*words[:-1], "other", "--seeds", "1"]) == 2
+    assert "2 of 2 runs failed. " in capsys.readouterr().err

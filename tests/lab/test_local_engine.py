@@ -11,7 +11,7 @@ from posenc import Learned, NoPE, RoPE
 from posenc.lab.contestants import run as run_contestants
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
-from posenc.lab.engines.events import Event, Failure, Job
+from posenc.lab.engines.events import Event, Failure, Finished, Job
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Contestant, Outcome, Recipe
 from posenc.lab.tour_trial import trial
@@ -41,7 +41,7 @@ def test_workers_give_the_numbers_of_this_process():
 def spied(monkeypatch):
     crew = []
     start = local.Worker.__init__
-    monkeypatch.setattr(local.Worker, "__init__", lambda self, inbox: (start(self, inbox), crew.append(self))[0])
+    monkeypatch.setattr(local.Worker, "__init__", lambda self, *given: (start(self, *given), crew.append(self))[0])
     return crew
 
 
@@ -69,6 +69,12 @@ def test_a_job_that_fails_or_is_killed_costs_only_itself(spied):
         Event(2, 0),
         Event(2, 1),
     ]
+
+
+def test_workers_see_one_gpu_each():
+    jobs = [Job("gpus", "lab.pretend_trial:visible_gpus", ())] * 2
+    events = list(local.run(jobs, gpus=["3", "5"]))
+    assert {event.report for event in events if not isinstance(event.report, Finished)} == {"3", "5"}
 
 
 @pytest.mark.nightly

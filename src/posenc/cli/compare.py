@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tyro
 
@@ -17,7 +17,9 @@ from posenc.lab.comparison import folder as folders
 from posenc.lab.comparison import plan as plans
 from posenc.lab.comparison import report as reports
 from posenc.lab.comparison.check import check
+from posenc.lab.engines.events import Failure
 from posenc.lab.experiment import Experiment, Model, Sampler
+from posenc.lab.models.model_folder import ModelFolder, read_folder
 from posenc.lab.running import run_missing
 from posenc.lab.store import Store
 from posenc.lab.tasks.corpus import digest, text_of
@@ -26,6 +28,8 @@ from posenc.lab.tasks.table import TASKS
 
 #: Tasks that read text.
 TEXT_TASKS = tuple(row.name for row in TASKS if issubclass(row.kind, CharacterLM))
+#: The exit code where runs failed.
+FAILED = 1
 Numbers = Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT")]
 
 
@@ -37,14 +41,16 @@ class CompareVerb(Verb):
 
     Encodings are records, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
     Tiers: smoke (half a minute, no verdicts), core (5 seeds; a quarter of an hour on two cores), full (8 seeds, every
-    task), big (models of 100 million parameters, on processors).
+    task), big (models of 100 million parameters).
 
     examples:
       posenc compare --tier smoke
       posenc compare "RoPE(dim=16)" "ALiBi(heads=4)" mine.py:Mine --task copy --seeds 5
       posenc compare "RoPE(dim=16)" "NoPE(dim=64) + ALiBi(heads=4)" --task cued-offset last --out relative
       posenc compare --text my-book.txt --length 64 --test-lengths 64 128 256
+      posenc compare "RoPE(dim=64, pairing='halves')" own --model my-llama --fine-tune --text my-book.txt
       posenc compare --tier full --engine ray
+      torchrun --nproc-per-node 8 -m posenc compare "RoPE(dim=64)" "ALiBi(heads=12)" --tier big --engine accelerate
     """
 
     encodings: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENCODING")] = ()
@@ -92,14 +98,19 @@ class CompareVerb(Verb):
     heads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Heads of the model."""
 
-    model: Model | None = None
-    """Kind of model; the usual one of the task if left out."""
+    model: Annotated[str | None, tyro.conf.arg(metavar="KIND|FOLDER")] = None
+    """decoder, encoder or encoder-decoder, the usual one of the task if left out; or a folder with a model of
+    transformers, whose own positions are called own, and into which each other encoding is swapped."""
+
+    fine_tune: bool = False
+    """Begin with the weights of the folder that --model names; otherwise with random ones, for each seed anew."""
 
     positions: Sampler | None = None
     """How positions are given in training: 0, 1, 2, … (range), from a random start, drawn at random, or coupled."""
 
     engine: engines.Name = "local"
-    """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), or Slurm."""
+    """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), Slurm, or one run at a
+    time on all processes of torchrun (accelerate)."""
 
     workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Processes of the local engine; one for each core if left out."""
@@ -107,11 +118,18 @@ class CompareVerb(Verb):
     slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
     """Parameters of submitit for --engine slurm."""
 
+    device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
+    """cpu, cuda, cuda:1 or mps; the CPU if left out, and with --engine accelerate the GPU of each process, if any."""
+
     def run(self) -> Answer:
         if self.seeds is not None and self.seeds < 1:
             raise ValueError(f"seeds must be 1 or more; got {self.seeds}. Use 5 for a verdict.")
-        runs = self._plan()
-        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        together = self.engine == "accelerate"
+        device = self.device or ("" if together else "cpu")
+        if together:
+            engines.follow_unless_first(device)
+        runs = self._plan(device)
+        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm, device=device)
         with Store(self.out) as store:
             if store.note:
                 say(store.note)
@@ -119,14 +137,23 @@ class CompareVerb(Verb):
             waiting = [each for each in runs if each.identity not in store.results]
             if len(waiting) < len(runs):
                 say(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished already.")
-            if waiting:
-                with contextlib.closing(shown(run_missing(runs, store, engine), len(waiting))) as steps:
-                    for _ in steps:
-                        pass
-        return report.answer(self.out, reports.report(self.out, {each.identity for each in runs}))
+            steps = run_missing(runs, store, engine, engines.TOGETHER if together else "", device)
+            with contextlib.closing(shown(steps, len(waiting))) as steps:
+                failed = [step.line for step in steps if isinstance(step.report, Failure)]
+            path = folders.save_failures(self.out, failed)
+            told = f"{len(failed)} of {len(waiting)} runs failed. {path} says why, one line for each"
+            if not any(each.identity in store.results for each in runs):
+                raise ValueError(f"{told}; the first: {failed[0] if failed else 'none was reported'}")
+        answer = report.answer(self.out, reports.report(self.out, {each.identity for each in runs}))
+        if not failed:
+            return answer
+        say(f"posenc compare: {told}. The same command runs them again.")
+        return answer._replace(code=FAILED)
 
-    def _plan(self) -> tuple[Experiment, ...]:
-        tasks = self.task or (TEXT_TASKS[:1] if self.text is not None else ())
+    def _plan(self, device: str) -> tuple[Experiment, ...]:
+        folder, of_folder = self._folder()
+        usual = TEXT_TASKS[:1] if folder is None else ("masked-lm",) if folder.kind == "encoder" else ("bpe-lm",)
+        tasks = self.task or (usual if self.text is not None or folder is not None else ())
         unread = [task for task in tasks if task not in TEXT_TASKS]
         if self.text is not None and unread:
             raise ValueError(
@@ -139,14 +166,30 @@ class CompareVerb(Verb):
             self.tier,
             seeds=self.seeds,
             encoding_rates=self.encoding_rate,
-            changes=self._changes(),
+            changes={**self._changes(), **of_folder},
+            tokenizer=folder.path if folder is not None and folder.has_tokenizer else "",
         )
-        check(runs)
+        check(runs, device if self.engine == "local" else "cpu")
         return runs
+
+    def _folder(self) -> tuple[ModelFolder | None, dict[str, Any]]:
+        """The folder that --model names, and the fields of an experiment that it decides."""
+        if self.model is None or self.model in get_args(Model):
+            if self.fine_tune:
+                raise ValueError("fine-tune must come with --model FOLDER, whose weights it keeps; there is none.")
+            return None, {}
+        folder, fields = read_folder(self.model, fine_tune=self.fine_tune)
+        stated = [name for name in ("width", "layers", "heads") if getattr(self, name) is not None]
+        if stated:
+            raise ValueError(
+                f"{stated[0]} must be left out with --model FOLDER, whose config.json states it; got "
+                f"{getattr(self, stated[0])}. Change config.json for a model from scratch."
+            )
+        return folder, {name: value for name, value in fields.items() if name != "rate" or self.rate is None}
 
     def _changes(self) -> dict[str, Any]:
         """The fields of an experiment that the options state."""
-        names = ("steps", "batch", "length", "rate", "width", "layers", "heads", "model", "positions")
+        names = ("steps", "batch", "length", "width", "layers", "heads", "model", "positions", "rate")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         lengths = self.test_lengths or (() if self.length is None else (self.length, 2 * self.length, 4 * self.length))
         if lengths:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,24 +13,44 @@ from posenc.lab.engines import local, ray_core, slurm
 from posenc.lab.engines.events import Event, Job
 from posenc.lab.running import Engine
 
-Name = Literal["local", "ray", "slurm"]
+Name = Literal["local", "ray", "slurm", "accelerate"]
+#: How a run is done with --engine accelerate.
+TOGETHER = "posenc.lab.engines.all_processes:train"
 
 
-def engine(name: Name, *, workers: int | None, folder: Path, options: Sequence[str]) -> Engine:
-    """The engine of a name. workers: of the local one.   options: KEY=VALUE, parameters of submitit."""
+def engine(name: Name, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu") -> Engine:
+    """The engine of a name. workers: of the local one.   options: KEY=VALUE, parameters of submitit.   device: of each
+    run; "" with Accelerate, which finds one for each process."""
     if workers is not None and (name != "local" or workers < 1):
         raise ValueError(f"workers must be 1 or more, with --engine local; got {workers} with {name}. Leave it out.")
     if options and name != "slurm":
         raise ValueError(f"slurm must be left out with --engine {name}; got {' '.join(options):.100}. Leave it out.")
+    if name in ("ray", "slurm") and device not in ("cpu", "cuda"):
+        raise ValueError(f"device must be cpu or cuda with --engine {name}, which chooses the GPU; got {device!r}.")
+    gpus = int(device == "cuda")
+    if name == "accelerate":
+        from posenc.lab.engines import all_processes
+
+        return functools.partial(all_processes.run, device=device)
     if name == "local":
-        return functools.partial(local.run, workers=workers)
+        return functools.partial(local.run, workers=workers, gpus=_gpus(device))
     if name == "ray":
-        return ray_core.run
-    return functools.partial(_slurm, folder=folder, parameters=dict(map(_parameter, options)))
+        return functools.partial(ray_core.run, gpus=gpus)
+    return functools.partial(_slurm, folder=folder, parameters=dict(map(_parameter, options)), gpus=gpus)
 
 
-def _slurm(jobs: Sequence[Job], folder: Path, parameters: dict[str, Any]) -> Generator[Event, None, None]:
-    return slurm.run(jobs, folder / "slurm", parameters)
+def _gpus(device: str) -> tuple[str, ...]:
+    """The GPUs that worker processes take in turn, as CUDA_VISIBLE_DEVICES names them; none on another device."""
+    if device != "cuda":
+        return ()
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return tuple(visible.split(",") if visible else map(str, range(torch.cuda.device_count())))
+
+
+def _slurm(jobs: Sequence[Job], folder: Path, parameters: dict[str, Any], gpus: int) -> Generator[Event, None, None]:
+    return slurm.run(jobs, folder / "slurm", parameters, gpus=gpus)
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -40,3 +61,12 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return name, value
+
+
+def follow_unless_first(device: str) -> None:
+    """Ends every process of torchrun but the first, when that has no more runs: the first one answers."""
+    from posenc.lab.engines import all_processes
+
+    if not all_processes.leads():
+        all_processes.follow(device)
+        raise SystemExit(0)

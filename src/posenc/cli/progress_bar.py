@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from posenc.cli.terminal import escaped, say
 from posenc.lab.engines.events import Failure
 from posenc.lab.result import Progress, Result
-from posenc.lab.running import Step
+from posenc.lab.running import Step, name_of
 
 #: Without a terminal, a line at most every so many seconds.
 SECONDS = 30.0
@@ -35,16 +35,14 @@ def shown(steps: Iterable[Step], runs: int) -> Generator[Step, None, None]:
         for step in steps:
             yield step
             one, report = step.experiment, step.report
-            note = f"{one.encoding[:40]} on {one.task}, seed {one.seed}"
-            if isinstance(report, Progress):
-                part[one.identity] = report.step / one.steps
-            else:
-                finished, part[one.identity] = finished + 1, 0.0
-            if isinstance(report, Failure):
-                bars.console.print(escaped(f"{note} failed: {report.message}"), markup=False, highlight=False)
-                if bars.disable:
-                    say(escaped(f"{note} failed: {report.message}"))
-            bars.update(bar, completed=finished + sum(part.values()), note=escaped(note))
-            if bars.disable and isinstance(report, Result) and (finished == runs or time.monotonic() - said > SECONDS):
+            part[one.identity] = report.step / one.steps if isinstance(report, Progress) else 1.0
+            finished += isinstance(report, Result)
+            bars.update(bar, completed=sum(part.values()), note=escaped(name_of(one)[:60]))
+            if isinstance(report, Failure) and not bars.disable:
+                bars.console.print(escaped(step.line), markup=False, highlight=False)
+            elif isinstance(report, Failure):
+                say(escaped(step.line))
+            due = finished == runs or time.monotonic() - said > SECONDS
+            if bars.disable and isinstance(report, Result) and due:
                 said = time.monotonic()
                 say(f"{finished} of {runs} runs finished")

@@ -10,9 +10,9 @@ from itertools import islice
 from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.prepare import Trial, prepare
 from posenc.lab.scoring import by_context
 from posenc.lab.train import train
-from posenc.lab.trial import Trial, prepare
 from posenc.models.context_extension.candidates import ways
 
 #: Of the rate of training, what a model is tuned at.

@@ -6,10 +6,11 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from posenc import _check
 from posenc.declared_fields import Declared, Real, Whole
+from posenc.lab.models.model_folder import model_folder
 
 #: The longest sequence a run may ask for, in items of its task.
 LONGEST = 1 << 20
@@ -51,6 +52,19 @@ class Options:
 
 
 @dataclass(frozen=True)
+class ModelName:
+    """A kind of the lab's own models, or a folder with one of transformers."""
+
+    def __call__(self, name: str, value: Any) -> str:
+        if value not in get_args(Model) and (not isinstance(value, str) or model_folder(value) is None):
+            raise ValueError(
+                f"{name} must be one of {', '.join(get_args(Model))}, or the name of a ModelFolder; got "
+                f"{_check.shown(value)}. Choose one of them."
+            )
+        return str(value)
+
+
+@dataclass(frozen=True)
 class Experiment(Declared):
     """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
@@ -62,11 +76,12 @@ class Experiment(Declared):
     dropout: of what each part of a layer adds, and of the embeddings; label_smoothing: both as in Vaswani et al. 2017,
     §5.4, in training alone.
     length: the training length, or the most items of a training sequence.   test_lengths: the same, at evaluation.
-    width, layers, heads, model: the transformer.   positions: the sampler.
+    width, layers, heads, model: the transformer; a `model` of transformers is named by its folder, as
+    `posenc.lab.models.model_folder` does.   positions: the sampler.
     options: of the task, such as the depth of a needle or the hash of a text.
 
     Raises TypeError or ValueError naming the field. What only the task, the encoding and the model know together is
-    checked by `posenc.lab.trial.prepare`.
+    checked by `posenc.lab.prepare.prepare`.
 
     >>> experiment = Experiment("RoPE(dim=16)", "fixed-offset", seed=1, steps=150)
     >>> experiment.head_dim, experiment.causal, experiment.identity == Experiment(**experiment.fields()).identity
@@ -88,7 +103,7 @@ class Experiment(Declared):
     width: Annotated[int, Whole(1, 1 << 14)] = 64
     layers: Annotated[int, Whole(1, 1 << 10)] = 2
     heads: Annotated[int, Whole(1, 1 << 10)] = 4
-    model: Model = "decoder"
+    model: Annotated[str, ModelName()] = "decoder"
     positions: Sampler = "range"
     options: Annotated[tuple[Option, ...], Options()] = ()
 
@@ -106,7 +121,13 @@ class Experiment(Declared):
     @property
     def causal(self) -> bool:
         """Whether a token sees no later one of its own sequence."""
-        return self.model != "encoder"
+        return self.kind != "encoder"
+
+    @property
+    def kind(self) -> str:
+        """Whether the model is a decoder, an encoder or an encoder-decoder."""
+        folder = model_folder(self.model)
+        return self.model if folder is None else folder.kind
 
     @property
     def identity(self) -> str:

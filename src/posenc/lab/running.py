@@ -20,16 +20,32 @@ class Step(NamedTuple):
     experiment: Experiment
     report: Progress | Result | Failure
 
+    @property
+    def line(self) -> str:
+        """The run, and why it failed where it did.
+
+        >>> Step(Experiment("RoPE(dim=16)", "copy"), Failure("ValueError: no")).line
+        'RoPE(dim=16) on copy, seed 0 failed: ValueError: no'
+        """
+        name = name_of(self.experiment)
+        return f"{name} failed: {self.report.message}" if isinstance(self.report, Failure) else name
+
+
+def name_of(experiment: Experiment) -> str:
+    """What tells a run from the others of its comparison, for messages."""
+    return f"{experiment.encoding} on {experiment.task}, seed {experiment.seed}"
+
 
 def run_missing(
-    experiments: Sequence[Experiment], store: Store, engine: Engine, function: str = TRAIN
+    experiments: Sequence[Experiment], store: Store, engine: Engine, function: str = "", device: str = "cpu"
 ) -> Generator[Step, None, None]:
     """Run each experiment that has no result in the store, in this order, and store each result when it comes.
 
-    function: a generator function "module:name" of an experiment, whose last report is its `Result`.
+    function: a generator function "module:name" of an experiment and a device, whose last report is its `Result`;
+    `TRAIN` where it is left out.   device: of PyTorch, where the run is done.
     """
     missing = [each for each in dict.fromkeys(experiments) if each.identity not in store.results]
-    jobs = [Job(f"{each.encoding} on {each.task}, seed {each.seed}", function, (each,)) for each in missing]
+    jobs = [Job(name_of(each), function or TRAIN, (each, device)) for each in missing]
     events = engine(jobs)
     try:
         for index, report in events:

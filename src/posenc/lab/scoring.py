@@ -18,8 +18,8 @@ from posenc.lab.tasks.written import END, Written
 
 #: Sequences at each length; windows of a text, whose targets are many.
 SEQUENCES, WINDOWS = 256, 128
-#: Tokens read at once: few enough for the logits of a long context to stay in a processor's cache.
-TOKENS = 1 << 13
+#: Tokens read at once: few enough for the logits of a long context to stay in a processor's cache; and logits at once.
+TOKENS, LOGITS = 1 << 13, 1 << 27
 BINS, CONTEXTS = 16, 8
 
 #: A batch as an example of the model's positions, with a generator for what a sampler draws.
@@ -102,10 +102,10 @@ def _score(
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def _said(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Said:
     losses, right = [], []
-    for example in _examples(batch, rng, place):
+    for example in _examples(model, batch, rng, place):
         logits = example.logits(model)
-        loss = cross_entropy(logits.transpose(1, 2), example.targets, ignore_index=NOTHING, reduction="none")
-        losses.append(loss.double().cpu().numpy())
+        flat = cross_entropy(logits.flatten(0, 1), example.targets.flatten(), ignore_index=NOTHING, reduction="none")
+        losses.append(flat.view_as(example.targets).cpu().double().numpy())
         right.append((logits.argmax(-1) == example.targets).cpu().numpy())
     return Said(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
 
@@ -114,13 +114,13 @@ def _bleu(model: Transformer, task: Task, length: int, batch: Batch, seed: int, 
     if not isinstance(task, Written):
         return None
     rng, most = np.random.default_rng([seed, length, 1]), task.tokens_at(length) + 1
-    written = [row for example in _examples(batch, rng, place) for row in greedy(model, example, most, end=END)]
+    written = [row for example in _examples(model, batch, rng, place) for row in greedy(model, example, most, end=END)]
     return bleu(task, batch, written)
 
 
-def _examples(batch: Batch, rng: np.random.Generator, place: Placing) -> Iterator[Example]:
+def _examples(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Iterator[Example]:
     """The batch in parts of some rows."""
-    rows = max(1, TOKENS // batch.tokens.shape[1])
+    rows = max(1, min(TOKENS, LOGITS // model.vocabulary) // batch.tokens.shape[1])
     for start in range(0, len(batch.tokens), rows):
         parts = (None if part is None else part[start : start + rows] for part in vars(batch).values())
         yield place(Batch(*parts), rng)  # type: ignore[arg-type]

@@ -83,16 +83,16 @@ def learn_pieces(text: str, vocabulary: int = 512, *, most: int = LEARNED_FROM) 
         max_token_length=16,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_paragraphs(text[:most]), trainer)
+    tokenizer.train_from_iterator(paragraphs(text[:most]), trainer)
     return tokenizer
 
 
 def encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
     """Token numbers of a text; shape (tokens,), int64."""
-    parts = tokenizer.encode_batch(_paragraphs(text))
+    parts = tokenizer.encode_batch(paragraphs(text))
     return np.array([number for part in parts for number in part.ids], dtype=np.int64)
 
 
-def _paragraphs(text: str) -> list[str]:
+def paragraphs(text: str) -> list[str]:
     """The text cut before words that begin a line after an empty one; joined, it is the text again."""
     return re.split(r"(?<=\n\n)(?=\S)", text)

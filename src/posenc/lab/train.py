@@ -9,6 +9,7 @@ import torch
 
 from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.replicas import OneProcess, Replicas
 from posenc.lab.result import Progress
 
 
@@ -26,24 +27,27 @@ def train(
     encoding_rate: float = 1.0,
     label_smoothing: float = 0.0,
     every: int = 10,
+    replicas: Replicas | None = None,
 ) -> Iterator[Progress]:
     """Train the model in place on one example a step; after every `every` steps, and at the end, yield how far it is.
 
-    encoding_rate: the encoding's own parameters learn at this multiple of the rate, without weight decay. Raises
-    DivergedError where the loss becomes infinite or NaN.
+    encoding_rate: the encoding's own parameters learn at this multiple of the rate, without weight decay.   replicas:
+    the processes that share each example; this one alone where left out. Raises DivergedError where the loss becomes
+    infinite or NaN.
     """
-    optimizer = _optimizer(model, rate, encoding_rate)
+    replicas = replicas or OneProcess()
+    optimizer, loss_of = _optimizer(model, rate, encoding_rate), replicas.loss(model, label_smoothing)
     total, since = 0.0, 0
     for step, one in enumerate(examples, 1):
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * schedule(step, steps, warmup)
-        loss = one.loss(model, label_smoothing=label_smoothing)
+        loss = loss_of(one)
         optimizer.zero_grad()
         loss.backward()
         for group in optimizer.param_groups:  # apart, so that an encoding's gradient never shrinks the model's
             torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
         optimizer.step()
-        value = loss.item()
+        value = replicas.mean(loss)
         if not math.isfinite(value):
             raise DivergedError(f"the training loss is {value} at step {step} of {steps}. Lower the rate, {rate:g}.")
         total, since = total + value, since + 1
@@ -67,7 +71,7 @@ def schedule(step: int, steps: int, warmup: int) -> float:
 def _optimizer(model: Transformer, rate: float, encoding_rate: float) -> torch.optim.Optimizer:
     encoding_parameters = model.encoding_parameters()
     own = set(map(id, encoding_parameters))
-    shared = [parameter for parameter in model.parameters() if id(parameter) not in own]
+    shared = [parameter for parameter in model.parameters() if id(parameter) not in own and parameter.requires_grad]
     groups = [
         {"params": shared, "peak": rate, "weight_decay": 0.01},
         {"params": encoding_parameters, "peak": rate * encoding_rate, "weight_decay": 0.0},

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from posenc.lab.experiment import Experiment
 
 
-def check(experiments: Sequence[Experiment]) -> None:
-    """ValueError for the first encoding that does not fit its task, model or lengths. Builds a model for each."""
-    from posenc.lab.trial import prepare
+def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
+    """ValueError for the first encoding that does not fit its task, model or lengths, or a device that is not there.
+    Builds a model for each."""
+    from posenc.lab.prepare import prepare
 
     for each in dict.fromkeys(dataclasses.replace(one, seed=0) for one in experiments):
-        prepare(each)
+        prepare(each, device)

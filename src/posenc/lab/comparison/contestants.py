@@ -15,6 +15,18 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.xpos import XPos
 
 
+def beside_own(
+    width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
+) -> tuple[Encoding, ...]:
+    """The six for a model of transformers, without rotary where its own positions are that."""
+    every = six(width, heads, length, causal=causal)
+    return tuple(
+        RoPE(dim=head_dim, pairing="halves") if isinstance(each, RoPE) else each
+        for each in every
+        if not (rotates and isinstance(each, RoPE))
+    )
+
+
 def three(width: int, heads: int) -> tuple[Encoding, ...]:
     """None, rotary and ALiBi."""
     return NoPE(dim=width), RoPE(dim=width // heads), ALiBi(heads=heads)

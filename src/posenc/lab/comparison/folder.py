@@ -1,4 +1,5 @@
-"""What a folder of results is to hold, in `plan.json`: its runs, and the state of the files that they read."""
+"""What a folder of results is to hold, in `plan.json`: its runs, and the state of the files that they read; and which
+of the last command's runs failed, in `failures.txt`."""
 
 from __future__ import annotations
 
@@ -11,23 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.experiment import Experiment
+from posenc.lab.models.model_folder import model_folder
 
 NAME = "plan.json"
+FAILURES = "failures.txt"
 
 
 def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
     """Write down which runs a folder is to have, beside those that it was to have before.
 
-    A file of one's own encoding, FILE.py:NAME, must be what it was for the earlier runs: its name alone does not say
-    what was trained.
+    A file of one's own encoding, FILE.py:NAME, or of one's own model must be what it was for the earlier runs: its name
+    alone does not say what was trained.
     """
     earlier, files = _read(folder)
     for own in sorted({name for each in experiments for name in own_files(each)}):
-        digest = hashlib.sha256(Path(own).read_bytes()).hexdigest()
+        with Path(own).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         if files.setdefault(own, digest) != digest:
             raise ValueError(
-                f"encoding must be what it was when {str(folder)!r} was begun; {own} has changed since. Use another "
-                "--out for the new one."
+                f"{'encoding' if own.endswith('.py') else 'model'} must be what it was when {str(folder)!r} was begun; "
+                f"{own} has changed since. Use another --out for the new one."
             )
     wanted = [each.fields() for each in dict.fromkeys((*earlier, *experiments))]
     path = Path(folder) / NAME
@@ -43,12 +47,23 @@ def planned(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
 
 
 def own_files(experiment: Experiment) -> tuple[str, ...]:
-    """The Python files that an experiment's encoding names.
+    """The Python files that an experiment's encoding names, and the files of its model of transformers.
 
     >>> own_files(Experiment("NoPE(dim=64) + mine.py:Mine", "copy"))
     ('mine.py',)
     """
-    return tuple(re.findall(r"(?:^|\+)\s*([^+()]+\.py):\w+", experiment.encoding))
+    folder = model_folder(experiment.model)
+    of_model = () if folder is None else tuple(map(str, folder.files()))
+    return (*re.findall(r"(?:^|\+)\s*([^+()]+\.py):\w+", experiment.encoding), *of_model)
+
+
+def save_failures(folder: str | os.PathLike[str], lines: Sequence[str]) -> Path:
+    """Write down why runs failed, a line for each; without failures there is no such file."""
+    path = Path(folder) / FAILURES
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if not lines:
+        path.unlink()
+    return path
 
 
 def _read(folder: str | os.PathLike[str]) -> tuple[tuple[Experiment, ...], dict[str, str]]:

@@ -12,6 +12,8 @@ from posenc.inspect._text import short
 from posenc.lab import encodings as read_encodings
 from posenc.lab.comparison import contestants
 from posenc.lab.experiment import Experiment
+from posenc.lab.models.model_folder import OWN, head_dim, model_folder, rotates_itself
+from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.table import TASKS, experiment, task_of, task_row
 
 TierName = Literal["smoke", "core", "full", "big"]
@@ -55,11 +57,12 @@ def plan(
     seeds: int | None = None,
     encoding_rates: Sequence[float] = (ENCODING_RATE,),
     changes: Mapping[str, Any],
+    tokenizer: str = "",
 ) -> tuple[Experiment, ...]:
     """The runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
 
     encodings, tasks: those of the tier where none are named.   encoding_rates: each is run for encodings that learn.
-    changes: fields of `Experiment` that the options state.
+    changes: fields of `Experiment` that the options state.   tokenizer: a folder with the one for tasks of pieces.
     """
     chosen = TIERS[tier]
     one_seed: list[Experiment] = []
@@ -67,23 +70,32 @@ def plan(
         steps = task_row(task).steps
         capped = {} if tasks and tier != "smoke" else {"steps": min(steps, chosen.most_steps)}
         fields = {**capped, **dict(chosen.model), **changes}
+        if tokenizer and issubclass(task_row(task).kind, SubwordLM):
+            fields["options"] = (*fields.get("options", ()), ("tokenizer", tokenizer))
         blank = experiment("NoPE(dim=1)", task, **fields)
-        for encoding in dict.fromkeys(encodings or map(short, _usual(tier, blank))):
+        for encoding in dict.fromkeys(encodings or _usual(tier, blank)):
             rates = tuple(dict.fromkeys(encoding_rates)) if _learns(encoding, blank) else (1.0,)
             one_seed += [dataclasses.replace(blank, encoding=encoding, encoding_rate=rate) for rate in rates]
     count = chosen.seeds if seeds is None else seeds
     return tuple(dataclasses.replace(each, seed=seed) for seed in range(count) for each in one_seed)
 
 
-def _usual(tier: TierName, blank: Experiment) -> tuple[Any, ...]:
+def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
+    """The encodings of a tier for a model of this size; for one of transformers, its own positions and the six."""
+    rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
+    if folder is not None:
+        channels, rotates = head_dim(folder.path), rotates_itself(folder.path)
+        others = contestants.beside_own(blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates)
+        return (OWN, *map(short, others))
     if tier == "smoke":
-        return contestants.three(blank.width, blank.heads)
-    rows = task_of(blank).tokens_at(blank.length)
+        return tuple(map(short, contestants.three(blank.width, blank.heads)))
     chosen = contestants.many if tier == "full" else contestants.six
-    return chosen(blank.width, blank.heads, rows, causal=blank.causal)
+    return tuple(map(short, chosen(blank.width, blank.heads, rows, causal=blank.causal)))
 
 
 def _learns(encoding: str, blank: Experiment) -> bool:
     """Whether an encoding has parameters; ValueError where it cannot be read or does not fit the model."""
+    if encoding == OWN and model_folder(blank.model) is not None:
+        return False
     read = read_encodings.read(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)
     return any(record.shapes for record in read.records)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from posenc.lab.run_config import Contestant, Outcome, Recipe
 
 
-def train(experiment: Experiment) -> Iterator[Progress | Result]:
+def train(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
     """`posenc.lab.trial.run`, in a process of its own."""
     from posenc.lab import trial
     from posenc.lab.reproducible import reproducible
 
-    reproducible()
-    yield from trial.run(experiment)
+    reproducible(device)
+    yield from trial.run(experiment, device=device)
 
 
 def train_contestant(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:

@@ -24,8 +24,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run(jobs: Sequence[Job], workers: int | None = None) -> Generator[Event, None, None]:
+def run(jobs: Sequence[Job], workers: int | None = None, gpus: Sequence[str] = ()) -> Generator[Event, None, None]:
     """The reports of all jobs as they come, at most `workers` jobs at a time; a `Failure` for each job that failed.
+
+    gpus: each worker sees one of them alone, in turn; there are as many workers unless `workers` says otherwise.
 
     The numbers do not depend on `workers`, since every job has one thread to itself. Closing the iterator, or an
     exception in whoever reads it (Ctrl-C), ends the worker processes at once. A process that is killed fails its job,
@@ -35,8 +37,8 @@ def run(jobs: Sequence[Job], workers: int | None = None) -> Generator[Event, Non
     inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
     crew: set[Worker] = set()
     try:
-        for _ in range(min(len(jobs), workers or cores())):
-            crew.add(_started(inbox, jobs, waiting.pop()))
+        for number in range(min(len(jobs), workers or len(gpus) or cores())):
+            crew.add(_started(Worker(inbox, gpus[number % len(gpus)] if gpus else ""), jobs, waiting.pop()))
         while crew:
             worker, report = _next(inbox)
             if worker not in crew:
@@ -47,7 +49,7 @@ def run(jobs: Sequence[Job], workers: int | None = None) -> Generator[Event, Non
                 crew.remove(worker)
                 worker.end()
                 if waiting:
-                    crew.add(_started(inbox, jobs, waiting.pop()))
+                    crew.add(_started(Worker(inbox, worker.gpu), jobs, waiting.pop()))
             elif isinstance(report, Finished | Failure):
                 if waiting:
                     worker.give(jobs, waiting.pop())
@@ -59,8 +61,7 @@ def run(jobs: Sequence[Job], workers: int | None = None) -> Generator[Event, Non
             worker.end()
 
 
-def _started(inbox: queue.Queue[tuple[Worker, Any]], jobs: Sequence[Job], index: int) -> Worker:
-    worker = Worker(inbox)
+def _started(worker: Worker, jobs: Sequence[Job], index: int) -> Worker:
     worker.give(jobs, index)
     return worker
 
@@ -75,19 +76,20 @@ def _next(inbox: queue.Queue[Any]) -> Any:
 
 
 class Worker:
-    """A process that does jobs, and a thread that reads what it writes."""
+    """A process that does jobs, and a thread that reads what it writes. gpu: the one that it sees, or "" for all."""
 
-    def __init__(self, inbox: queue.Queue[tuple[Worker, Any]]) -> None:
-        self.job = 0
+    def __init__(self, inbox: queue.Queue[tuple[Worker, Any]], gpu: str = "") -> None:
+        self.job, self.gpu = 0, gpu
         self._inbox = inbox
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
+        alone = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
         # In a session of its own: Ctrl-C in a terminal reaches the parent alone, which ends its workers without noise.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "posenc.lab.engines.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **alone},
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

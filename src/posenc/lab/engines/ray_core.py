@@ -1,9 +1,10 @@
-"""Jobs on Ray: the machines of a cluster, or this one. Each job takes one processor core."""
+"""Jobs on Ray: the machines of a cluster, or this one. Each job takes one processor core, or that and a GPU."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from posenc.lab.engines.events import Event, Failure, Job, last_report
 from posenc.lab.engines.needed import needed
@@ -12,12 +13,15 @@ from posenc.lab.engines.needed import needed
 RETRIES = 2
 
 
-def run(jobs: Sequence[Job]) -> Generator[Event, None, None]:
+def run(jobs: Sequence[Job], gpus: int = 0) -> Generator[Event, None, None]:
     """The last report of each job, as they come, or its `Failure`.
 
     Joins the cluster that the environment variable RAY_ADDRESS names, as Ray itself does, and otherwise starts Ray on
-    this machine and shuts it down at the end. posenc must be installed on every machine of the cluster.
+    this machine and shuts it down at the end. posenc must be installed on every machine of the cluster.   gpus: of each
+    job; ValueError where the cluster has none.
     """
+    if not jobs:
+        return
     ray = needed("ray", "ray")
     begun_here = not ray.is_initialized()
     if begun_here:
@@ -31,9 +35,12 @@ def run(jobs: Sequence[Job]) -> Generator[Event, None, None]:
                 f"RAY_ADDRESS must name a running Ray cluster; got {os.environ.get('RAY_ADDRESS')!r}: "
                 f"{' '.join(str(error).split())[:200]}. Start it with `ray start --head`, or unset RAY_ADDRESS."
             ) from None
-    do = ray.remote(num_cpus=1, max_retries=RETRIES)(last_report)
-    indices = {do.remote(job): index for index, job in enumerate(jobs)}
+    indices: dict[Any, int] = {}
     try:
+        if gpus and not ray.cluster_resources().get("GPU"):
+            raise ValueError("device must be one that the Ray cluster has; got 'cuda', and no machine of it has a GPU.")
+        do = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(last_report)
+        indices |= {do.remote(job): index for index, job in enumerate(jobs)}
         while indices:
             ready, _ = ray.wait(list(indices), num_returns=1, timeout=0.5)
             for reference in ready:

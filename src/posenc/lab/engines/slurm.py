@@ -1,4 +1,4 @@
-"""Jobs on Slurm, submitted as one array by submitit; each takes one processor core."""
+"""Jobs on Slurm, submitted as one array by submitit; each takes one processor core, or that and a GPU."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from posenc.lab.engines.needed import needed
 
 
 def run(
-    jobs: Sequence[Job], folder: str | os.PathLike[str], parameters: Mapping[str, Any], *, cluster: str = "slurm"
+    jobs: Sequence[Job],
+    folder: str | os.PathLike[str],
+    parameters: Mapping[str, Any],
+    *,
+    cluster: str = "slurm",
+    gpus: int = 0,
 ) -> Generator[Event, None, None]:
     """The last report of each job, as they come, or its `Failure`.
 
     folder: of submitit's scripts and logs, on a disk that all machines share.   parameters: of submitit, such as
-    slurm_partition or timeout_min.   cluster: "slurm", or "local" for submitit's processes on this machine.
+    slurm_partition or timeout_min.   cluster: "slurm", or "local" for submitit's processes on this machine.   gpus: of
+    each job.
     """
+    if not jobs:
+        return
     submitit = needed("submitit", "slurm")
     if cluster == "slurm" and shutil.which("srun") is None:
         raise ValueError("slurm must be installed where this runs; srun is not found. Log in to a machine that has it.")
     executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
     try:
-        executor.update_parameters(**{"cpus_per_task": 1, **parameters})
+        executor.update_parameters(**{"cpus_per_task": 1, **({"gpus_per_node": gpus} if gpus else {}), **parameters})
     except (NameError, TypeError, ValueError) as error:
         raise ValueError(f"slurm must be given parameters of submitit; {' '.join(str(error).split())[:300]}") from None
     with executor.batch():

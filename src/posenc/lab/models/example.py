@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -35,14 +36,30 @@ class Example:
             return None
         return model.read(self.source, self.source_positions, self.visible)
 
-    def loss(self, model: Transformer, *, label_smoothing: float = 0.0) -> Tensor:
-        """Mean nats a predicted token."""
+    def loss(
+        self, model: Transformer, *, label_smoothing: float = 0.0, reduction: Literal["mean", "sum"] = "mean"
+    ) -> Tensor:
+        """Nats a predicted token, their mean or sum."""
         return cross_entropy(
             self.logits(model).flatten(0, 1),
             self.targets.flatten(),
             ignore_index=NOTHING,
             label_smoothing=label_smoothing,
+            reduction=reduction,
         )
+
+    @property
+    def predicted(self) -> int:
+        """How many tokens are predicted."""
+        return int((self.targets != NOTHING).sum())
+
+    def part(self, index: int, count: int) -> Example:
+        """Every `count`-th row, from `index` on."""
+        rows = {
+            name: tensor if tensor is None or tensor.ndim == 1 else tensor[index::count]
+            for name, tensor in vars(self).items()
+        }
+        return Example(**rows)
 
 
 def example(

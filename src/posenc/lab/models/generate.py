@@ -26,8 +26,8 @@ def generate(
     draws = np.random.default_rng(seed).random(_check.integer("count", count, 0, 10**6))
     cache, new, generated = Cache(), list(prompt), list[int]()
     for draw in draws:
-        logits = model(torch.tensor([new], device=model.embedding.device), cache=cache, last=1)[0, -1].double()
-        cumulative = torch.softmax(logits / temperature, -1).cumsum(-1).cpu().numpy()
+        logits = model(torch.tensor([new], device=model.embedding.device), cache=cache, last=1)[0, -1].cpu().double()
+        cumulative = torch.softmax(logits / temperature, -1).cumsum(-1).numpy()
         new = [min(int(np.searchsorted(cumulative, draw * cumulative[-1], side="right")), len(cumulative) - 1)]
         generated += new
     return tuple(generated)

@@ -29,7 +29,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
 
     def __init__(self, shape: Shape, encodings: Sequence[Encoding | PerLayer], *, seed: int = 0) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.vocabulary = shape, shape.vocabulary
         rng = torch.Generator().manual_seed(seed)
         # One more piece than the vocabulary: the blank of the masked language model.
         self.embedding = drawn((shape.vocabulary + 1, shape.width), shape.width**-0.5, rng)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from posenc.lab.tasks.data_sets import rows_of
-from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
+from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
 
-Pieces = Literal["characters", "bpe"]
 HELD_OUT = 0.1
+#: How a tokenizer reads a text as it is, of any length.
+PLAIN = {"add_special_tokens": False, "verbose": False}
 #: What a name of a data set begins with, as in "datasets:wikitext,wikitext-2-raw-v1".
 DATASETS = "datasets:"
 
 
 class Corpus(NamedTuple):
-    """train, held_out: token numbers, int64.   words: what each of them stands for."""
+    """train, held_out: token numbers, int64.   words: what each of them stands for.   blank: the number of a blanked
+    token, behind them all unless a tokenizer has one of its own; None where that has none."""
 
     train: np.ndarray
     held_out: np.ndarray
     words: Sequence[str]
+    blank: int | None
 
 
 def text_of(source: str) -> str:
@@ -42,10 +45,10 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def corpus(source: str, pieces: Pieces, vocabulary: int, expected: str = "") -> Corpus:
-    """The corpus of a text; `expected` is the digest that it must have, if any.
+def corpus(source: str, expected: str, cut: Callable[[str], Corpus]) -> Corpus:
+    """The corpus that `cut` makes of a text; `expected` is the digest that the text must have, if any.
 
-    >>> found = corpus("", "characters", 0)
+    >>> found = corpus("", "", characters)
     >>> len(found.words), len(found.held_out) / (len(found.train) + len(found.held_out)) > 0.099
     (103, True)
     """
@@ -55,19 +58,53 @@ def corpus(source: str, pieces: Pieces, vocabulary: int, expected: str = "") -> 
             f"text must be the one that this run was planned with, digest {expected}; got {digest(text)} in "
             f"{source!r}. Plan the run again."
         )
-    return _tokens(text, pieces, vocabulary)
+    return cut(text)
+
+
+# Each is kept for the next run in this process, which mostly reads the same text.
 
 
 @lru_cache(maxsize=2)
-def _tokens(text: str, pieces: Pieces, vocabulary: int) -> Corpus:
-    """Kept for the next run in this process, which mostly reads the same text."""
-    kept = len(text) - int(len(text) * HELD_OUT)
-    if pieces == "characters":
-        words = sorted(set(text))
-        number = {character: index for index, character in enumerate(words)}
-        tokens = np.array([number[character] for character in text], np.int64)
-        return Corpus(tokens[:kept], tokens[kept:], words)
+def characters(text: str) -> Corpus:
+    """Each character a token."""
+    words = sorted(set(text))
+    number = {character: index for index, character in enumerate(words)}
+    tokens = np.array([number[character] for character in text], np.int64)
+    return Corpus(tokens[: _kept(text)], tokens[_kept(text) :], words, len(words))
+
+
+@lru_cache(maxsize=2)
+def learned_pieces(text: str, vocabulary: int) -> Corpus:
+    """At most `vocabulary` pieces, learned from what is trained on."""
+    kept = _kept(text)
     tokenizer = learn_pieces(text[:kept], vocabulary)
     train, held_out = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
     words = [tokenizer.decode([index]) for index in range(tokenizer.get_vocab_size())]
-    return Corpus(train, held_out, words)
+    return Corpus(train, held_out, words, len(words))
+
+
+@lru_cache(maxsize=2)
+def pieces_of(text: str, folder: str) -> Corpus:
+    """The pieces of a model of transformers, without the marks that it sets around a text."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # whatever the library raises is the reason, in its own words
+        raise ValueError(
+            f"tokenizer must be a folder with a tokenizer of transformers; got {folder!r}: "
+            f"{' '.join(str(error).split())[:200]}. Give the folder that save_pretrained wrote."
+        ) from None
+    kept = _kept(text)
+    train, held_out = (
+        np.concatenate([np.array(row, np.int64) for row in tokenizer(paragraphs(part), **PLAIN)["input_ids"]])
+        for part in (text[:kept], text[kept:])
+    )
+    return Corpus(
+        train, held_out, tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), tokenizer.mask_token_id
+    )
+
+
+def _kept(text: str) -> int:
+    """Characters that are trained on."""
+    return len(text) - int(len(text) * HELD_OUT)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from posenc.declared_fields import Instance, Whole
 from posenc.lab.data import masked
-from posenc.lab.tasks.corpus import Corpus, Pieces, corpus
+from posenc.lab.tasks.corpus import Corpus, characters, corpus, learned_pieces, pieces_of
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 
 Name = Annotated[str, Instance("a word")]
@@ -25,19 +25,13 @@ class CharacterLM(Task):
     """
 
     cuttable: ClassVar[bool] = True
-    pieces: ClassVar[Pieces] = "characters"
     text: Name = ""
     digest: Name = ""
-
-    @property
-    def most_pieces(self) -> int:
-        """The most pieces that are learned from the text."""
-        return 0
 
     @cached_property
     def corpus(self) -> Corpus:
         """The text as tokens, read when the record is made."""
-        return corpus(self.text, self.pieces, self.most_pieces, self.digest)
+        return corpus(self.text, self.digest, characters)
 
     @property
     def vocabulary(self) -> int:
@@ -74,15 +68,22 @@ class CharacterLM(Task):
 class SubwordLM(CharacterLM):
     """The next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
 
-    vocabulary_size: pieces, at most.
+    vocabulary_size: pieces, at most.   tokenizer: a folder with that of a model of transformers, whose pieces are taken
+    instead; "" for none.
     """
 
-    pieces: ClassVar[Pieces] = "bpe"
     vocabulary_size: Annotated[int, Whole(256, 1 << 16)] = 1024
+    tokenizer: Name = ""
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        if self.tokenizer:
+            return corpus(self.text, self.digest, partial(pieces_of, folder=self.tokenizer))
+        return corpus(self.text, self.digest, partial(learned_pieces, vocabulary=self.vocabulary_size))
 
     @property
-    def most_pieces(self) -> int:
-        return self.vocabulary_size
+    def tokens(self) -> int:
+        return self.vocabulary + (not self.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ class MaskedLM(SubwordLM):
     """The pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
 
     def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
-        tokens, targets = masked(windows[:, :-1], self.vocabulary, rng)
+        if self.corpus.blank is None:
+            raise ValueError(f"tokenizer must have a mask token for masked-lm; got {self.tokenizer!r} without.")
+        tokens, targets = masked(windows[:, :-1], self.corpus.blank, rng)
         return Batch(tokens, targets)
 
 

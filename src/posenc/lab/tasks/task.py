@@ -53,6 +53,11 @@ class Task(Declared, abc.ABC):
     def vocabulary(self) -> int:
         """How many different tokens there are."""
 
+    @property
+    def tokens(self) -> int:
+        """How many a model reads: one more, the blank of the masked language model."""
+        return self.vocabulary + 1
+
     @abc.abstractmethod
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         """So many sequences of `length` items."""

@@ -38,12 +38,16 @@ class TablePositions(torch.nn.ModuleList):  # type: ignore[misc]
         self.offset, self.last_layer = offset, (last_layer,)  # not a child of ours
         self.positions: Any = None
 
+    def before(self, module: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Before the table is read: any row will do, so that positions may lie beyond its last."""
+        self.positions = given[0] - self.offset
+        return (torch.full_like(given[0], self.offset), *given[1:])
+
     def instead(self, module: Any, given: tuple[Any, ...], rows: Any) -> Any:
         """The sum of the records in place of the rows that were read."""
-        positions = self.positions = given[0] - self.offset
         added = torch.zeros_like(rows)
         for add in self:
-            added = add(added, positions)
+            added = add(added, self.positions)
         return added
 
     def hand_on(self, layer: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

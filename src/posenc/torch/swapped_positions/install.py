@@ -35,6 +35,7 @@ def installed(own: OwnPositions, parts: Parts) -> ExitStack:
         if own.table is not None:
             table = TablePositions(parts.added, own.table.offset, own.layers[-1].block)
             _child(stack, own.table.module, table)
+            _hook(stack, own.table.module.register_forward_pre_hook(table.before))
             _hook(stack, own.table.module.register_forward_hook(table.instead))
             for layer in own.layers:
                 _hook(stack, layer.block.register_forward_pre_hook(table.hand_on, with_kwargs=True))
