@@ -60,7 +60,7 @@ def loaded(folder: ModelFolder, seed: int) -> tuple[Any, OwnPositions]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     kind: Any = AutoModelForCausalLM if folder.kind == "decoder" else AutoModelForMaskedLM
     config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
     config.get_text_config().use_cache = False

@@ -20,7 +20,7 @@ def rows_of(argument: str, name: str, split: str, column: str) -> Any:
     except Exception as error:  # whatever the library raises is the reason, in its own words
         raise ValueError(
             f"{argument} must name a data set that can be loaded; got {name!r}: {' '.join(str(error).split())[:300]}. "
-            "Check the name, or give a folder."
+            "Check the name and the network, or give a folder."
         ) from None
     if column not in rows.column_names:
         raise ValueError(
