@@ -43,6 +43,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention": "default",
     "attention_training": "default",
     "attention_decoding": "default",
+    "attention_shared": "default",
     "attention_memory": "default",
     "attention_peers": "default",
     "attention_models": "hot",

@@ -18,6 +18,7 @@ PARTS = {
     "attention": "Attention with an encoding",
     "attention_training": "Attention with an encoding, forward and backward",
     "attention_decoding": "Attention with an encoding, a query against a cache",
+    "attention_shared": "A bias made once a step for all layers",
     "attention_memory": "Attention with an encoding, memory",
     "attention_models": "Whole models whose positions act inside attention",
     "attention_peers": "Attention with an encoding, compared with other libraries",
@@ -46,9 +47,13 @@ SAID = {
     "floor. The goals above say where a cost is higher than was hoped, and why. Two figures depend on content: a "
     "forgetting gate that closes lets keys be left out (its first parameters halve a key's weight at each token; gates "
     "that stay open leave all), and CoPE counts no further than the last row of its table (here gates are half open).",
+    "attention_shared": "`shared_bias` makes a bias as a matrix, and `attention` in each layer is given it. The last "
+    "table says what it takes; it prints that too.",
+    "attention_decoding": "A cache holds keys as `rotate_keys` gives them, which `Attention` does by itself. The row "
+    "of a bias is made in each layer, or by `shared_bias` once a step for all of them.",
     "attention_memory": "What a call needs at once beyond its output.",
 }
-INSIDE = "posenc, attention"
+INSIDE = "posenc, accelerate"
 WITHOUT, ACCELERATED = "without positions", "posenc, accelerate"
 #: How the reason ends of a goal whose benchmark has not been run.
 NOT_RUN = " was not run"
@@ -132,10 +137,9 @@ def _inside_attention(results: list[dict[str, Any]]) -> str:
     faster = sorted(1.0 / of[INSIDE]["median"] for of in ratios if INSIDE in of)
     return (
         "Where positions act inside attention, they are a large part of a model's time, since the stock code makes and "
-        "adds a number for each head and pair of tokens. With `posenc.torch.attention` in the place of their own, "
+        "adds a number for each head and pair of tokens. Through `posenc.torch.accelerate`, one line, "
         f"these models take {faster[0]:.1f} to {faster[-1]:.1f} times as many tokens a second, with the same output. "
-        "`benchmarks/attention_models.py` has the few lines that each model needs. Part of this is the stock code's "
-        "attention itself, which in DeBERTa, BLOOM and MPT is not PyTorch's fused one."
+        "Part of this is the stock code's attention itself, which in DeBERTa, BLOOM and MPT is not PyTorch's fused one."
     )
 
 

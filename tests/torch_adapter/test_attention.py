@@ -101,7 +101,15 @@ def test_tiles_of_three_queries_give_what_all_at_once_do():
     def check(record):
         asked = with_gradients(case(record))
         call = collected(
-            **asked, layout="bhtd", causal=True, window=(4, None), mask=None, documents=None, scale=0.5, dropout=0.0
+            **asked,
+            layout="bhtd",
+            causal=True,
+            window=(4, None),
+            mask=None,
+            documents=None,
+            scale=0.5,
+            dropout=0.0,
+            keys_rotated=False,
         )
         seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
         want = by_reference(asked, visible=seen, scale=0.5)
@@ -209,7 +217,15 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
 def test_weights_that_vanish_are_left_out_with_the_same_bits():
     asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
     call = collected(
-        **asked, layout="bhtd", causal=True, window=None, mask=None, documents=None, scale=None, dropout=0.0
+        **asked,
+        layout="bhtd",
+        causal=True,
+        window=None,
+        mask=None,
+        documents=None,
+        scale=None,
+        dropout=0.0,
+        keys_rotated=False,
     )
     q, k, v = tiles.rotated(call)
     bias = strided(asked["encodings"][0], asked["query"], asked["key"], causal=True)
@@ -232,7 +248,15 @@ def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
         # Logits are float32: where all keys lie before a query, sums of up to 200.
         assert (got.double() - want).abs().max() <= 200 * 2**-22
     checked_call = collected(
-        **asked, layout="bhtd", causal=True, window=None, mask=None, documents=None, scale=None, dropout=0.0
+        **asked,
+        layout="bhtd",
+        causal=True,
+        window=None,
+        mask=None,
+        documents=None,
+        scale=None,
+        dropout=0.0,
+        keys_rotated=False,
     )
     with torch.no_grad():
         assert tiles._faded(checked_call, tiles.prepared_scores(checked_call), torch.tensor(20.0), 256, 300) > 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias, TypeVar
 
@@ -61,6 +61,11 @@ class Library:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array to be written into, which JAX has none of."""
         return self.xp.empty(shape, dtype)
+
+    def pieces(self, array: Array, size: int) -> Sequence[Array]:
+        """Parts of the last axis, one behind another; all of it in a program whose length may be a symbol."""
+        count = array.shape[-1]
+        return [array[..., start : start + size] for start in range(0, max(count, 1), size)]
 
     def concrete(self, array: Array) -> bool:
         """Whether the values can be read now, at no cost: not while tracing, not on an accelerator."""

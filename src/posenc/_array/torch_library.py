@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -40,6 +41,10 @@ class Torch(Library):
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         return self.xp.empty(shape, dtype=dtype, device=self.device)
+
+    def pieces(self, array: Array, size: int) -> Sequence[Array]:
+        # Not slices, each of which fills a gradient as large as the whole.
+        return [array] if self.compiling() else array.split(size, -1)
 
     def concrete(self, array: Array) -> bool:
         torch = self.xp

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -42,16 +43,40 @@ def over_pairs(
     """
     *outside, channels, rows, columns = x.shape
     flat, parts = x.reshape((*outside, channels, rows * columns)), []
+    size = max(1, HIDDEN // (inner[0].shape[0] * max(1, math.prod(outside))))
     weight, last = (lib.xp.concatenate([matrix, bias[:, None]], -1) for matrix, bias in (inner, outer))
     one = lib.xp.concatenate([lib.xp.zeros_like(inner[0][:1]), lib.xp.ones_like(inner[1][:1, None])], -1)
     weight = lib.xp.concatenate([weight, one], 0)
-    for block in blocks(rows * columns, max(1, HIDDEN // (inner[0].shape[0] * max(1, math.prod(outside)))), lib):
-        pairs = flat[..., block]  # and a channel of ones for the bias, which costs no pass then
+    for pairs in lib.pieces(flat, size):
+        # And a channel of ones for the bias, which costs no pass then.
         pairs = lib.xp.concatenate([pairs, lib.xp.ones_like(pairs[..., :1, :])], -2)
         hidden = activation(lib.product(weight, pairs))
         parts.append(lib.product(last, hidden))
     result = parts[0] if len(parts) == 1 else lib.xp.concatenate(parts, -1)
     return result.reshape((*outside, outer[0].shape[0], rows, columns))
+
+
+def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array:
+    """Blocks one behind another along an axis, `count` in all; each is written into its place before the next is made,
+    unless a derivative is recorded or the program traced.
+
+    >>> from posenc._array import library
+    >>> joined((np.full(2, number) for number in (1.0, 2.0)), 0, 4, library(np.ones(1))).tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    first = next(parts)
+    writes = lib.name != "jax" and lib.concrete(first) and not getattr(first, "requires_grad", False)
+    if not writes or first.shape[axis] == count:
+        blocks = [first, *parts]
+        return first if len(blocks) == 1 else lib.xp.concatenate(blocks, axis)
+    shape, start = [*first.shape], 0
+    shape[axis] = count
+    whole = lib.empty(tuple(shape), first.dtype)
+    for part in chain([first], parts):
+        index = [slice(None)] * len(shape)
+        index[axis] = slice(start, start := start + part.shape[axis])
+        whole[tuple(index)] = part
+    return whole
 
 
 def blocks(count: int, size: int, lib: Library) -> list[slice]:

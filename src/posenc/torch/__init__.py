@@ -19,6 +19,8 @@ from posenc.torch.apply_turn import Choice, chosen, rotate, rotate_
 from posenc.torch.attention_layer import Attention, AttentionCache
 from posenc.torch.attention_paths.attend import attention, chosen_attention
 from posenc.torch.attention_paths.choose import AttentionChoice
+from posenc.torch.attention_paths.rotate_keys import rotate_keys
+from posenc.torch.attention_paths.shared_bias import SharedBias, shared_bias
 from posenc.torch.decode_bias import decode_row, slopes
 from posenc.torch.flex import score_mod
 from posenc.torch.input_layer import InputLayer
@@ -45,6 +47,7 @@ __all__ = [
     "Rotate",
     "RotateValues",
     "Score",
+    "SharedBias",
     "StridedBias",
     "Swapped",
     "accelerate",
@@ -58,9 +61,11 @@ __all__ = [
     "rotate",
     "rotate_",
     "rotate_into_cache_",
+    "rotate_keys",
     "rotate_normed",
     "rotate_normed_",
     "score_mod",
+    "shared_bias",
     "slopes",
     "strided",
     "strided_attention",

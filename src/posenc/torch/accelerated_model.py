@@ -1,4 +1,5 @@
-"""The rotation inside loaded models of transformers, by `rotate`: proved equal on the spot, and undone when wanted."""
+"""Positions inside loaded models of transformers, by `rotate` and `attention`: proved equal on the spot, and undone
+when wanted."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import torch
 
 from posenc import _check
 from posenc.kernels import native, plain_torch
+from posenc.torch.accelerated_attention import calling, calls_inside, check_equal
 from posenc.torch.apply_turn import rotate
 from posenc.turn import Pairing, Turn
 
@@ -38,12 +40,20 @@ class Accelerated:
 
 
 def accelerate(model: torch.nn.Module) -> Accelerated:
-    """Let the attention of a loaded transformers model turn queries and keys by `rotate`; result: what `undo()` undoes.
+    """Let a loaded transformers model rotate by `rotate`, or attend by `attention`; result: what `undo()` undoes.
 
-    Every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls ours. Before
-    that the two are compared, to the bit in float32, on queries and keys of grouped heads at far positions; a model
-    whose rotation is another, or that has none, is refused and left as it was. In 16 bits the results differ by what
-    the model's own code rounds more often. Nothing but this model is changed.
+    Rotations: every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls
+    ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at far
+    positions; a model whose rotation is another, or that has none, is refused and left as it was. In 16 bits the
+    results differ by what the model's own code rounds more often.
+
+    Where positions act inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT), every layer attends by `attention`.
+    Before that each layer is compared with its own code, on a few tokens with padding and without. Calls that ours
+    cannot take stay with the model's own code, with the same result: those that ask for attention weights, T5's decoder
+    with a cache, and other caches than `DynamicCache`. A token that is padding, and so sees nothing, may get another
+    output.
+
+    Nothing but this model is changed.
 
     Raises TypeError or ValueError naming `model`.
 
@@ -56,17 +66,24 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     """
     _check.instance("model", model, torch.nn.Module, "a loaded model of transformers")
     layers = [(name, module) for name, module in model.named_modules() if _calls(module)]
-    if not layers:
+    inside = list(calls_inside(model))
+    if not layers and not inside:
         raise ValueError(
-            f"model must have attention that calls {NAME}; got {type(model).__name__}. Use rotate yourself."
+            f"model must have attention that calls {NAME}, or that of T5, DeBERTa v2 and v3, BLOOM or MPT; got "
+            f"{type(model).__name__}. Use rotate or attention yourself."
         )
-    for name, module in layers:
+    changed = [*layers, *((name, module) for name, module, _ in inside)]
+    for name, module in changed:
         if "forward" in module.__dict__:
             raise ValueError(f"model must be as it was loaded; got a changed forward at {name!r}. Undo that first.")
+    if inside:
+        check_equal(model, inside)
     ours = {original: _proved(original, name) for name, module in layers for original in [_original(module)]}
     for _, module in layers:
         module.forward = types.MethodType(_rebound(type(module).forward, ours[_original(module)]), module)
-    return Accelerated(tuple(layers))
+    for _, module, attended in inside:
+        module.forward = types.MethodType(calling(attended), module)
+    return Accelerated(tuple(changed))
 
 
 def _calls(module: Any) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
+import numpy as np
 import torch
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_attention import Window, check_inside, number_of_axes
-from posenc.doors import Documents, Encoding, Scores
+from posenc.doors import Documents, Encoding, Rotates, Scores
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
+from posenc.torch.attention_paths.rotate_keys import rotate_keys
 from posenc.torch.modules import module
 from posenc.torch.record_module import RecordModule, on_same_device
 
@@ -23,7 +25,8 @@ class AttentionCache:
     """What a layer keeps of earlier tokens: k and v, (batch, m, key heads, width), their positions `key`, (m,) or
     (batch, m), and the inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
 
-    Keys are kept as they are before any rotation, so that every encoding can be decoded; each step rotates them again.
+    Keys and values are kept as `rotate_keys` gives them, so that no step rotates them again, or as they are before any
+    rotation where the layer says `caches_rotated=False`.
     """
 
     k: Array
@@ -60,7 +63,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     forward(x, positions=None): x is (batch, n, model_dim); positions (n,) or (batch, n), with a last axis of
     coordinates for records that have several, 0 to n - 1 unless given. Result: the shape and dtype of x. `step` takes
-    new tokens behind those of a cache. Raises TypeError or ValueError naming the argument.
+    new tokens behind those of a cache, which holds rotated keys unless an encoding needs them as they are
+    (`caches_rotated`). Raises TypeError or ValueError naming the argument.
 
     >>> import torch
     >>> from posenc import RoPE
@@ -106,13 +110,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.encodings = torch.nn.ModuleList(_modules(encodings))
         records = [each.record for each in self.encodings]
         self.axes = number_of_axes(records)
+        self.caches_rotated = not any(map(_needs_plain_keys, records))
         self.reads = next((record.reads for record in records if isinstance(record, Scores) and record.reads), None)
 
     def forward(
         self, x: Array, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
     ) -> Array:
         positions = self._positions(_checked_input(x, self.model_dim), positions, None)
-        return self._attended(x, positions, self._projected(x, positions), mask, documents)
+        return self._attended(x, positions, self._projected(x, positions), mask, documents, keys_rotated=False)
 
     def step(
         self,
@@ -129,8 +134,11 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
+        if self.caches_rotated:
+            k, v = rotate_keys(new.k, new.v, key=positions, encodings=list(self.encodings), layout="bthd")
+            new = replace(new, k=k, v=v)
         cache = new if cache is None else cache.extended(new, self.axes)
-        return self._attended(x, positions, cache, mask, None), cache
+        return self._attended(x, positions, cache, mask, None, keys_rotated=self.caches_rotated), cache
 
     def extra_repr(self) -> str:
         return f"model_dim={self.model_dim}, heads={self.heads}, key_heads={self.key_heads}, causal={self.causal}"
@@ -142,7 +150,16 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
         )
 
-    def _attended(self, x: Array, positions: Array, keys: AttentionCache, mask: Any, documents: Documents) -> Array:
+    def _attended(
+        self,
+        x: Array,
+        positions: Array,
+        keys: AttentionCache,
+        mask: Any,
+        documents: Documents,
+        *,
+        keys_rotated: bool,
+    ) -> Array:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
         output = attention(
@@ -160,6 +177,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             hidden=torch.cat(hidden, 1) if hidden else None,
             scale=self.scale,
             dropout=self.dropout if self.training else 0.0,
+            keys_rotated=keys_rotated,
             impl=self.impl,
         )
         return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
@@ -174,6 +192,18 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             )
         counted = torch.arange(x.shape[1], device=x.device)
         return counted if cache is None or not cache.key.shape[-1] else cache.key[..., -1:] + 1 + counted
+
+
+def _needs_plain_keys(record: Any) -> bool:
+    """Whether keys must wait in a cache unrotated: a score reads them so, rotated they are wider (PoPE), or each head
+    of queries rotates them by a table of its own."""
+    if not isinstance(record, Rotates):
+        return isinstance(record, Scores)
+    if getattr(record, "heads", None) is not None:
+        return True
+    origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
+    turn = record.turn(origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1])
+    return turn.width != record.head_dim
 
 
 def _checked_input(x: Any, model_dim: int) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Claim, Params
-from posenc.encodings._layers import blocks, drawn
+from posenc.encodings._layers import blocks, drawn, joined
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
@@ -22,7 +23,7 @@ from posenc.row import Row
 #: How many keys' reflections are composed at once: their matrices take as many numbers a key and head.
 BLOCK = 32
 #: Of how many heads the directions are filtered at once.
-HEADS = 4
+HEADS = 2
 
 
 @dataclass(frozen=True)
@@ -84,20 +85,24 @@ class PaTH(Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         # What the reflections of a block take from a vector is u = A⁻¹ β w·vector, A = I + β (w·w) below the diagonal:
         # the reflection at s acts on what those before it have left. Of a key, nothing is taken up to its own place.
-        lib, xp = keys.key.lib, keys.key.lib.xp
         w, beta = self._directions(x, keys, learned), self._strengths(x, learned)
-        taken, left = [], []
-        for block in blocks(k.shape[-2], BLOCK, lib):
+        solved = joined(self._solved(k, w, beta, keys), -2, k.shape[-2], keys.key.lib)
+        return k, w, solved[..., : -self.dim], solved[..., -self.dim :]
+
+    def _solved(self, k: Array, w: Array, beta: Array, keys: OrderedKeys) -> Iterator[Array]:
+        """Of each block of keys what its reflections take from every key of it, a column each, and from any vector."""
+        lib, xp = keys.key.lib, keys.key.lib.xp
+        sizes = blocks(k.shape[-2], BLOCK, lib)
+        for block in sizes:
             own, columns, strength = w[..., block, :], w[..., block, :].swapaxes(-1, -2), beta[..., block, :]
             later = lib.astype(keys.later(block), k.dtype)[..., None, :, :]
             index = lib.arange(block.stop - block.start)
             unit = lib.astype(index[:, None] == index, k.dtype)
             chain = unit + strength * (own @ columns) * later
             of_keys = (own @ k[..., block, :].swapaxes(-1, -2)) * later
-            solved = xp.linalg.solve(chain, strength * xp.concatenate([of_keys, own], -1))
-            taken.append(solved[..., : -self.dim])
-            left.append(solved[..., -self.dim :])
-        return k, w, _stacked(taken, xp), xp.concatenate(left, -2)
+            missing = sizes[0].stop - len(index)  # of the last block, which may be smaller
+            none = xp.broadcast_to(xp.zeros_like(own[..., :1]), (*own.shape[:-1], missing))
+            yield xp.linalg.solve(chain, strength * xp.concatenate([of_keys, none, own], -1))
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
         lib, xp, (k, w, taken, left) = query.lib, query.lib.xp, prepared.arrays
@@ -112,29 +117,19 @@ class PaTH(Gathers):
 
     def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
-        lib, low, parts = keys.key.lib, (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :], []
-        for heads in blocks(self.heads, HEADS, lib):
-            each = low @ learned["w_out"][heads].swapaxes(-1, -2)
-            each = over_keys(each, keys, learned["filter"][heads])
+        lib, low = keys.key.lib, (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :]
+
+        def of_heads(some: slice) -> Array:
+            each = over_keys(low @ learned["w_out"][some].swapaxes(-1, -2), keys, learned["filter"][some])
             each = each * sigmoid(each)
-            parts.append(each / lib.xp.sqrt((each * each).sum(-1)[..., None] + self.epsilon))
-        return parts[0] if len(parts) == 1 else lib.xp.concatenate(parts, -3)
+            return each / lib.xp.sqrt((each * each).sum(-1)[..., None] + self.epsilon)
+
+        return joined(map(of_heads, blocks(self.heads, HEADS, lib)), -3, self.heads, lib)
 
     def _strengths(self, x: Array, learned: Params) -> Array:
         """β of every head and key, from 0 to 2; shape (*batch, heads, m, 1)."""
         logits = x @ learned["beta_weight"].swapaxes(0, 1) + learned["beta_bias"]
         return 2 * sigmoid(logits.swapaxes(-1, -2))[..., None]
-
-
-def _stacked(blocks: list[Array], xp: Any) -> Array:
-    """Blocks of square matrices one upon the other, the last of which may be smaller."""
-    missing = blocks[0].shape[-1] - blocks[-1].shape[-1] if len(blocks) > 1 else 0
-    if missing:
-        blocks = [
-            *blocks[:-1],
-            xp.concatenate([blocks[-1], xp.zeros_like(blocks[0][..., : blocks[-1].shape[-2], :missing])], -1),
-        ]
-    return xp.concatenate(blocks, -2)
 
 
 ROW = Row(

@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import Base, EvenWidth, Heads, Width
 from posenc.doors import Claim, Params
-from posenc.encodings._layers import blocks
+from posenc.encodings._layers import blocks, joined
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -77,13 +77,16 @@ class TransformerXL(ByDistance):
         return None
 
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
-        xp, parts = steps.lib.xp, []
-        for some in blocks(steps.array.shape[0], DISTANCES, steps.lib):
-            cosine, sine = cos_sin(checked(-steps.array[some]), self.frequencies, q.dtype)
-            parts.append(xp.concatenate([sine, cosine], -1) @ learned["W_R"] / math.sqrt(self.dim))
-        vectors = parts[0] if len(parts) == 1 else xp.concatenate(parts, -2)
+        lib, count = steps.lib, steps.array.shape[0]
+        made = (self._vectors(checked(-steps.array[some]), q.dtype, learned) for some in blocks(count, DISTANCES, lib))
+        vectors = joined(made, -2, count, lib)
         by_key = (k @ learned["u"][:, :, None])[..., 0] / math.sqrt(self.dim)
         return DistanceTerms(q + learned["v"][:, None, :], vectors, of_key_alone=by_key)
+
+    def _vectors(self, steps: Positions, dtype: Any, learned: Params) -> Array:
+        """The projected sinusoid of some distances m - n, (heads, distances, dim)."""
+        cosine, sine = cos_sin(steps, self.frequencies, dtype)
+        return steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"] / math.sqrt(self.dim)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None

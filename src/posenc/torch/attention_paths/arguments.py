@@ -14,6 +14,7 @@ from posenc.checked_attention import (
     by_heads,
     check_causal,
     check_fits,
+    check_heads,
     check_inside,
     check_learns_nothing,
     check_mask_axes,
@@ -23,7 +24,8 @@ from posenc.checked_attention import (
     number_of_axes,
     token_positions,
 )
-from posenc.doors import Documents, Encoding
+from posenc.doors import Documents, Encoding, Scores
+from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
 from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
 from posenc.torch.plain_tensor import plain_tensor
 from posenc.torch.record_module import RecordModule, on_same_device
@@ -36,7 +38,8 @@ class Arguments:
 
     window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a
     key, four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n)
-    and of the keys (batch or 1, m), or None.
+    and of the keys (batch or 1, m), or None.   shared: biases that are matrices already.   keys_rotated: whether k and
+    v come rotated.
     """
 
     q: Any
@@ -47,6 +50,7 @@ class Arguments:
     rotations: tuple[Rotate, ...]
     value_rotations: tuple[RotateValues, ...]
     biases: tuple[Bias, ...]
+    shared: tuple[SharedBias, ...]
     scores: tuple[Score, ...]
     causal: bool
     window: Window
@@ -55,6 +59,7 @@ class Arguments:
     hidden: Any
     scale: float
     dropout: float
+    keys_rotated: bool
 
     @property
     def queries(self) -> int:
@@ -86,6 +91,7 @@ class Arguments:
             self.k,
             self.v,
             self.hidden,
+            *(each.matrix for each in self.shared),
             *(x for modules in self.modules for x in (modules.params or {}).values()),
         )
         return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
@@ -98,7 +104,7 @@ def collected(
     *,
     query: Any,
     key: Any,
-    encodings: Sequence[Encoding | RecordModule],
+    encodings: Sequence[Encoding | RecordModule | SharedBias],
     layout: Layout,
     causal: bool,
     window: Window | None,
@@ -107,17 +113,21 @@ def collected(
     hidden: Any,
     scale: float | None,
     dropout: float,
+    keys_rotated: bool,
 ) -> Arguments:
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
-    _tensors(q, k, v)
+    check_alike(q=q, k=k, v=v)
     q, k, v = by_heads(q, k, v, layout)
-    modules = _as_modules(encodings)
+    modules, shared = as_modules(encodings)
     records = [each.record for each in modules]
-    axes, same = number_of_axes(records), query is key
+    axes, same = number_of_axes([*records, *(record for each in shared for record in each.records)]), query is key
     query = token_positions("query", on_same_device("query", query, q), q, axes)
     key = query if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
     for each in modules:
         check_fits(each.record, q, v)
+    for each in shared:
+        check_heads(each, q)
+        check_shared(each, q, k, query, key, causal)
     return Arguments(
         q,
         k,
@@ -127,6 +137,7 @@ def collected(
         tuple(each for each in modules if isinstance(each, Rotate)),
         tuple(each for each in modules if isinstance(each, RotateValues)),
         tuple(each for each in modules if isinstance(each, Bias)),
+        shared,
         tuple(each for each in modules if isinstance(each, Score)),
         check_causal(causal, q.shape[2], k.shape[2]),
         checked_window(window),
@@ -135,35 +146,49 @@ def collected(
         checked_hidden(hidden, records, q, k, torch.Tensor, "a tensor"),
         q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True),
         _check.real("dropout", dropout, 0.0, 1.0),
+        _keys_rotated(keys_rotated, records),
     )
 
 
-def _tensors(q: Any, k: Any, v: Any) -> None:
-    """Refuse what is no tensor, or of another dtype or device than q."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        plain_tensor(name, x)
-        if (x.dtype, x.device) != (q.dtype, q.device):
+def _keys_rotated(keys_rotated: Any, records: list[Any]) -> bool:
+    scores = [record for record in records if isinstance(record, Scores)]
+    if _check.truth("keys_rotated", keys_rotated) and scores:
+        raise ValueError(
+            f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "
+            "rotation; got True. Keep them so."
+        )
+    return bool(keys_rotated)
+
+
+def check_alike(**tensors: Any) -> None:
+    """Refuse what is no tensor, or of another dtype or device than the first."""
+    first, x = next(iter(tensors.items()))
+    for name, other in tensors.items():
+        plain_tensor(name, other)
+        if (other.dtype, other.device) != (x.dtype, x.device):
             raise ValueError(
-                f"{name} must have the dtype and device of q, {_array.dtype_name(q.dtype)} on {q.device}; got "
-                f"{_array.dtype_name(x.dtype)} on {x.device}. Convert it."
+                f"{name} must have the dtype and device of {first}, {_array.dtype_name(x.dtype)} on {x.device}; got "
+                f"{_array.dtype_name(other.dtype)} on {other.device}. Convert it."
             )
 
 
-def _as_modules(encodings: Any) -> tuple[Any, ...]:
-    """The encodings as modules, in their order."""
+def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]:
+    """The encodings as modules, in their order, and the biases that are made already."""
     if not isinstance(encodings, list | tuple):
         raise TypeError(
             f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. "
             "Put it in a list."
         )
-    modules = []
+    modules, shared = [], tuple(each for each in encodings if isinstance(each, SharedBias))
     for each in encodings:
+        if isinstance(each, SharedBias):
+            continue
         record = each.record if isinstance(each, RecordModule) else each
         check_inside(record, "posenc.torch.module(record)(x, positions)")
         if record is each:
             check_learns_nothing(record, "posenc.torch.module(record)")
         modules.append(module(record) if record is each else each)
-    return tuple(modules)
+    return tuple(modules), shared
 
 
 def _mask(mask: Any, q: Any, k: Any) -> Any:

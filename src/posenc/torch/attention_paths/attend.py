@@ -14,6 +14,7 @@ from posenc.doors import Documents, Encoding
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import Arguments, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
+from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.record_module import RecordModule
 from posenc.turn import Layout
@@ -27,7 +28,7 @@ def attention(
     query: Array,
     key: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | RecordModule] = (),
+    encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -35,6 +36,7 @@ def attention(
     hidden: Array | None = None,
     scale: float | None = None,
     dropout: float = 0.0,
+    keys_rotated: bool = False,
     impl: Impl = "auto",
 ) -> Any:
     """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
@@ -47,7 +49,7 @@ def attention(
     query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
     have several.
     encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
-    any number.
+    any number; and what `shared_bias` makes once a step for all layers.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
     window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
     (w - 1, 0).
@@ -58,6 +60,7 @@ def attention(
     hidden: inputs of the layer, for encodings that read them.
     scale: 1/√d unless given.
     dropout: the share of weights that is dropped; 0.0 in evaluation.
+    keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
     impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
     positions that rise by one; "skewed" one product a distance for scores that have a vector for each (Shaw, DeBERTa);
     "tiles" a few queries at a time, in memory linear in n and computed again for a
@@ -91,6 +94,7 @@ def attention(
         hidden=hidden,
         scale=scale,
         dropout=dropout,
+        keys_rotated=keys_rotated,
     )
     output = _attended(asked, choose(asked, impl))
     return output if layout == "bhtd" else output.transpose(1, 2)
@@ -104,7 +108,7 @@ def chosen_attention(
     query: Array,
     key: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | RecordModule] = (),
+    encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -112,6 +116,7 @@ def chosen_attention(
     hidden: Array | None = None,
     scale: float | None = None,
     dropout: float = 0.0,
+    keys_rotated: bool = False,
     impl: Impl = "auto",
 ) -> AttentionChoice:
     """The path that `attention` takes for these arguments, and why; a named one that cannot be taken is a ValueError.
@@ -139,6 +144,7 @@ def chosen_attention(
         hidden=hidden,
         scale=scale,
         dropout=dropout,
+        keys_rotated=keys_rotated,
     )
     return choose(asked, impl)
 

@@ -45,6 +45,8 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
         return AttentionChoice("dense", whole)
     if _array.library(asked.q).compiling():
         return AttentionChoice("dense", "the number of tiles would become part of a traced program")
+    if asked.shared:
+        return AttentionChoice("tiles", "a shared bias is a matrix, of which each tile reads its part")
     if asked.biases:
         reason = strided_path.unsupported_reason(asked)
         if reason is None:
@@ -62,6 +64,10 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
 
 
 def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
+    if asked.shared and impl not in ("tiles", "dense"):
+        return "a shared bias is a matrix, which tiles and dense alone read"
+    if asked.keys_rotated and impl == "reference":
+        return "the reference rotates keys itself"
     if impl == "sdpa":
         return _sdpa_unsupported(asked)
     if impl == "strided":
@@ -86,6 +92,8 @@ def _needs_all_at_once(asked: Arguments) -> str | None:
 
 
 def _sdpa_unsupported(asked: Arguments) -> str | None:
+    if asked.shared:
+        return "a shared bias adds to the logits"
     if asked.biases or asked.scores:
         return f"{type((asked.biases + asked.scores)[0].record).__name__} adds to the logits"
     if asked.mask is not None or asked.documents is not None or asked.window != (None, None):

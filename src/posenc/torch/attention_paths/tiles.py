@@ -18,6 +18,7 @@ from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, reach, vanishing
 from posenc.torch.attention_paths.visible import hidden, key_range, visible
 from posenc.torch.modules import Score
+from posenc.torch.one_call import rotate_at
 
 #: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.
 NUMBERS = 1 << 20
@@ -29,6 +30,8 @@ def queries_per_tile(asked: Arguments) -> int:
     """How many queries a tile takes."""
     queries, rows = asked.queries, int(asked.q.shape[0] * asked.q.shape[1])
     most = max(1, NUMBERS // max(1, rows * asked.keys))
+    if asked.shared and not asked.biases and not asked.scores:
+        most = queries  # nothing is made, so nothing is saved by fewer
     if asked.causal or asked.window != (None, None):
         most = min(most, max(FEWEST_QUERIES, -(-queries // CAUSAL_TILES)))
     return min(most, max(1, queries))
@@ -67,6 +70,10 @@ def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
     q, k, v = asked.q, asked.k, asked.v
     if any(getattr(rotation.record, "heads", None) for rotation in asked.rotations):  # a rotation for each head of q
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
+    if asked.keys_rotated:
+        for rotation in asked.rotations:
+            q = rotate_at(rotation.record, rotation.params, q, asked.query, "query", "bhtd")
+        return q, k, v
     for rotation in asked.rotations:
         q, k = rotation(q, k, asked.query, asked.key, layout="bhtd")
     for rotation in asked.value_rotations:
@@ -130,7 +137,7 @@ def _tile(
 
 def _faded(asked: Arguments, prepared: dict[Score, Prepared], far: Any, start: int, stop: int) -> int:
     """How many of the first keys have no weight for any of these queries, whatever stands there."""
-    if far is None or asked.biases or len(asked.scores) != 1 or asked.scores[0] not in prepared:
+    if far is None or asked.biases or asked.shared or len(asked.scores) != 1 or asked.scores[0] not in prepared:
         return 0
     record: Any = asked.scores[0].record
     keys = prepared[asked.scores[0]]
@@ -145,6 +152,9 @@ def _added(asked: Arguments, prepared: dict[Score, Prepared], start: int, stop: 
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
     dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
+    for shared in asked.shared:
+        more = shared.matrix[:, :, start:stop, first:last]
+        added = more if added is None else added + more
     for bias in asked.biases:
         more = bias(query, key, dtype=dtype)
         more = more if more.ndim == 4 else more[None]

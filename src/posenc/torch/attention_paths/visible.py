@@ -20,6 +20,7 @@ def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
 def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
     ahead, (before, after) = asked.keys - asked.queries, sides(asked)
+    after = None if any(each.causal for each in asked.shared) else after  # it hides those keys itself
     row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
     column = torch.arange(first, last, device=asked.q.device)
     allowed_keys = None
@@ -46,7 +47,7 @@ def hidden(asked: Arguments, added: Any, visible_keys: Any, start: int, first: i
     """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
     if visible_keys is None:
         return added
-    if asked.recorded or shares_memory(added) or asked.mask is not None or asked.documents is not None:
+    if asked.recorded or asked.shared or shares_memory(added) or asked.mask is not None or asked.documents is not None:
         return torch.where(visible_keys, added, float("-inf"))
     # Before the own key of the first query only a window hides keys.
     begin = max(0, start + asked.keys - asked.queries - first) if asked.window[0] is None else 0

@@ -1,0 +1,53 @@
+"""Keys and values rotated once, when they enter a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from posenc._array import Array
+from posenc.checked_attention import by_heads, number_of_axes, repeated, token_positions
+from posenc.doors import Rotates
+from posenc.torch.attention_paths.arguments import as_modules, check_alike
+from posenc.torch.modules import RotateValues
+from posenc.torch.one_call import rotate_at
+from posenc.torch.record_module import RecordModule, on_same_device
+from posenc.turn import Layout
+
+
+def rotate_keys(
+    k: Array, v: Array, *, key: Array, encodings: Sequence[Any | RecordModule], layout: Layout
+) -> tuple[Array, Array]:
+    """Keys and values after the rotations among the encodings, which `attention` takes with `keys_rotated=True`.
+
+    A cache that holds them so rotates each key once, and not again in every step of decoding.
+
+    k, v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
+    key: positions (m,) or (batch, m), with a last axis of coordinates for records that have several.
+    encodings: those of attention; what biases is passed over.   Result: k and v, new where they are rotated; for a
+    rotation with a table for each head of queries, repeated for these heads. Raises TypeError or ValueError naming the
+    argument.
+
+    >>> import torch
+    >>> from posenc import RoPE
+    >>> from posenc.torch import attention
+    >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
+    >>> cached, values = rotate_keys(k, k, key=place, encodings=encodings, layout="bhtd")
+    >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
+    >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
+    True
+    """
+    check_alike(k=k, v=v)
+    _, k, v = by_heads(k, k, v, layout)
+    modules, _ = as_modules(encodings)
+    rotations = [each for each in modules if isinstance(each.record, Rotates)]
+    axes = number_of_axes([each.record for each in modules])
+    key = token_positions("key", on_same_device("key", key, k), k, axes)
+    heads: Any = next(filter(None, (getattr(each.record, "heads", None) for each in rotations)), k.shape[1])
+    k, v = repeated(k, heads), repeated(v, heads)
+    for each in rotations:
+        if isinstance(each, RotateValues):
+            v = each(v, key, layout="bhtd")
+        else:
+            k = rotate_at(each.record, each.params, k, key, "key", "bhtd")
+    return (k, v) if layout == "bhtd" else (k.transpose(1, 2), v.transpose(1, 2))

@@ -1,0 +1,166 @@
+"""A bias that is made once a step and added in every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from posenc import _array, _check
+from posenc._array import Array
+from posenc.checked_attention import check_causal, check_learns_nothing, number_of_axes
+from posenc.doors import Biases
+from posenc.torch.decode_bias import check_together, row_of_positions
+from posenc.torch.modules import Bias
+from posenc.torch.record_module import RecordModule
+
+#: Numbers that are made at a time, 4 MiB in float32.
+NUMBERS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedBias:
+    """A bias for all layers of a step: `shared_bias` makes it, and `attention` takes it among its encodings.
+
+    matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.   records: what it is the sum of.
+    query, key: the positions that it was made for, and alone serves.   causal: whether a query sees no key behind it.
+
+    >>> from posenc import FIRE
+    >>> from posenc.torch import module
+    >>> place = torch.arange(1024)
+    >>> with torch.no_grad():
+    ...     shared_bias([module(FIRE(heads=2, width=4))], place, place, causal=True)
+    SharedBias(FIRE, 2 heads, 1024 queries, 1024 keys, causal, 8.0 MiB)
+    """
+
+    matrix: Array
+    records: tuple[Biases, ...]
+    query: Array
+    key: Array
+    causal: bool
+
+    @property
+    def heads(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def __repr__(self) -> str:
+        names, (_, heads, queries, keys) = " + ".join(type(each).__name__ for each in self.records), self.matrix.shape
+        size = self.matrix.numel() * self.matrix.element_size() / 2**20
+        causal = "causal, " if self.causal else ""
+        return f"SharedBias({names}, {heads} heads, {queries} queries, {keys} keys, {causal}{size:.1f} MiB)"
+
+
+def shared_bias(
+    encodings: Sequence[Biases | RecordModule],
+    query: Array,
+    key: Array,
+    *,
+    causal: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> SharedBias:
+    """The sum of biases as a matrix, made once a step for all layers; `attention` takes it among its encodings.
+
+    It pays where many layers have one bias that costs more than attention itself: FIRE, and other functions of both
+    positions; and in a step of decoding. Biases of the distance alone are as fast by themselves, without a matrix.
+
+    encodings: records that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), with a last axis of coordinates for records that have
+    several.   causal: whether a query sees no key behind its own index, counted from the ends; give `attention` the
+    same.   dtype: float64 for float64 queries, float32 for all others.
+
+    The result takes 4·heads·n·m bytes, which it prints. Gradients of what learns go through it. Raises TypeError or
+    ValueError naming the argument.
+
+    >>> from posenc import FIRE
+    >>> from posenc.torch import attention, module
+    >>> q, place, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
+    >>> bias = shared_bias([fire], place, place, causal=True)  # once a step
+    >>> given = {"query": place, "key": place, "causal": True, "layout": "bhtd"}
+    >>> attended = attention(q, q, q, encodings=[bias], **given)  # in every layer
+    >>> torch.allclose(attended, attention(q, q, q, encodings=[fire], **given), atol=1e-6)
+    True
+    """
+    modules = _modules(encodings)
+    records = tuple(each.record for each in modules)
+    axes = number_of_axes(records)
+    query, key = row_of_positions("query", query, axes), row_of_positions("key", key, axes)
+    check_together(query, key, axes)
+    if dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}. Logits are float32 at least.")
+    last = -1 if axes == 1 else -2
+    check_causal(causal, query.shape[last], key.shape[last])
+    return SharedBias(_matrix(modules, query, key, last, causal, dtype), records, query, key, causal)
+
+
+def _modules(encodings: Any) -> list[Bias]:
+    if not isinstance(encodings, list | tuple) or not encodings:
+        raise TypeError(
+            f"encodings must be a list of records that bias, and of their modules; got {_check.shown(encodings)}. "
+            "Put it in a list."
+        )
+    modules = []
+    for each in encodings:
+        record = each.record if isinstance(each, RecordModule) else each
+        _check.instance("encodings", record, Biases, "a list of records that bias")
+        if record is each:
+            check_learns_nothing(record, "posenc.torch.module(record)")
+        modules.append(Bias(record) if record is each else each)
+    heads = sorted({each.record.heads for each in modules})
+    if len(heads) > 1:
+        raise ValueError(f"encodings must have as many heads as each other; got {heads}. Build them for one layer.")
+    return modules
+
+
+def _matrix(modules: list[Bias], query: Any, key: Any, last: int, causal: bool, dtype: Any) -> Any:
+    """The sum, (batch or 1, heads, n, m): a few queries at a time, of causal ones without the keys that none sees."""
+    queries, keys = query.shape[last], key.shape[last]
+    learned = [x for each in modules for x in (each.params or {}).values()]
+    recorded = torch.is_grad_enabled() and any(x.requires_grad for x in learned)
+    if recorded or not _array.library(query).concrete(query) or not queries * keys:
+        return _part(modules, query, key, 0, keys - queries, causal, dtype)
+    batch, heads = torch.broadcast_shapes(query.shape[:last], key.shape[:last], (1,)), modules[0].record.heads
+    _array.library(query).check_size("query and key", batch[0] * heads * queries * keys, dtype, query, key)
+    whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query.device)
+    size = max(1, NUMBERS // (batch[0] * heads * keys))
+    for start in range(0, queries, size):
+        stop = min(start + size, queries)
+        seen = keys - queries + stop if causal else keys
+        own, near = (x.narrow(x.ndim + last, *span) for x, span in ((query, (start, stop - start)), (key, (0, seen))))
+        whole[:, :, start:stop, :seen] = _part(modules, own, near, start, keys - queries, causal, dtype)
+    return whole
+
+
+def _part(modules: list[Bias], query: Any, key: Any, start: int, ahead: int, causal: bool, dtype: Any) -> Any:
+    """Some of its rows, of which the first is that of query `start`; ahead: keys before the first query's own."""
+    first, *others = (each(query, key, dtype=dtype) for each in modules)
+    added: Any = sum(others, first)
+    added = added if added.ndim == 4 else added[None]
+    if not causal:
+        return added
+    row = torch.arange(start, start + added.shape[-2], device=added.device)[:, None]
+    column = torch.arange(added.shape[-1], device=added.device)
+    return added.masked_fill(column > row + ahead, float("-inf"))
+
+
+def check_shared(shared: SharedBias, q: Any, k: Any, query: Any, key: Any, causal: bool) -> None:
+    """Refuse a shared bias of other tokens, or one that hides other keys."""
+    batch, _, queries, keys = shared.matrix.shape
+    if (queries, keys) != (q.shape[2], k.shape[2]) or batch not in (1, q.shape[0]):
+        raise ValueError(
+            f"encodings must hold a shared bias for {q.shape[2]} queries, {k.shape[2]} keys and a batch of "
+            f"{q.shape[0]}; got {shared!r} and a batch of {batch}. Make it for these positions."
+        )
+    if shared.matrix.device != q.device or (q.dtype == torch.float64 and shared.matrix.dtype != q.dtype):
+        raise ValueError(
+            f"encodings must hold a shared bias on {q.device}, in float64 for float64 q; got "
+            f"{_array.dtype_name(shared.matrix.dtype)} on {shared.matrix.device}. Make it so."
+        )
+    if shared.causal and not causal:
+        raise ValueError("causal must be True for a shared bias that was made causal; got False. Make it again, or so.")
+    for name, mine, given in (("query", shared.query, query), ("key", shared.key, key)):
+        if mine is not given and _array.library(given).concrete(given) and not (mine == given).all():
+            raise ValueError(
+                f"{name} must be the positions that the shared bias was made for; got others. Make it for each step."
+            )
