@@ -132,6 +132,12 @@ NONSENSE = [
     ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
     ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),
     ({"encodings": [posenc.RoPE(dim=16)]}, ValueError, "encodings must have the head width of q, 8"),
+    ({"encodings": [bind(posenc.CoPE(dim=4))]}, ValueError, "encodings must have the head width of q, 8"),
+    (
+        {"encodings": [bind(posenc.TUPE(heads=12, dim=4, length=6))]},
+        ValueError,
+        "query must hold positions from 0 to 5",
+    ),
     ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
     ({"query": np.arange(8)}, ValueError, "query must hold a position for each of 5 tokens"),

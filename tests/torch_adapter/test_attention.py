@@ -390,12 +390,17 @@ def test_the_choice_says_which_path_and_why():
         assert (choice.impl, reason in choice.reason) == (impl, True), (encodings, choice)
 
 
+PAST_ITS_TABLE = posenc.TUPE(heads=12, dim=4, length=8)
 NONSENSE = [
     ({"encodings": posenc.RoPE(dim=8)}, TypeError, "encodings must be a list"),
     ({"encodings": [posenc.Sinusoidal(dim=8)]}, TypeError, "encodings must act inside attention; got Sinusoidal"),
     ({"encodings": [posenc.T5Bias(heads=12)]}, TypeError, "encodings must hold the parameters"),
     ({"encodings": [posenc.ALiBi(heads=4)]}, ValueError, "encodings must have as many heads as q, 12"),
     ({"encodings": [posenc.RoPE(dim=16)]}, ValueError, "encodings must have the head width of q, 8"),
+    ({"encodings": [module(posenc.DeBERTa(dim=8, heads=3))]}, ValueError, "encodings must have as many heads as q, 12"),
+    ({"encodings": [module(posenc.CoPE(dim=4))]}, ValueError, "encodings must have the head width of q, 8"),
+    ({"encodings": [module(PAST_ITS_TABLE)]}, ValueError, "query must hold positions from 0 to 7"),
+    ({"encodings": [posenc.RoPE(dim=8), posenc.axial("sam2", dim=8)]}, ValueError, "encodings must have one number of"),
     ({"mask": torch.ones(7, 9)}, TypeError, "mask must hold truth values"),
     ({"mask": torch.ones(7, 9) > 0}, ValueError, "mask must have four axes"),
     ({"mask": torch.ones(3, 1, 7, 9) > 0}, ValueError, "mask must have four axes"),
