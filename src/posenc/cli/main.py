@@ -7,6 +7,7 @@ import difflib
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -175,8 +176,19 @@ def _unboxed(text: str, verb: str) -> str:
         elif inside:
             parts[-1].append(inside)
     near = next((part[1].split()[0] for part in parts if len(part) > 1 and part[0].startswith("Perhaps")), "")
-    message = " ".join(parts[0]) or "the options could not be read"
+    message = _missing(" ".join(parts[0])) or "the options could not be read"
     return f"{message.rstrip('.:')}.{f' Did you mean {near}?' if near else ''} `posenc {verb} --help` shows examples."
+
+
+def _missing(message: str) -> str:
+    """The message, with "NAME must be given" for each argument that was left out."""
+    left_out = re.sub(r"^Missing from posenc \w+: ", "", message)
+    if left_out == message:
+        return message
+    arguments = (argument.strip(" .") for argument in left_out.split("(required)"))
+    return "; ".join(
+        re.sub(r"^((?:--[a-z-]+ )?\S+) (.*)$", r"\1 must be given: \2", argument) for argument in arguments if argument
+    )
 
 
 def _line(error: BaseException) -> str:

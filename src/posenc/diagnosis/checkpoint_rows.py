@@ -25,7 +25,6 @@ COLUMNS = 32
 ROUNDED = 2.0**-8
 #: Words in names of towers, whose layers are not those of the text.
 TOWERS = ("vision", "visual", "image", "audio", "tower")
-OTHER: dict[PairLayout, PairLayout] = {"adjacent": "halves", "halves": "adjacent"}
 NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 

@@ -13,7 +13,6 @@ from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.turn import Pairing, of_pairs
 
 Source = Literal["file", "class default", "caller"]
-SOURCES = ("file", "class default", "caller")
 #: What a value of a config may be once read: nothing that can be changed.
 Plain = None | bool | int | float | str | tuple["Plain", ...]
 

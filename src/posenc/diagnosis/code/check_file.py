@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
-from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.parameter_roles import Parameter
 from posenc.diagnosis.code.user_code import CodeFailedError, Prepared, UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
-from posenc.doors import Encoding
 
 SERVER = "posenc.diagnosis.code.child_server"
 SECONDS = 60.0
@@ -106,24 +103,3 @@ def in_child(
             f"target must answer while it is checked; got {file}: {error}. "
             "It must return by itself; --seconds gives it longer, --memory more."
         ) from None
-
-
-def check_file(
-    target: str,
-    *,
-    against: Encoding | None = None,
-    dim: int | None = None,
-    base: float | None = None,
-    layout: str | None = None,
-    seconds: float = SECONDS,
-    memory: float = GIGABYTES,
-) -> CodeReport:
-    """`check_code` of FILE.py:NAME, whose code runs in a child process: it can neither end, nor change, nor stop the
-    process that compares its numbers.
-
-    seconds: how long it may take to load and to answer.   memory: GiB that it may use, where the system can limit it.
-    It is no sandbox: the code may read files and open connections. Raises ValueError as `check_code` does, and for code
-    that ends its process, or needs longer or more.
-    """
-    with in_child(target, seconds=seconds, memory=memory) as code:
-        return check_user_code(code, against=against, dim=dim, base=base, layout=layout)
