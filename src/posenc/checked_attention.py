@@ -28,7 +28,7 @@ def by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array
         if getattr(x, "ndim", None) != 4 or _array.kind(x) not in ("float", "narrow"):
             what = f"{_array.dtype_name(x.dtype)} of shape {tuple(x.shape)}" if hasattr(x, "dtype") else _check.shown(x)
             raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
-        _array.floats(name, x)
+        _array.whole_array(name, x)
     _array.library(q, k, v)  # refuses a mixture of libraries
     if layout == "bthd":
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))

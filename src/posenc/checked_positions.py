@@ -89,7 +89,8 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     bounds = lib.extremes(array)
     if bounds is not None:
         _within_range(name, bounds, lib.float64)
-    return Positions(array, lib, kind == "integer", lib.concrete(array), bounds)
+    readable = bounds is not None or lib.concrete(array)
+    return Positions(array, lib, kind == "integer", readable, bounds)
 
 
 def checked_pair(query: Any, key: Any, like: Array | None = None) -> tuple[Positions, Positions]:

@@ -17,7 +17,7 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
 
     A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
     """
-    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (like is None or _keeps_numpy(like)):
+    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (type(like) is np.ndarray or _keeps_numpy(like)):
         return value
     if library_name(value) in ("torch", "jax"):
         return whole_array(name, value)
@@ -68,8 +68,8 @@ def whole_array(name: str, value: Array) -> Array:
     """An array whose numbers are all there, each in its place; masked, sparse, nested and distributed ones are
     refused."""
     what, advice = "", "Convert it first."
-    if library_name(value) == "torch":
-        torch = sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
         if value.is_nested or value.layout is not torch.strided:
             what = "a nested tensor" if value.is_nested else f"a tensor of layout {value.layout}"
         elif type(value) is not torch.Tensor and hasattr(value, "to_local"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,7 @@ class NumPy(Library):
     def order(self, array: Array) -> Array:
         return np.argsort(array, -1, kind="stable")
 
-    def scaled(self, integers: Array, factor: float) -> Array:
-        return integers * factor  # in one pass
+    scaled = staticmethod(operator.mul)  # type: ignore[assignment]  # in one pass, and without a Python call
 
     def extremes(self, array: Array) -> tuple[Any, Any] | None:
         if array.size <= 1:

@@ -19,14 +19,12 @@ def library(*arrays: Array | Library) -> Library:
 
     A library in place of the only array is that library: inner functions hand on what has been resolved.
     """
-    first, *others = arrays
+    first = arrays[0]
     if isinstance(first, Library):
         return first
     name = library_name(first)
-    if name == "numpy" and not others:
-        return NUMPY
     for array in arrays:
-        other = library_name(array)
+        other = name if type(array) is type(first) else library_name(array)
         if other is None:
             raise TypeError(
                 f"array must be a NumPy, PyTorch or JAX array; got {_check.shown(array)}. Convert it first."
