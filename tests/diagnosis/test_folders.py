@@ -81,6 +81,14 @@ def test_rows_are_compared(case: str, tmp_path: Path) -> None:
     assert "rows of 8 tensors of queries and keys" in found.compared
 
 
+def test_norms_of_ones_lie_in_any_order(tmp_path: Path) -> None:
+    """As a fresh model has them: they were not left behind by weights that moved."""
+    ones = {name: np.ones_like(rows) for name, rows in weights().items() if "norm" in name}
+    moved = changed(ROTARY[:2], to_adjacent) | ones
+    found = diagnose(folder(tmp_path / "one", weights() | ones), folder(tmp_path / "other", moved))
+    assert names(found) == ["order of rows"]
+
+
 QUERIES = "model.layers.0.self_attn.q_proj"
 TOWER = "vision_tower.layers.0.self_attn.k_proj.weight"
 BESIDE: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]] = {

@@ -411,3 +411,12 @@ def test_there_are_as_many_as_are_promised() -> None:
     assert len(NEITHER) >= 5
     assert len(HARMLESS) >= 10
     assert len({name for _, _, name in ONE.values()}) >= 30
+
+
+@pytest.mark.parametrize("times", [1.00002, 1.000003])
+def test_an_attention_factor_is_named_beyond_four_decimals(times: float) -> None:
+    record = RoPE(dim=64, base=5e5, pairing="halves", scaling=YaRN(factor=8.0, original=4096))
+    turn = record.turn(np.arange(300), dtype=np.float64)
+    (finding,) = diagnose(record, {"cos": np.asarray(turn.cos) * times, "sin": np.asarray(turn.sin) * times}).findings
+    assert finding.name == "attention factor"
+    assert f"{1.2079441541679836 * times:.8g} where 1.2079442 is meant" in finding.sentence

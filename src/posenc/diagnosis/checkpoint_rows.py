@@ -37,12 +37,19 @@ class Checkpoint(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How the rows of one tensor lie in the second checkpoint, by the first: as they were, reordered, or otherwise."""
+    """How the rows of one tensor lie in the second checkpoint, by the first: as they were, reordered, or otherwise.
+
+    orders: all that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
+    """
 
     name: str
     kind: str
-    order: str
+    orders: tuple[str, ...]
     expected: str
+
+    @property
+    def order(self) -> str:
+        return self.orders[0]
 
 
 def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
@@ -73,7 +80,7 @@ def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | Non
         if owner is None or name not in second.tensors:
             continue
         if any(word in name for word in TOWERS):
-            yield Rows(name, "tower", _order_of_tower(name, first, second), "as they were")
+            yield Rows(name, "tower", (_order_of_tower(name, first, second),), "as they were")
             continue
         layer = tensor_names.layer_of(owner)
         shape = heads[layer] if layer is not None and layer < len(heads) else None
@@ -82,7 +89,7 @@ def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | Non
             continue
         moved = first.layout is not None and second.layout is not None and first.layout != second.layout
         expected = f"from {first.layout} to {second.layout}" if moved else "as they were"
-        yield Rows(name, _kind(name, move), _order(name, move, shape, first, second, expected), expected)
+        yield Rows(name, _kind(name, move), _orders(name, move, shape, first, second, expected), expected)
 
 
 def _parents(name: str) -> list[str]:
@@ -117,8 +124,10 @@ def _kind(name: str, move: Move) -> str:
     return "scale" if "scale" in name.rpartition(".")[2] else "weight"
 
 
-def _order(name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str) -> str:
-    """Where rows went from the first to the second checkpoint, in words; what is expected where it fits."""
+def _orders(
+    name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str
+) -> tuple[str, ...]:
+    """Where rows may have gone from the first to the second checkpoint, in words; what is expected comes first."""
     one, other = (_numbers(checkpoint, name, move.axis) for checkpoint in (first, second))
     to_halves = move.order()
     to_adjacent = np.argsort(to_halves)
@@ -138,10 +147,8 @@ def _order(name: str, move: Move, shape: HeadShape, first: Checkpoint, second: C
                     f"from adjacent to halves {words}": wrong,
                     f"from halves to adjacent {words}": np.argsort(wrong),
                 }
-    for order in (expected, *candidates):
-        if _same(one[candidates[order]], other):
-            return order
-    return "other numbers"
+    fitting = (order for order in dict.fromkeys((expected, *candidates)) if _same(one[candidates[order]], other))
+    return tuple(fitting) or ("other numbers",)
 
 
 def _with_heads(count: int, rows: int) -> np.ndarray | None:
@@ -217,7 +224,7 @@ def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
     wrong: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         order = of_weight.get(_module(row)) if row.kind != "norm" else of_layer.get(_attention(row))
-        if row.kind in ("bias", "norm", "scale") and order not in (None, row.order, "other numbers"):
+        if row.kind in ("bias", "norm", "scale") and order not in (None, *row.orders, "other numbers"):
             wrong.setdefault((row.kind, f"{order}"), []).append(row.name)
     for (kind, order), names in wrong.items():
         count = f" ({len(names)} tensors)" if len(names) > 1 else ""

@@ -183,7 +183,7 @@ class RotationEvidence(abc.ABC):
         if shown is None:
             turns = [turns for role in self.roles() if (turns := self.turns(usage, role)) is not None]
             shown = turns[0].attention_factor() if turns else None
-        return () if shown is None or not 0.0 < shown < 1e6 else (fewest_digits(shown),)
+        return () if shown is None or not 0.0 < shown < 1e6 else tuple(dict.fromkeys((fewest_digits(shown), shown)))
 
 
 @dataclass(frozen=True)
