@@ -72,6 +72,16 @@ def test_cohere2_rotates_where_it_slides_and_its_experts_in_dense_layers_too():
         assert {layer for layer, rotation in enumerate(read) if rotation is not None} == rotating
 
 
+@pytest.mark.parametrize("model_type", ["cohere2", "recurrent_gemma"])
+def test_a_head_dim_of_the_file_wins_over_the_one_that_its_class_computes(model_type: str):
+    """Both classes set hidden_size over heads, and then every key of the file, as their live attention shows."""
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3}
+    share = {"cohere2": 1, "recurrent_gemma": 2}[model_type]
+    for keys, width in (({}, 16), ({"head_dim": 32}, 32)):
+        rotating = [one for one in rotations(model_type, **sizes, **keys) if one is not None]
+        assert {one.turn([0]).pairing.width for one in rotating} == {width // share}
+
+
 def test_mimo_attends_to_all_in_the_first_layer_and_every_sixth_and_states_the_base_of_windows_idly():
     """swa_rope_theta of its released file is what rope_parameters of the class says; another value would be lost."""
     expected = ["full_attention" if layer == 0 or layer % 6 == 5 else "sliding_attention" for layer in range(12)]

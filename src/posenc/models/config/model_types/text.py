@@ -211,7 +211,6 @@ TEXT = (
         pairing="adjacent",
         layer_types=EveryNth(4, key="sliding_window_pattern"),
         rotations=SLIDING_OR_NONE,
-        head_dim=hidden_over_heads,
     ),
     ModelType(
         ("cohere2_moe",),
@@ -275,7 +274,6 @@ TEXT = (
         ("recurrent_gemma",),
         partial=True,
         layer_types=layer_type_rules.by_block_types,
-        head_dim=hidden_over_heads,
         window=window_rules.in_every_layer("attention_window_size"),
     ),
     ModelType(
