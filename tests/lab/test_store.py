@@ -10,7 +10,7 @@ import pytest
 
 from lab.pretend_trial import EXPERIMENTS, FUNCTION, result_of
 from posenc.lab.engines import local
-from posenc.lab.engines.events import Failure
+from posenc.lab.engines.events import Event, Failure
 from posenc.lab.parquet import write_parquet
 from posenc.lab.result import Result
 from posenc.lab.running import run_missing
@@ -25,6 +25,13 @@ def folder(tmp_path):
         for result in RESULTS:
             store.add(result)
     return tmp_path
+
+
+def test_a_half_written_last_line_is_cut_off_before_the_next_result(folder):
+    (folder / NAME).write_bytes((folder / NAME).read_bytes()[:-20])
+    with Store(folder) as store:
+        store.add(result_of(EXPERIMENTS[9]))
+    assert list(read(folder).results.values()) == [*RESULTS[:2], result_of(EXPERIMENTS[9])]
 
 
 @pytest.mark.nightly
@@ -89,6 +96,16 @@ def test_finished_runs_are_skipped_and_failures_are_told(folder):
     failed = [(step.experiment, step.report) for step in steps if isinstance(step.report, Failure)]
     assert failed == [(broken, Failure("ValueError: nothing can be learned"))]
     assert len(read(folder).results) == 4
+
+
+def test_the_result_of_another_run_is_a_failure(tmp_path):
+    def engine(jobs):
+        yield Event(0, RESULTS[1])
+
+    with Store(tmp_path) as store:
+        (step,) = run_missing(EXPERIMENTS[:1], store, engine)
+        assert "which is no result of this run" in step.report.message
+        assert not store.results
 
 
 def test_kill_9_loses_no_finished_run(tmp_path):

@@ -108,7 +108,7 @@ class CompareVerb(Verb):
     positions: Sampler | None = None
     """How positions are given in training: 0, 1, 2, … (range), from a random start, drawn at random, or coupled."""
 
-    engine: engines.Name = "local"
+    engine: engines.Name | engines.Together = "local"
     """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), Slurm, or one run at a
     time on all processes of torchrun (accelerate)."""
 

@@ -13,12 +13,16 @@ from posenc.lab.engines import local, ray_core, slurm
 from posenc.lab.engines.events import Event, Job
 from posenc.lab.running import Engine
 
-Name = Literal["local", "ray", "slurm", "accelerate"]
+#: Engines that do many runs at once; and the one that does each on all processes.
+Name = Literal["local", "ray", "slurm"]
+Together = Literal["accelerate"]
 #: How a run is done with --engine accelerate.
 TOGETHER = "posenc.lab.engines.all_processes:train"
 
 
-def engine(name: Name, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu") -> Engine:
+def engine(
+    name: Name | Together, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu"
+) -> Engine:
     """The engine of a name. workers: of the local one.   options: KEY=VALUE, parameters of submitit.   device: of each
     run; "" with Accelerate, which finds one for each process."""
     if workers is not None and (name != "local" or workers < 1):
