@@ -100,6 +100,23 @@ def test_every_control_of_a_view_moves_without_an_error(watched, server, view):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("view", ["heat-map", "curves", "wavelengths", "distance", "heads", "scalings"])
+def test_every_slider_draws_another_picture(watched, server, view):
+    _, page = opened(watched, server, view)
+    picture = """() => [...document.querySelectorAll(".stage canvas, .stage svg")]
+        .map((drawn) => (drawn.toDataURL ? drawn.toDataURL() : drawn.outerHTML))
+        .concat(document.querySelector(".stage").innerText).join("")"""
+    sliders = page.locator("main input[type=range]:visible:enabled")
+    assert sliders.count()
+    for index in range(sliders.count()):
+        before = page.evaluate(picture)
+        slider = sliders.nth(index)
+        last = slider.evaluate("(made) => Number(made.value) >= Number(made.max)")
+        slider.press("ArrowLeft" if last else "ArrowRight")
+        settle(page)
+        assert page.evaluate(picture) != before, slider.evaluate("(made) => made.labels[0].textContent")
+
+
 @pytest.mark.parametrize("view", NAMES)
 def test_a_link_reopens_the_view_as_it_was(watched, server, view):
     _, page = opened(watched, server, view)

@@ -228,9 +228,24 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
     again = watched().open(link)
     again.locator("#view-waves .keep").wait_for(state="attached")
     assert again.locator("#view-waves").get_by_label("Positions", exact=True).input_value() == "0"
+    words = page.locator("#view-words")
+    words.get_by_role("button", name="Next order").click()
+    shown = words.locator(".chip").all_inner_texts()
+    page.evaluate("window.copied = ''")
+    words.get_by_role("button", name="Copy link").click()
+    again = watched().open(page.wait_for_function("window.copied").json_value())
+    again.locator("#words .veil button").first.click()
+    again.locator("#view-words .keep").wait_for(state="attached")
+    assert again.locator("#view-words .chip").all_text_contents() == shown
     with page.expect_download() as saved:
         page.locator("#view-sum").get_by_role("button", name="Save SVG").click()
     written = Path(saved.value.path()).read_text(encoding="utf-8")
+    with page.expect_download() as dials:
+        page.locator("#view-dials").get_by_role("button", name="Save SVG").click()
+    drawn = Path(dials.value.path()).read_text(encoding="utf-8")
+    assert drawn.count("<circle") == 8
+    assert "turn in 6.283" in drawn
+    assert "var(" not in drawn
     total = lesson[1]["sum"][0]["X"][0][0]
     assert written.startswith("<svg")
     assert f">{total:.2f}<".replace("-", "−") in written

@@ -1,17 +1,22 @@
 // A number in bits, under square waves, and on the dials of its encoding.
 
 import { cosSin } from "../../browser/angles.js";
+import { pageColour } from "../../browser/colours.js";
 import { textField } from "../../browser/controls.js";
 import { element, fill, shown, svg } from "../../browser/dom.js";
 
 const LARGEST = 2n ** 53n;
 const PERIODS = 3;
+/** Width of a dial in a saved picture, and height of a line of text under it. */
+const SIDE = 170;
+const LINE = 20;
 
 export function dials(view, { grid }) {
   const { sinusoids, frequencies } = grid.records["8/10000"];
   const problem = element("p", { class: "problem", role: "status" });
   const bits = element("div", { class: "bits" });
-  const hands = element("div", { class: "hands" });
+  const hands = element("div", { class: "hands plot" });
+  hands.toSvg = () => savedDials([...hands.children]);
   const draw = (text) => {
     const number = parsed(text);
     problem.textContent = number === null ? "Type a whole number from 0 to 9,007,199,254,740,992." : "";
@@ -103,4 +108,41 @@ function dial(number, pair, frequency, limbs) {
       element("span", { class: "hint" }, `a turn in ${shown((2 * Math.PI) / frequency, 4)}`),
     ),
   );
+}
+
+/** The dials beside each other, with their captions, as a picture of its own. */
+function savedDials(figures) {
+  const captions = figures.map((figure) => figure.querySelector("figcaption").innerText.split("\n"));
+  const width = SIDE * figures.length;
+  const height = SIDE + LINE * (Math.max(...captions.map((lines) => lines.length)) + 0.5);
+  const parts = figures.flatMap((figure, index) => [
+    withStyle(figure.querySelector("svg"), { x: SIDE * index, width: SIDE, height: SIDE }),
+    captions[index].map((text, line) =>
+      svg(
+        "text",
+        {
+          x: SIDE * (index + 0.5),
+          y: SIDE + LINE * (line + 1),
+          "text-anchor": "middle",
+          "font-size": 14,
+          fill: pageColour("--ink"),
+        },
+        text,
+      ),
+    ),
+  ]);
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, parts);
+}
+
+/** A copy that looks the same without the page's styles. */
+function withStyle(drawn, attributes) {
+  const copy = drawn.cloneNode(true);
+  const parts = [...drawn.querySelectorAll("*")];
+  [...copy.querySelectorAll("*")].forEach((part, index) => {
+    const style = getComputedStyle(parts[index]);
+    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap"])
+      part.setAttribute(name, style.getPropertyValue(name));
+  });
+  for (const [name, value] of Object.entries(attributes)) copy.setAttribute(name, value);
+  return copy;
 }

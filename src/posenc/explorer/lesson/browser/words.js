@@ -11,6 +11,11 @@ export function words(view, { words: pairs }) {
   const table = cellTable();
   const note = element("p", { class: "readout", role: "status" });
   const orders = element("div");
+  const remembered = element("input", { type: "hidden" }); // by it a link brings the order back
+  remembered.addEventListener("input", () => {
+    const order = Number(remembered.value);
+    if (order in pairs[state.pair].orders) set({ order });
+  });
   const names = pairs[0].choices.map(({ name }, index) => [index, name]);
   const choose = choice({
     label: "What tells the layer where a word stands?",
@@ -32,6 +37,7 @@ export function words(view, { words: pairs }) {
     const pair = pairs[state.pair];
     const picked = pair.choices[state.choice];
     const order = pair.orders[state.order];
+    remembered.value = state.order;
     const swap = () => set({ order: (state.order + 1) % pair.orders.length });
     fill(
       orders,
@@ -61,7 +67,7 @@ export function words(view, { words: pairs }) {
       ? `This is the first order. Change it, and compare.`
       : sentence(Object.values(changes), picked.reasons[state.order], pair.words);
   };
-  fill(view, sentences, chips, element("div", { class: "row" }, orders), choose, table, note);
+  fill(view, sentences, chips, element("div", { class: "row" }, orders), choose, table, note, remembered);
   draw();
 }
 
