@@ -37,6 +37,10 @@ def test_a_shared_bias_gives_what_each_layer_makes_itself(monkeypatch: Any, caus
             want = attention(**asked, encodings=[FIRE, ALIBI, *others])
             assert (got - want).abs().max() <= 2**-20
         assert torch.equal(bias.matrix, before)
+        parts = [shared_bias([each], PLACE[3:], PLACE, causal=causal) for each in (FIRE, ALIBI)]
+        asked = given(causal=causal, **more)
+        want = attention(**asked, encodings=[FIRE, ALIBI])
+        assert (attention(**asked, encodings=parts) - want).abs().max() <= 2**-20
     assert bias.matrix.isneginf().any() == causal
 
 

@@ -199,11 +199,9 @@ def _needs_plain_keys(record: Any) -> bool:
     of queries rotates them by a table of its own."""
     if not isinstance(record, Rotates):
         return isinstance(record, Scores)
-    if getattr(record, "heads", None) is not None:
-        return True
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
     turn = record.turn(origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1])
-    return turn.width != record.head_dim
+    return turn.heads is not None or turn.width != record.head_dim
 
 
 def _checked_input(x: Any, model_dim: int) -> Any:
