@@ -112,7 +112,7 @@ def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) ->
     try:
         model = Transformer(shape, [record], seed=0)
         positions = None if record.axes == 1 else torch.from_numpy(places(record, size[1]))
-        ours = step(_at(model, positions), tokens, targets)
+        ours = step(at(model, positions), tokens, targets)
         ours()
     except (ValueError, TypeError, RuntimeError) as error:
         return {**case, "left out": {OURS: " ".join(str(error).split())[:200]}}
@@ -132,7 +132,7 @@ def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) ->
     return {**case, **found, "gap": gap, "values": speed, "left out": {}}
 
 
-def _at(model: Transformer, positions: Any) -> Any:
+def at(model: Transformer, positions: Any) -> Any:
     """The model at these positions."""
     if positions is None:
         return model

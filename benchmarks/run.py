@@ -51,6 +51,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "calls": "hot",
     "lab_models": "default",
     "lab_catalog": "default",
+    "lab_memory": "default",
 }
 LONGEST = 900  # seconds of one benchmark, before it is given up
 

@@ -37,6 +37,7 @@ PARTS = {
     "bias": "Relative biases in attention",
     "lab_models": "Training the lab's model, compared with the same model in plain PyTorch",
     "lab_catalog": "Training the lab's model with every encoding",
+    "lab_memory": "Memory of a training step of the lab's model",
     "accuracy": "Accuracy",
     "scale": "To a million tokens",
     "imports": "Importing",
@@ -52,6 +53,8 @@ SAID = {
     "attention_decoding": "A cache holds keys as `rotate_keys` gives them, which `Attention` does by itself. The row "
     "of a bias is made in each layer, or by `shared_bias` once a step for all of them.",
     "attention_memory": "What a call needs at once beyond its output.",
+    "lab_memory": "The most that PyTorch holds at once in a training step, beyond what it holds between steps: "
+    "parameters, gradients and the optimizer's state. PyTorch reports every block, so the load changes nothing here.",
 }
 INSIDE = "posenc, accelerate"
 WITHOUT, ACCELERATED = "without positions", "posenc, accelerate"
