@@ -60,7 +60,7 @@ def test_holm_by_its_definition():
 
 def test_a_loss_that_rises_again_has_not_arrived():
     curve = [(1, 3.0), (2, 0.5), (3, 2.0), (4, 0.9), (5, 0.8)]
-    assert steps_to(curve, 1.0) == 4
+    assert steps_to(curve, 1.0) == steps_to(curve, 0.9) == 4
     assert steps_to(curve, 0.1) == math.inf
     assert steps_to([*curve, (6, math.nan)], 1.0) == math.inf
     every = np.random.default_rng(0).random(40)

@@ -20,7 +20,8 @@ LONGEST_NAME = 44
 
 
 def picture(settings: Sequence[Setting]) -> Figure:
-    """A row for each setting: a dot for each run and a line through the means; beside it, mean training loss."""
+    """A row for each setting: a dot for each run, the means with their 95 % Student-t intervals, and a line through
+    them; beside it, mean training loss."""
     figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
     for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):
         _draw_scores(scores, setting)
@@ -40,15 +41,19 @@ def _draw_scores(axes: Axes, setting: Setting) -> None:
         for run in runs.values():
             values = [value(run.at(length), setting.metric) for length in lengths]
             axes.plot(lengths, values, linestyle="", alpha=0.35, markersize=4, **style)
-        means = [setting.interval(name, Measure(setting.metric, length)).mean for length in lengths]
+        intervals = [setting.interval(name, Measure(setting.metric, length)) for length in lengths]
+        means, half = [each.mean for each in intervals], [each.high - each.mean for each in intervals]
         label = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        axes.plot(lengths, means, linewidth=1.6, markersize=5, label=label, **style)
+        axes.errorbar(
+            lengths, means, half, linewidth=1.6, elinewidth=1.0, capsize=3, markersize=5, label=label, **style
+        )
     axes.axvline(setting.common.length, color="0.6", linewidth=0.8, linestyle=":")
     axes.set_xscale("log", base=2)
     axes.set_xticks(lengths, [str(length) for length in lengths])
     axes.minorticks_off()
     one = setting.common
-    title = f"{one.task} ({one.model}, {one.steps} steps, {len(setting.seeds)} seeds; dotted: trained length)"
+    title = f"{one.task} ({one.model}, {one.steps} steps, {len(setting.seeds)} seeds; bars: 95 % intervals; dotted: "
+    title += "trained length)"
     axes.set(xlabel="test length", ylabel=WORDS[setting.metric][0], title=title)
     axes.title.set_fontsize(9)
     if WORDS[setting.metric][1] and setting.metric != "bleu":

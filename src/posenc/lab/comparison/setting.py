@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import fmean, median_low
 
-from posenc.lab.comparison.measures import Measure, reach
+from posenc.lab.comparison.measures import Measure, reach, steps_to_loss
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 from posenc.lab.statistics.interval import Interval, student_interval
@@ -14,6 +15,8 @@ from posenc.lab.tasks.task import Metric
 
 #: What stands in the place of the encoding in the experiment that describes a setting.
 ANY = "any"
+#: What is left to learn where the training loss counts as learned.
+LEFT = 0.1
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,21 @@ class Setting:
 
     def reach(self, name: str) -> int:
         """The effective length that half of a contestant's runs have."""
-        lengths = sorted(reach(run, self.metric) for run in self.results[name].values())
-        return lengths[(len(lengths) - 1) // 2]
+        return median_low(reach(run, self.metric) for run in self.results[name].values())
+
+    @property
+    def threshold(self) -> float:
+        """The training loss that counts as learned: nine tenths of the way from the first loss that was seen, the mean
+        of all runs, to the lowest last loss, the mean of the best contestant."""
+        runs = [run for each in self.results.values() for run in each.values()]
+        first = fmean(run.curve[0].loss for run in runs)
+        last = min(fmean(run.curve[-1].loss for run in each.values()) for each in self.results.values())
+        return last + LEFT * (first - last)
+
+    def steps(self, name: str) -> float:
+        """The steps that half of a contestant's runs need to come to the threshold and stay there; infinity for
+        never."""
+        return median_low(steps_to_loss(run, self.threshold) for run in self.results[name].values())
 
     def conditions(self) -> str:
         """Everything that was equal, in one line: a verdict holds for this and no more."""

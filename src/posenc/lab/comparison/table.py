@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ class Table(NamedTuple):
 
 
 def table(setting: Setting) -> Table:
-    """Mean and 95 % Student-t interval at every test length, effective length, training loss, size and time."""
+    """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area
+    under its curve; effective length, steps to a training loss, size and time."""
     word = WORDS[setting.metric][0].split(" (")[0]
     lengths = setting.common.test_lengths
     headers = (
@@ -26,6 +28,7 @@ def table(setting: Setting) -> Table:
         *(f"at {length}" for length in lengths),
         "effective",
         "train. loss",
+        f"steps to {setting.threshold:.3g}",
         "parameters",
         "own",
         "CPU s",
@@ -43,12 +46,14 @@ def _ranked(setting: Setting) -> list[str]:
 
 def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]:
     runs = list(setting.results[name].values())
+    steps = setting.steps(name)
     scores = (str(setting.interval(name, Measure(setting.metric, length))) for length in lengths)
     return (
         name,
         *scores,
         str(setting.reach(name)),
         str(setting.interval(name, Measure(setting.metric))),
+        f"{steps:g}" if math.isfinite(steps) else "never",
         f"{runs[0].parameters:,}",
         f"{runs[0].learned:,}",
         f"{sum(run.seconds for run in runs) / len(runs):.1f}",

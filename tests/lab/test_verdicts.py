@@ -1,0 +1,123 @@
+"""Verdicts on pairs and on claims, and the table and picture of a setting, from numbers that are made up."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from posenc.lab.claims.judging import LEVEL, advantage, exceeds
+from posenc.lab.comparison.judge import judge
+from posenc.lab.comparison.picture import picture
+from posenc.lab.comparison.setting import Setting, common
+from posenc.lab.comparison.table import table
+from posenc.lab.experiment import Experiment
+from posenc.lab.result import Progress, Result, Score
+from posenc.lab.statistics.paired import smallest_visible
+
+NOISE = np.array([0.3, -0.1, 0.05, -0.25, 0.1, 0.2, -0.2, -0.1])
+
+
+def by_seed(values, seeds=None):
+    return dict(zip(seeds or range(len(values)), map(float, values), strict=True))
+
+
+def with_gap(p, count=8):
+    """Two sides whose paired t test gives this p."""
+    wanted = stats.t.isf(p / 2, count - 1)
+    noise = NOISE[:count] - NOISE[:count].mean()
+    return by_seed(noise + wanted * noise.std(ddof=1) / math.sqrt(count)), by_seed(np.zeros(count))
+
+
+def test_a_verdict_is_corrected_for_every_pair_that_is_asked():
+    better, worse = with_gap(0.02)
+    scores = {"a": better, "b": worse, "c": worse}
+    (alone,) = judge({"a": better, "b": worse})
+    assert (alone.better, alone.adjusted) == ("a", pytest.approx(0.02))
+    first, second, equal = judge(scores)
+    assert [each.better for each in (first, second, equal)] == ["", "", ""]
+    assert first.adjusted == second.adjusted == pytest.approx(0.06)
+    assert equal.reason == "They are equal in every seed."
+    assert first.difference.visible == pytest.approx(smallest_visible(first.difference.deviation, 8, 0.05 / 3))
+    assert first.difference.visible > alone.difference.visible
+
+
+def test_seeds_are_paired_by_name_and_not_by_order():
+    first = by_seed([0.9, 0.5, 0.7, 0.3, 0.6], [0, 1, 2, 3, 4])
+    second = by_seed([0.55, 0.28, 0.66, 0.45, 0.87, 0.0], [4, 3, 2, 1, 0, 9])
+    (verdict,) = judge({"first": first, "second": second})
+    assert verdict.seeds == (0, 1, 2, 3, 4)
+    assert verdict.difference.differences == pytest.approx((0.03, 0.05, 0.04, 0.02, 0.05))
+    assert verdict.better == "first"
+    assert judge({"first": first, "second": second}, higher_is_better=False)[0].better == "second"
+
+
+def test_few_seeds_and_close_pairs_are_undecided():
+    gap = by_seed([1.0, 1.1, 0.9, 1.0])
+    assert "needs 5 seeds of both; there are 4" in judge({"a": gap, "b": by_seed([0.0] * 4)})[0].reason
+    better, worse = with_gap(0.02, 5)
+    (close,) = judge({"a": better, "b": worse})
+    assert close.difference.standardised < 2
+    assert "They lie close, so a verdict needs 8 seeds; there are 5." in close.reason
+    assert "could have seen is" in close.sentence()
+    assert judge(dict(zip("ab", with_gap(0.02, 8), strict=True)))[0].decided
+
+
+def test_a_claim_is_judged_by_a_wide_interval_beside_its_margin():
+    sample = [0.5, 0.6, 0.55, 0.52, 0.58]
+    low, high = stats.t.interval(0.9975, 4, np.mean(sample), stats.sem(sample))
+    for margin, verdict in ((low - 1e-6, "supported"), (high + 1e-6, "contradicted"), (low + 1e-6, "undecided")):
+        finding = exceeds({"gain": by_seed(sample)}, margin, "Note.")
+        assert finding.verdict == verdict
+        figures = dict(finding.figures)
+        assert (figures["gain, from"], figures["gain, to"]) == pytest.approx((low, high))
+        assert ("gain, smallest visible" in figures) == (verdict == "undecided")
+    assert figures["gain, smallest visible"] == pytest.approx(smallest_visible(np.std(sample, ddof=1), 5, LEVEL))
+    assert pytest.approx(0.0025) == LEVEL
+    several = {
+        "yes": by_seed(sample),
+        "no": by_seed([-each for each in sample]),
+        "who knows": by_seed([-1.0, 2.0, 0.0]),
+    }
+    assert exceeds(several, 0.1, "").verdict == "contradicted"
+    del several["no"]
+    assert exceeds(several, 0.1, "").verdict == "undecided"
+
+
+def result(encoding, seed, losses, accuracy):
+    curve = tuple(Progress(10 * index, loss) for index, loss in enumerate(losses, 1))
+    return Result(
+        Experiment(encoding, "copy", seed=seed), curve, tuple(Score(n, accuracy, 0, 1) for n in (32, 64, 128))
+    )
+
+
+def test_an_advantage_is_of_equal_seeds():
+    results = [result("a", 0, [1.0], 0.9), result("b", 1, [1.0], 0.1), result("b", 0, [1.0], 0.5)]
+    assert advantage(results, "a", "b", lambda each: each.at(32).accuracy) == {0: pytest.approx(0.4)}
+
+
+@pytest.fixture
+def setting():
+    fast, slow = (4.0, 1.0, 0.5, 0.0), (4.0, 3.0, 2.0, 1.0)
+    results = {
+        "fast": {seed: result("fast", seed, fast, accuracy) for seed, accuracy in enumerate((0.9, 0.8, 1.0))},
+        "slow": {seed: result("slow", seed, slow, 0.5) for seed in range(3)},
+    }
+    return Setting(common(results["fast"][0].experiment), "accuracy", results)
+
+
+def test_the_table_says_how_fast_each_learns(setting):
+    headers, rows, _ = table(setting)
+    assert setting.threshold == pytest.approx(0.4)  # a tenth of 4.0 to 0.0 is left
+    fast, slow = (dict(zip(headers, row, strict=True)) for row in rows)
+    assert (fast["steps to 0.4"], slow["steps to 0.4"]) == ("40", "never")
+    assert (fast["train. loss"], slow["train. loss"]) == ("1.375 ±0.000", "2.500 ±0.000")
+    assert fast["at 32"] == "0.900 ±0.248"
+
+
+def test_the_picture_has_every_run_and_the_intervals(setting):
+    scores = picture([setting]).axes[0]
+    dots = [line for line in scores.lines if line.get_linestyle() == "None" and len(line.get_xdata()) == 3]
+    assert sorted({line.get_ydata()[0] for line in dots if line.get_alpha()}) == [0.5, 0.8, 0.9, 1.0]
+    fast, _ = (container.lines[2][0].get_segments() for container in scores.containers)
+    assert fast[0][:, 1] == pytest.approx(stats.t.interval(0.95, 2, 0.9, stats.sem([0.9, 0.8, 1.0])))
