@@ -63,6 +63,8 @@ TRAINED: tuple[str, ...] = (
     "base_matters",
     "absolute_suits_absolute_positions",
     "hybrids_improve",
+    "encoding_improves_translation",
+    "rotary_translates_better",
 )
 NAMES = COMPUTED + TRAINED
 

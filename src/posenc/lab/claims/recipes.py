@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posenc.lab.claims.judging import Measured
+from posenc.lab.comparison.measures import value
 from posenc.lab.experiment import Experiment
 from posenc.lab.tasks.table import experiment
 
@@ -29,6 +31,11 @@ def runs(task: str, encodings: tuple[str, ...], seeds: range = FIVE) -> tuple[Ex
         for seed in seeds
         for encoding in encodings
     )
+
+
+def bleu_at(length: int) -> Measured:
+    """BLEU at a test length."""
+    return lambda result: value(result.at(length), "bleu")
 
 
 def _rate(encoding: str) -> float:
