@@ -10,7 +10,7 @@ from pathlib import Path
 
 import posenc
 from generator import claims as claims_of_sources
-from generator import conventions, coverage, encoding, gallery, reference, speed
+from generator import context_extension, conventions, coverage, encoding, gallery, reference, speed
 from generator.text import WIDE, file_name, linked, table
 
 ROOT = Path(__file__).parent.parent
@@ -102,6 +102,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "gallery.md": gallery.page(),
         ROOT / "docs" / "conventions.md": conventions.page(),
         ROOT / "docs" / "claims.md": claims_of_sources.page(),
+        ROOT / "docs" / "context-extension.md": context_extension.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
         ROOT / "docs" / "speed.md": speed.page(),
         **{ROOT / "docs" / "images" / name: picture for name, picture in speed.pictures().items()},

@@ -57,7 +57,7 @@ def examples() -> list[str]:
     and comparisons have their own tests."""
     lines = list(EXAMPLES)
     for name, verb in VERBS.items():
-        if name not in ("tour", "explore", "compare", "report"):
+        if name not in ("tour", "explore", "compare", "extend", "report"):
             kind = getattr(importlib.import_module(verb.module), verb.record)
             lines += [line.strip() for line in kind.__doc__.splitlines() if line.strip().startswith("posenc ")]
     return list(dict.fromkeys(lines))

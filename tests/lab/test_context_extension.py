@@ -1,32 +1,153 @@
 """Every way to a longer context starts from the same trained model, and changes what it says it changes."""
 
-import pytest
+import dataclasses
+import json
 
-from posenc.lab.context_extension import extend
+import numpy as np
+import pytest
+import torch
+
+from posenc import RoPE
+from posenc.cli import main
+from posenc.lab.context_extension import folder
+from posenc.lab.context_extension.extend import extend
+from posenc.lab.context_extension.plan import plan
+from posenc.lab.context_extension.study import Extended, Extension, Study
+from posenc.lab.context_extension.summary import Summary, planned, summaries
+from posenc.lab.context_extension.ways import searched, tried
+from posenc.lab.prepare import prepare
+from posenc.lab.result import Progress
+from posenc.lab.scoring import by_depth
+from posenc.lab.tasks.needle import Needle
 from posenc.lab.tasks.table import experiment
 
-SMALL = {"length": 16, "test_lengths": (16,), "steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
+SMALL = {"length": 16, "test_lengths": (16,), "steps": 2, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
+NEEDLE = {**SMALL, "options": (("needles", 1),)}
 
 
-def test_ways_are_measured_before_and_after_tuning():
-    found = list(extend(experiment("RoPE(dim=8)", "character-lm", **SMALL), 64, steps=2))
-    assert [each.way for each in found[::2]] == [each.way for each in found[1::2]]
-    assert [each.steps for each in found[:2]] == [0, 2]
-    before = {each.way: dict(each.losses) for each in found if not each.steps}
-    assert list(before["as it is"]) == [8, 16, 24, 32, 40, 48, 56, 64]
-    assert before["dynamic"][16] == before["as it is"][16]  # its frequencies follow the length
-    assert before["dynamic"][64] != before["as it is"][64]
-    assert before["linear"][16] != before["as it is"][16]
+def study(task="character-lm", seed=0, **changes):
+    sizes = NEEDLE if task == "needle" else SMALL
+    return Study(experiment("RoPE(dim=8)", task, seed, **sizes), 64, **{"tuning": 0, "sequences": 8, **changes})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("task", "tuning"), [("character-lm", 2), ("needle", 0)])
+def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
+    planned = study(task, tuning=tuning, candidates=5)
+    *steps, found = extend(planned)
+    assert all(isinstance(step, Progress) and step.step <= planned.experiment.steps for step in steps)
+    before = {each.way: each for each in found.ways if not each.steps}
+    assert len(found.ways) == len(before) * (2 if tuning else 1)
+    assert [length for length, _ in before["YaRN"].values] == [16, 32, 48, 64]
+    assert "long=(1.0, 1.0, 1.0, 1.0)" not in before["searched"].record
+    if not tuning:
+        assert {len(values) for _, values in before["YaRN"].values} == {8}  # depths
+    else:
+        assert before["dynamic"].at(16) == before["as it is"].at(16)  # its frequencies follow the length
+        assert before["dynamic"].at(64) != before["as it is"].at(64)
+        assert before["linear"].at(16) != before["as it is"].at(16)
+        tuned = {each.way: each for each in found.ways if each.steps}
+        assert tuned["linear"].at(64) != before["linear"].at(64)
+    folder.write(tmp_path, found)
+    assert folder.read(tmp_path, planned) == found
+
+
+def test_the_ways_are_those_of_the_planner_and_more():
+    record = RoPE(dim=16)
+    ways = {way.name: way for way in tried(record, 64, 256, 64)}
+    assert set(planned(record, 64, 256)) < set(ways)
+    before = record.frequencies.radians()
+    stopped = ways["slow pairs stopped"].long.frequencies.radians()
+    turning = before * 64 >= 2 * np.pi
+    assert (stopped[turning] == before[turning]).all()
+    assert not stopped[~turning].any()
+    found = searched(record, [2.0] * 8, 64, 256)
+    assert found.long.frequencies.radians() == pytest.approx(before / 2)
+    assert found.short.frequencies.radians() == pytest.approx(before)
+
+
+def test_depths_are_equally_many_and_in_order():
+    class Early(torch.nn.Module):
+        """Right where the needle stands in the first half."""
+
+        def __init__(self, task):
+            super().__init__()
+            self.task, self.vocabulary = task, task.vocabulary
+
+        def forward(self, tokens, *_, **__):
+            where = (tokens < self.task.values).float().argmax(1)
+            value = torch.where(where < tokens.shape[1] // 2, tokens.gather(1, where[:, None])[:, 0], -1)
+            logits = torch.zeros((*tokens.shape, self.task.vocabulary))
+            logits[value >= 0, -1, value[value >= 0]] = 1.0
+            logits[value < 0, -1, self.task.vocabulary - 1] = 1.0
+            return logits
+
+    task = Needle(needles=1)
+    trial = prepare(dataclasses.replace(study("needle").experiment, test_lengths=(16, 64)))
+    found = by_depth(Early(task), task, 64, 0, trial.place, parts=4, sequences=16)
+    assert found == (1.0, 1.0, 0.0, 0.0)
+
+
+def made_up(losses):
+    """Extensions of five seeds with these means of each way at the new length."""
+    noise = (0.01, -0.02, 0.0, 0.02, -0.01)
+    return [
+        Extension(
+            study(seed=seed),
+            tuple(Extended(way, way, 0, ((16, (1.0,)), (64, (loss + noise[seed] * (1 + index),))))
+                  for index, (way, loss) in enumerate(losses.items())),
+        )
+        for seed in range(5)
+    ]  # fmt: skip
+
+
+def test_a_summary_ranks_and_judges_against_no_change():
+    (summary,) = summaries(made_up({"as it is": 2.0, "good": 1.0, "bad": 3.0, "same": 2.001}))
+    assert summary.ranked(0) == ("good", "as it is", "same", "bad")
+    said = summary.sentence(0)
+    assert "As trained, good has the best mean. At 64, better than no change: good; worse: bad; undecided: same" in said
+    assert "a verdict needs 5 seeds" in Summary(summary.extensions[:3]).sentence(0)
+    _, rows, _ = summary.table()
+    assert rows[0] == ("good", "1.000 ±0.000", "1.000 ±0.039")
+
+
+def test_a_study_is_known_by_all_its_fields():
+    one = study()
+    assert Extension.from_json(Extension(one, ()).to_json()).study.identity == one.identity
+    assert len({one.identity, study(seed=1).identity, study(tuning=1).identity, study(sequences=9).identity}) == 4
+    assert [each.experiment.seed for each in plan("RoPE(dim=16)", ("needle",), seeds=2)] == [0, 1]
+
+
+@pytest.mark.nightly
+def test_the_command_goes_on_where_it_was(tmp_path, capsys):
+    words = ["extend", "--task", "needle", "--steps", "4", "--length", "96", "--tuning", "1", "--out", str(tmp_path)]
+    assert main([*words, "--seeds", "1"]) == 0
+    (first,) = tmp_path.glob("*.json")
+    before = first.stat().st_mtime_ns
+    capsys.readouterr()
+    assert main([*words, "--seeds", "2", "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["summaries"]
+    assert said["seeds"] == [0, 1]
+    assert first.stat().st_mtime_ns == before
+    assert (tmp_path / "needle.png").read_bytes()[:4] == b"\x89PNG"
+    first.write_text("{}")
+    assert main(words) == 2
+    assert "is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("encoding", "task", "length", "message"),
+    ("words", "says"),
     [
-        ("RoPE(dim=8)", "character-lm", 16, "length must exceed the trained length, 16; got 16"),
-        ("ALiBi(heads=2)", "character-lm", 32, r"experiment must train a language model with one RoPE; got ALiBi"),
-        ("RoPE(dim=8)", "parity", 32, "experiment must train a language model with one RoPE; got .* on parity"),
+        (["--length", "64"], "length must exceed the trained length, 64; got 64"),
+        (["--record", "ALiBi(heads=4)"], "experiment must train a language model or the needle with one RoPE without"),
+        (["--seeds", "0"], "seeds must be 1 or more; got 0. Use 5 for a verdict."),
+        (["--task", "needle", "--trained", "6", "--length", "12"], "length must be at least 4 for 1 needles; got 3"),
+        (["--text", "missing.txt"], "text must name a readable file of UTF-8 text; got 'missing.txt'"),
     ],
 )
-def test_what_cannot_be_extended_is_refused(encoding, task, length, message):
-    with pytest.raises(ValueError, match=message):
-        next(extend(experiment(encoding, task, **SMALL), length))
+def test_what_cannot_be_extended_is_refused_in_one_line(words, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["extend", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert not list(tmp_path.iterdir())

@@ -69,6 +69,7 @@ def test_figures_by_hand():
     ]
     assert found.unseen == len(slow)  # half of the stretch is missing: 400 / 2 > 100
     assert found.beyond == pytest.approx(2.0)
+    assert found.disturbance == pytest.approx(8 * math.log(2.0))  # fast pairs half as fast, slow ones twice as far
     change = [abs(sum(math.cos(m * w) - math.cos(m * w / 2) for w in omega)) / 8 for m in range(50)]
     assert found.short == pytest.approx(max(change), abs=1e-12)
     below = next(m for m in range(400) if sum(math.cos(m * w / 2) for w in omega) < 0)
@@ -81,7 +82,10 @@ def test_figures_by_hand():
         is None
     )
     whole = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(4.0))
-    assert figures(pair_rotation(before), pair_rotation(whole), trained, length, 50, pair_rotation(whole)).unseen == 0
+    found = figures(pair_rotation(before), pair_rotation(whole), trained, length, 50, pair_rotation(whole))
+    assert (found.unseen, found.disturbance) == (0, pytest.approx((8 - len(slow)) * math.log(4.0)))
+    same = figures(pair_rotation(before), pair_rotation(before), trained, trained, 50, pair_rotation(before))
+    assert same.disturbance == 0.0
 
 
 def test_ways_for_a_plain_rotation():
@@ -97,7 +101,8 @@ def test_ways_for_a_plain_rotation():
     assert found["dynamic"].figures.short == 0.0
     assert found["larger base"].way.record.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
     assert found["YaRN"].figures.attention == pytest.approx(0.1 * math.log(4) + 1)
-    assert [planned.figures.unseen == 0 for planned in plan.ways] == [True] * 4 + [False] * 2
+    assert list(found) == ["Llama 3", "YaRN", "larger base", "dynamic", "linear", "as it is"]
+    assert {name for name, planned in found.items() if planned.figures.unseen} == {"larger base", "as it is"}
     assert plan.ways[-1].figures.beyond == pytest.approx(4.0)
     assert plan.bound == pytest.approx(2.3e5, rel=0.02)  # kexue.fm/archives/10122
 

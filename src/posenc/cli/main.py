@@ -52,6 +52,9 @@ VERBS = {
     "compare": VerbEntry(
         "posenc.cli.compare", "CompareVerb", "train small models that differ in their encoding alone, with verdicts"
     ),
+    "extend": VerbEntry(
+        "posenc.cli.extend", "ExtendVerb", "use a small trained model at a longer context, in every known way"
+    ),
     "report": VerbEntry("posenc.cli.report", "ReportVerb", "tables, verdicts and a picture of a finished comparison"),
     "claims": VerbEntry(
         "posenc.cli.claims", "ClaimsVerb", "what the source documents claim, with verdicts and figures"

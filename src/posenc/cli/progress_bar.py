@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable
 
 from posenc.cli.terminal import escaped, say
 from posenc.lab.engines.events import Failure
-from posenc.lab.result import Progress, Result
+from posenc.lab.result import Progress
 from posenc.lab.running import Step, name_of
 
 #: Without a terminal, a line at most every so many seconds.
@@ -36,13 +36,14 @@ def shown(steps: Iterable[Step], runs: int) -> Generator[Step, None, None]:
             yield step
             one, report = step.experiment, step.report
             part[one.identity] = report.step / one.steps if isinstance(report, Progress) else 1.0
-            finished += isinstance(report, Result)
+            came_out = not isinstance(report, Progress | Failure)
+            finished += came_out
             bars.update(bar, completed=sum(part.values()), note=escaped(name_of(one)[:60]))
             if isinstance(report, Failure) and not bars.disable:
                 bars.console.print(escaped(step.line), markup=False, highlight=False)
             elif isinstance(report, Failure):
                 say(escaped(step.line))
             due = finished == runs or time.monotonic() - said > SECONDS
-            if bars.disable and isinstance(report, Result) and due:
+            if bars.disable and came_out and due:
                 said = time.monotonic()
                 say(f"{finished} of {runs} runs finished")

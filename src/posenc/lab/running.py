@@ -15,10 +15,10 @@ TRAIN = "posenc.lab.engines.in_worker:train"
 
 
 class Step(NamedTuple):
-    """What a run reports. A `Result` is on disk when it is yielded."""
+    """What a run reports: `Progress`, at last a `Failure` or what came out, which is on disk when it is yielded."""
 
     experiment: Experiment
-    report: Progress | Result | Failure
+    report: object
 
     @property
     def line(self) -> str:

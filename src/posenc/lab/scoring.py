@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,18 +45,37 @@ def scores(model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, 
 
 
 def by_context(
-    model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing
+    model: Transformer,
+    task: Task,
+    lengths: tuple[int, ...],
+    seed: int,
+    place: Placing,
+    contexts: Sequence[int] | None = None,
+    windows: int = WINDOWS,
 ) -> tuple[tuple[int, float], ...]:
-    """(context, loss) of the same last targets with more and more tokens to read; none where a cut changes a task."""
+    """(context, loss) of the same last targets with more and more tokens to read; none where a cut changes a task.
+
+    contexts: those to read, in place of equal steps up to the longest length.   windows: of the text."""
     if not task.cuttable:
         return ()
-    whole, last = _longest(task, lengths, seed), _block(lengths)
-    contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
+    whole, last = _longest(task, lengths, seed, windows), _block(lengths)
+    if contexts is None:
+        contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
     means = []
     for context in contexts:
         said = _said(model, cut(whole, context), np.random.default_rng([seed, context]), place)
         means.append(float(said.losses[:, -last:][said.asked[:, -last:]].mean()))
     return tuple(zip(contexts, means, strict=True))
+
+
+def by_depth(
+    model: Transformer, task: Task, length: int, seed: int, place: Placing, *, parts: int = CONTEXTS, sequences: int
+) -> tuple[float, ...]:
+    """The share of right answers at a length, by where what they are about stands: equally many in each part, from the
+    start of the sequence to its end."""
+    said = _said(model, _drawn(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place)
+    in_order = said.right[said.asked][np.argsort(said.about[said.asked], kind="stable")]
+    return tuple(float(part.mean()) for part in np.array_split(in_order, parts))
 
 
 def cut(batch: Batch, length: int) -> Batch:
@@ -151,9 +170,9 @@ def _block(lengths: tuple[int, ...]) -> int:
     return max(1, lengths[0] // 4)
 
 
-def _drawn(task: Task, length: int, seed: int) -> Batch:
-    return task.test_batch(np.random.default_rng([seed, length]), SEQUENCES, length)
+def _drawn(task: Task, length: int, seed: int, sequences: int = SEQUENCES) -> Batch:
+    return task.test_batch(np.random.default_rng([seed, length]), sequences, length)
 
 
-def _longest(task: Task, lengths: tuple[int, ...], seed: int) -> Batch:
-    return task.test_batch(np.random.default_rng([seed, lengths[-1]]), WINDOWS, lengths[-1])
+def _longest(task: Task, lengths: tuple[int, ...], seed: int, windows: int = WINDOWS) -> Batch:
+    return task.test_batch(np.random.default_rng([seed, lengths[-1]]), windows, lengths[-1])

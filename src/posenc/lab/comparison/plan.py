@@ -38,7 +38,7 @@ DOWNLOADS = ("wmt14",)
 #: cores. full: hours on two cores, minutes on a cluster. big: models of 100 million parameters.
 TIERS: Mapping[TierName, Tier] = {
     "smoke": Tier(1, 100, ("fixed-offset", "cued-offset")),
-    "core": Tier(5, 1000, ("fixed-offset", "cued-offset", "absolute-index", "last", "character-lm")),
+    "core": Tier(5, 500, ("fixed-offset", "cued-offset", "absolute-index", "last", "character-lm")),
     "full": Tier(8, 10**9, tuple(row.name for row in TASKS if row.name not in DOWNLOADS)),
     "big": Tier(
         5, 10**9, ("bpe-lm",), (("width", 768), ("layers", 12), ("heads", 12), ("steps", 100_000), ("rate", 3e-4))

@@ -26,13 +26,15 @@ class Way:
     source: str
 
 
+#: The name of the way that changes nothing.
+UNCHANGED = "as it is"
 _PLAIN = "none: nothing is changed, and what lies beyond the trained length was never seen"
 
 
 def ways(record: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ...]:
     """The ways that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = Way("as it is", record, record, _PLAIN, "arithmetic")
+    unchanged = Way(UNCHANGED, record, record, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
     scaling = record.scaling

@@ -44,6 +44,8 @@ class Figures:
     bands          fast, middle and slow pairs
     unseen         pairs at angles never trained
     beyond         how many times farther than in training the farthest of these gets
+    disturbance    how much the model must get used to: Σ ln(slowed) over the pairs that made a full turn in training,
+                   which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did
     short          the largest change of the mean cosine within the typical length: 0 is as trained, 2 the most
     attention      what cos and sin are multiplied by; logits by its square
     aggregates_to  the first distance at which the sum of cosines is negative, below which similar tokens draw more
@@ -53,6 +55,7 @@ class Figures:
     bands: tuple[Band, ...]
     unseen: int
     beyond: float
+    disturbance: float
     short: float
     attention: float
     aggregates_to: int | None
@@ -72,10 +75,17 @@ def figures(
         bands=_bands(before, after, turns, unseen),
         unseen=int(unseen.sum()),
         beyond=float(reach[unseen].max()) if unseen.any() else 1.0,
+        disturbance=_disturbance(before, after, turns, reach),
         short=float(np.abs(cosines[0] - cosines[1]).max()),
         attention=new.factor,
         aggregates_to=first_negative(after, length, unrotated),
     )
+
+
+def _disturbance(before: np.ndarray, after: np.ndarray, turns: np.ndarray, reach: np.ndarray) -> float:
+    """Zero where fast pairs are as they were and slow ones stay where they have been."""
+    slowed = np.nan_to_num(slowed_by(before, after), nan=np.inf)
+    return float(np.log(np.maximum(np.where(turns >= SLOW, slowed, reach), 1.0)).sum())
 
 
 def slowed_by(before: np.ndarray, after: np.ndarray) -> np.ndarray:

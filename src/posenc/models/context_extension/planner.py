@@ -12,7 +12,7 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
-from posenc.models.context_extension.candidates import Way, ways
+from posenc.models.context_extension.candidates import UNCHANGED, Way, ways
 from posenc.models.context_extension.metrics import LONGEST, Figures, base_bound, figures
 from posenc.models.context_extension.snippets import Target, sees_whole_context, snippets, wrapped
 from posenc.models.model_positions import LayerGroup, ModelPositions
@@ -72,15 +72,15 @@ def plan_context(
     config: as for `from_config`.
     typical: the length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
     trained: the length the model was trained for; the file's max_position_embeddings if left out.
-    The figures are computed from the frequencies. The order is a rule of thumb: first the ways that show no pair an
-    angle it was never trained on, of these first those whose frequencies do not follow the length (cached keys would go
-    stale), and then the one that changes short distances least. Only a test on your own text decides.
+    The figures are computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least
+    comes first, and changing nothing last. Small trained models agree with it in the main (`posenc extend`,
+    docs/planning.md); only a test on your own text decides.
     Raises ValueError or TypeError naming the argument or key.
 
     >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
     ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
     >>> [planned.way.name for planned in plan_context(config, length=16384).ways]
-    ['Llama 3', 'YaRN', 'linear', 'dynamic', 'larger base', 'as it is']
+    ['Llama 3', 'YaRN', 'larger base', 'dynamic', 'linear', 'as it is']
     """
     length = _check.integer("length", length, 2, LONGEST)
     data = load_config(config)
@@ -148,9 +148,6 @@ def _planned(
     return Planned(way, figures(before, new, trained, length, typical, short), tuple(text.items()), checked)
 
 
-def _rank(planned: Planned) -> tuple[bool, bool, float, float]:
-    """First no unseen angle, then no change with the length; then little change nearby, or unseen angles nearby."""
-    numbers, follows = planned.figures, planned.way.record != planned.way.short
-    if numbers.unseen == 0:
-        return False, follows, numbers.short, 0.0
-    return True, follows, numbers.beyond, numbers.short
+def _rank(planned: Planned) -> tuple[bool, float, float]:
+    """What changes something first, and of it what disturbs least; then little change nearby."""
+    return planned.way.name == UNCHANGED, planned.figures.disturbance, planned.figures.short

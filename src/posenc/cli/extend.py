@@ -1,0 +1,164 @@
+"""`posenc extend`: train a small rotary model, and measure every way to use it at a longer context."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from posenc.cli import engines
+from posenc.cli.answer import Answer, Verb
+from posenc.cli.progress_bar import shown
+from posenc.cli.show import Heading, columns, wrapped
+from posenc.lab.comparison.judge import SEEDS
+from posenc.lab.context_extension import folder as folders
+from posenc.lab.context_extension.plan import TASKS, plan
+from posenc.lab.context_extension.study import Extension, Study
+from posenc.lab.context_extension.summary import Summary, summaries
+from posenc.lab.engines.events import Job
+from posenc.lab.running import Engine, Step
+
+WORK = "posenc.lab.context_extension.extend:work"
+LIMITS = (
+    "Small models and short budgets: an order found here is a reason to test two or three ways on your own model, not "
+    "the answer for it."
+)
+
+
+@dataclass(frozen=True)
+class ExtendVerb(Verb):
+    """Train small rotary models, then use them at a longer context in every way that posenc knows, as they are and
+    after a little training at that length: the loss of the same tokens with more and more to read, and whether a fact
+    is found, by length and depth. Draws a picture for each task. A stopped command goes on where it was: run it again.
+
+    examples:
+      posenc extend
+      posenc extend --record "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
+      posenc extend --task character-lm --text my-book.txt
+    """
+
+    record: str = "RoPE(dim=16)"
+    """The rotation that is trained, without a scaling."""
+
+    task: tuple[Literal[TASKS], ...] = TASKS  # type: ignore[valid-type]
+    """What is measured: the loss of a language model, or a fact found in a text."""
+
+    trained: int | None = None
+    """The length of training, in tokens; that of the task if left out."""
+
+    length: int | None = None
+    """The length to reach; if left out, 256 for the language model and 1024 for the needle."""
+
+    seeds: int = 5
+    """How many models are trained for each task."""
+
+    steps: int | None = None
+    """Training steps; those of the study if left out."""
+
+    tuning: int = 50
+    """Training steps at the new length, for each way."""
+
+    text: Path | None = None
+    """Your own text, for the language model."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("extension")
+    """Where results are kept."""
+
+    engine: Literal["local", "ray", "slurm"] = "local"
+    """Where to train: processes of this machine, Ray, or Slurm."""
+
+    workers: int | None = None
+    """Processes of the local engine; one for each core if left out."""
+
+    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
+    """Parameters of submitit for --engine slurm."""
+
+    def run(self) -> Answer:
+        from posenc.lab.context_extension.extend import begun
+
+        studies = plan(
+            self.record,
+            self.task,
+            length=self.length,
+            trained=self.trained,
+            seeds=self.seeds,
+            steps=self.steps,
+            tuning=self.tuning,
+            text=self.text,
+        )
+        for study in studies[: len(self.task)]:  # the first seed of each task
+            begun(study)
+        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        missing = [study for study in studies if folders.read(self.out, study) is None]
+        if missing:
+            with contextlib.closing(shown(_run(missing, engine, self.out), len(missing))) as steps:
+                for _ in steps:
+                    pass
+        return answer(self.out, studies)
+
+
+def answer(out: Path, studies: Sequence[Study]) -> Answer:
+    """What the finished studies of a folder say."""
+    read = [folders.read(out, study) for study in studies]
+    finished = [each for each in read if each is not None]
+    found, missing = summaries(finished), len(studies) - len(finished)
+    pictures = [_drawn(out, summary) for summary in found]
+    return Answer(
+        lambda: {"summaries": [_facts(each) for each in found], "missing": missing, "files": pictures},
+        lambda: _lines(found, missing, pictures),
+        int(bool(missing)),
+    )
+
+
+def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[Step, None, None]:
+    """Each study's reports; an extension is on disk when it is yielded."""
+    jobs = [Job(f"{each.experiment.task}, seed {each.experiment.seed}", WORK, (each,)) for each in studies]
+    with contextlib.closing(engine(jobs)) as events:
+        for index, report in events:
+            if isinstance(report, Extension):
+                folders.write(out, report)
+            yield Step(studies[index].experiment, report)
+
+
+def _drawn(out: Path, summary: Summary) -> Path:
+    from posenc.lab.context_extension.picture import picture
+    from posenc.plot.export import image
+
+    path = out / f"{summary.study.experiment.task}.png"
+    path.write_bytes(image(picture(summary), "png", dpi=130).data)
+    return path
+
+
+def _lines(found: Sequence[Summary], missing: int, pictures: Sequence[Path]) -> Iterable[str]:
+    for summary in found:
+        yield from map(Heading, wrapped(summary.conditions()))
+        yield from columns(*summary.table())
+        for steps in summary.tunings:
+            yield from wrapped(summary.sentence(steps))
+            yield from wrapped(summary.plan_checked(steps) if len(summary.extensions) >= SEEDS else "")
+        yield ""
+    if found:
+        yield from wrapped(LIMITS)
+    if missing:
+        yield f"{missing} runs are missing: run the same command again."
+    if pictures:
+        yield f"wrote {' and '.join(map(str, pictures))}"
+
+
+def _facts(summary: Summary) -> dict[str, Any]:
+    return {
+        "conditions": summary.conditions(),
+        "study": summary.study,
+        "seeds": [each.study.experiment.seed for each in summary.extensions],
+        "ways": [
+            {"way": way, "steps": steps, "runs": summary.runs(way, steps)}
+            for steps in summary.tunings
+            for way in summary.ranked(steps)
+        ],
+        "verdicts": {str(steps): summary.verdicts(steps) for steps in summary.tunings if len(summary.extensions) > 1},
+        "planned": summary.planned(),
+    }

@@ -1,0 +1,1 @@
+"""A trained model at a longer context: each way of reaching it, as it is and after a little training."""

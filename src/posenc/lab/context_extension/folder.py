@@ -1,0 +1,40 @@
+"""Finished studies in a folder, a file for each, so that a stopped command goes on where it was. Loads no torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from posenc.lab.context_extension.study import Extension, Study
+
+
+def read(folder: str | os.PathLike[str], study: Study) -> Extension | None:
+    """What a study gave, or None where it is not finished; ValueError names a damaged file."""
+    path = _path(folder, study)
+    if not path.exists():
+        return None
+    try:
+        extension = Extension.from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. Delete it; its run is then repeated.") from None
+    if extension.study != study:
+        raise ValueError(f"{path} holds another study than its name says. Delete it; its run is then repeated.")
+    return extension
+
+
+def write(folder: str | os.PathLike[str], extension: Extension) -> Path:
+    """File an extension; when this returns it is on disk as a whole."""
+    path = _path(folder, extension.study)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(extension.to_json() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    return path
+
+
+def _path(folder: str | os.PathLike[str], study: Study) -> Path:
+    one = study.experiment
+    return Path(folder) / f"{one.task}-seed-{one.seed}-{study.identity}.json"
