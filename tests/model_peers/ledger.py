@@ -31,7 +31,8 @@ TYPES = VERIFIED | BY_HAND
 #: Model types compared with functions that belong to no class of their own.
 LIVE = (
     "codegen", "gptj", "roformer",
-    "falcon_mamba", "jamba", "kimi_linear", "mamba", "mamba2", "nemotron_h", "rwkv", "xlstm", "zamba",
+    "falcon_mamba", "glm5_next_text", "jamba", "kimi_linear", "mamba", "mamba2", "moonshine_streaming_encoder",
+    "moshi_depth", "nemotron_h", "rwkv", "xlstm", "zamba",
 )  # fmt: skip
 #: Why the others are not.
 REASONS = dict(line.split(": ", 1) for line in _lines("reasons.txt"))

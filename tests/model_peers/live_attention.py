@@ -115,7 +115,7 @@ def _model(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
     config = kind(**settings)
     config._attn_implementation = OBSERVER
     problem: Exception | None = None
-    for model in _model_classes(kind):
+    for model in model_classes(kind):
         try:
             with torch.device("meta"):
                 weights = sum(weight.numel() for weight in model(config).parameters())
@@ -128,8 +128,8 @@ def _model(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
     raise problem or NotBuiltError("no model class")
 
 
-def _model_classes(kind: type) -> list[type]:
-    """The models that take this config, bare ones first."""
+def model_classes(kind: type, most: int = 2) -> list[type]:
+    """The models that take this config, bare ones first; `most` of them."""
     folder = kind.__module__.rsplit(".", 1)[0]
     found = []
     for file in sorted(Path(importlib.import_module(folder).__file__).parent.glob("modeling_*.py")):
@@ -142,7 +142,7 @@ def _model_classes(kind: type) -> list[type]:
             and getattr(value, "config_class", None) is kind
             and not value.__name__.endswith("PreTrainedModel")
         ]
-    return sorted(dict.fromkeys(found), key=lambda model: ("For" in model.__name__, len(model.__name__)))[:2]
+    return sorted(dict.fromkeys(found), key=lambda model: ("For" in model.__name__, len(model.__name__)))[:most]
 
 
 def _prepared(model: torch.nn.Module) -> torch.nn.Module:

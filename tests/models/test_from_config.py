@@ -230,8 +230,8 @@ def test_seamless_says_what_its_speech_encoder_does():
 
 def test_a_config_inside_without_positions_is_a_note():
     found = from_config({"model_type": "dbrx", "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 4}})
-    assert found.notes == ("ffn_config, of the type DbrxFFNConfig, has no key that concerns positions",)
-    with pytest.raises(ValueError, match="ffn_config must be of a type that is read here"):
+    assert found.notes == ("ffn_config: nothing encodes positions: it has no layer that attends",)
+    with pytest.raises(ValueError, match=r"ffn_config\.rope_theta must be understood"):
         from_config({"model_type": "dbrx", "ffn_config": {"rope_theta": 1e4}})
 
 
@@ -276,7 +276,7 @@ def test_a_turn_the_wrong_way_round_is_named_whichever_was_meant():
 def test_no_stated_pairing_reads_what_is_no_rotation_of_pairs(model_type: str, reason: str):
     for stated in ({}, {"pairing": "halves", "rope_theta": 1e4}):
         with pytest.raises(
-            ValueError, match=f"model_type must be one whose rotation is read; got '{model_type}', which {reason}"
+            ValueError, match=f"model_type must be one whose positions are read; got '{model_type}', which {reason}"
         ):
             from_config({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 2}, stated=stated)
 

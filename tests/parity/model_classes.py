@@ -25,6 +25,8 @@ KEYS = re.compile(
     r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
     r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
     r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$|^depths$|absolute_embed"
+    r"|^block_size$|^num_patches$|is_native|is_hybrid|n_cls_tokens|num_mel_bins|^(time|frequency)_stride$|^max_length$|^num_stacked_frames$|interpolate_mode"
+    r"|^seq_len$|max_num_patches|max_image_size|global_attn_indexes|use_abs_pos|max_ep_len|mm_embed_dim"
     r"|query_pre_attn_scalar|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
 )
 #: Keys of older files beside rope_parameters, each with a value that no class has.
@@ -66,11 +68,12 @@ def called(part: Any) -> str | None:
 
 
 def row(kind: type) -> dict[str, Any] | None:
-    """One class; None where it cannot be made without arguments."""
+    """One class; None where it cannot be made without arguments and is made of no parts."""
     try:
         made = kind()
     except Exception:
-        return None
+        parts = {key: called(part) for key, part in kind.sub_configs.items()}
+        return {"config": kind.__name__, "parts": parts} if parts else None
     names = {key: value for key, value in kind.attribute_map.items() if KEYS.search(key) or key in GEOMETRY}
     declared = {name: getattr(kind, name, None) for name in getattr(kind, "__dataclass_fields__", {})}
     wanted = {

@@ -13,9 +13,13 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 from model_peers.ledger import BY_HAND, REASONS, TYPES, VERIFIED  # noqa: E402
 from posenc.models import from_config  # noqa: E402
 from posenc.models.config.bias_readers import falcon_alibi  # noqa: E402
+from posenc.models.config.config_classes import config_classes  # noqa: E402
 from posenc.models.config.factors import nope_temperature, power_of_position, root_of_width  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
 from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
+from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS  # noqa: E402
+from posenc.models.config.model_types.no_positions import without_positions  # noqa: E402
+from posenc.models.config.model_types.not_read import REASONS as NOT_READ  # noqa: E402
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule, none_rotates  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
@@ -47,14 +51,34 @@ def written() -> str:
     """The page."""
     checked, total = len(VERIFIED) + len(BY_HAND), len(TYPES) + len(REASONS)
     rows = [line(name, row) for name, row in MODEL_TYPES.items() if not row.unsupported]
+    unread = {name: row.unsupported for name, row in MODEL_TYPES.items() if row.unsupported}
     lines = [
         INTRODUCTION,
         f"**{checked} of the {total} rotary classes of transformers 5.23.0 are verified; the last section says why the "
-        f"other {len(REASONS)} are not. posenc reads {len(rows)} model types.**\n",
+        f"other {len(REASONS)} are not. posenc reads {len(rows)} model types.** "
+        f"Of the {len(config_classes())} config types of transformers it knows every one: "
+        f"{sum(not encodes(name) for name, row in MODEL_TYPES.items() if not row.unsupported)} of these encode no "
+        f"positions, {len(MADE_OF_PARTS)} more are made of parts with a type of their own, and {len(unread)} are not "
+        "read, each for a reason that is given below and in the error.\n",
         "## Model types\n",
         "| model type | uses | verified with |",
         "| --- | --- | --- |",
         *sorted(rows),
+        "",
+        "## Types that are made of parts\n",
+        "Each part is read by its own type. What the model adds around them is in the second column; where it is "
+        "empty, nothing.\n",
+        "| model type | parts | beside them |",
+        "| --- | --- | --- |",
+        *(
+            f"| `{name}` | {', '.join(f'`{part}`' for part in config_classes()[name].parts)} | {''.join(notes)} |"
+            for name, notes in sorted(MADE_OF_PARTS.items())
+        ),
+        "",
+        "## Types that are not read\n",
+        "| why | model types |",
+        "| --- | --- |",
+        *(f"| {reason} | {', '.join(f'`{name}`' for name in names)} |" for reason, names in NOT_READ.items()),
         "",
         "## Rotary classes that are not verified\n",
         "| class | why |",
@@ -63,6 +87,12 @@ def written() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def encodes(name: str) -> bool:
+    """Whether a type has any position, with its defaults."""
+    row = MODEL_TYPES[name]
+    return not (row.rotations is none_rotates or (row.reader is without_positions))
 
 
 def line(name: str, row: ModelType) -> str:
@@ -101,6 +131,8 @@ def described(rule: object) -> str:
 def other(name: str) -> str:
     """What a model type does that has a reader of its own, with its defaults."""
     needed = {"relative_attention": True, "pos_att_type": "c2p|p2c"} if "deberta" in name else {}
+    if not encodes(name):
+        return f"{MODEL_TYPES[name].part}: {MODEL_TYPES[name].notes[0].replace('nothing encodes', 'no')}"
     groups = from_config({"model_type": name} | needed).groups
     uses = [
         f"{group.part}: {' and '.join(dict.fromkeys(type(record).__name__ for record in group.encodings)) or 'none'}"

@@ -12,16 +12,27 @@ import torch
 
 pytest.importorskip("transformers")
 
+from parity.test_tables_live import SCORED, WINDOWED
 from posenc import ALiBi, DeBERTa, Learned, Partial, Sinusoidal, T5Bias
 from posenc.models import LayerGroup, from_config
 from posenc.models.config.added_tables import TextTable, embeddings_only
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.config.model_types.no_positions import without_positions
 
 pytestmark = pytest.mark.parity
 TOKENS = 6
+#: Types of today's tests: one of each habit, and the most used. test_tables_live.py has the others, by night.
+DAILY = frozenset({
+    "albert", "bart", "bert", "big_bird", "biogpt", "blenderbot", "blenderbot-small", "camembert", "clip_text_model",
+    "clip_vision_model", "convbert", "data2vec-text", "deit", "dinov2", "distilbert", "electra", "ernie", "flaubert",
+    "gpt2", "gpt_bigcode", "gpt_neo", "ibert", "led", "longformer", "luke", "m2m_100", "marian", "mbart",
+    "megatron-bert", "mobilebert", "mvp", "nllb-moe", "openai-gpt", "opt", "pegasus", "plbart", "rembert", "roberta",
+    "roberta-prelayernorm", "siglip2_text_model", "siglip_text_model", "siglip_vision_model", "squeezebert", "vit",
+    "whisper", "xglm", "xlm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+})  # fmt: skip
 #: What types add before layers that know no position: text tables, and vectors for patches.
-ADDED = {name: row.tables for name, row in MODEL_TYPES.items() if row.reader is embeddings_only}
+ADDED = {name: row.tables for name, row in MODEL_TYPES.items() if row.reader is embeddings_only and name in DAILY}
 TEXT = {name: tables for name, tables in ADDED.items() if isinstance(tables[0], TextTable)}
 PATCHES = sorted(set(ADDED) - set(TEXT))
 
@@ -258,10 +269,13 @@ def test_deberta(model_type: str, kinds: Any):
 def test_every_type_of_these_families_is_tested():
     """New readers need a test of their own, here or where these four are."""
     elsewhere = {"seamless_m4t", "swin", "swinv2", "wavlm"}  # test_models_by_hand.py, test_models_beside.py
-    readers = {name for name, row in MODEL_TYPES.items() if row.reader not in (None, embeddings_only)}
+    elsewhere |= {*SCORED, *WINDOWED}  # test_tables_live.py
+    readers = {
+        name for name, row in MODEL_TYPES.items() if row.reader not in (None, embeddings_only, without_positions)
+    }
     assert readers - elsewhere == {
-        "bloom", "deberta", "deberta-v2", "falcon", "longt5", "mpnet", "mpt", "mt5", "switch_transformers", "t5",
-        "umt5",
+        "bloom", "deberta", "deberta-v2", "falcon", "longt5", "mpnet", "mpt", "mt5", "switch_transformers",
+        "t5", "umt5",
     }  # fmt: skip
 
 

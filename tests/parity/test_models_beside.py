@@ -24,22 +24,15 @@ pytestmark = pytest.mark.parity
 #: Types whose defaults cannot be read, and what the error says.
 UNREAD = {
     "cohere_compass_text": "rope_parameters must hold an object or null",  # its own defaults lack a type of layer
-    "edgetam_video": "'sam2_hiera_det_model'",
     "esm": "pad_token_id must be known",  # its own default is null, with which its embeddings cannot count
     "glm4_moe": "partial_rotary_factor must leave an even number of channels of a head of 42",
     "glm4v_moe_text": "partial_rotary_factor must leave an even number of channels of a head of 42",
     "glm4v_text": "mrope_section must add up to 64",
     "glm_image_text": "mrope_section must add up to 64",
     "hunyuan_vl_text": "mrope_section must list the pairs of each axis",  # its class cannot run without them either
-    "moonshine_streaming": "'moonshine_streaming_encoder'",
-    "moshi": "'moshi_depth'",
-    "neucodec": "got 'relative_key'",
     "pe_audio_video_encoder": "'timm_wrapper'",
     "pe_video_encoder": "'timm_wrapper'",
     "qwen3_omni_moe_text": "head_dim must be divided evenly among the axes; got 73",
-    "sam2_video": "'sam2_hiera_det_model'",
-    "wav2vec2-bert": "got 'relative_key'",
-    "xcodec2": "got 'relative_key'",
 }
 #: Where the table of a tower stands, by the name of the parameter or module.
 NAMES = (

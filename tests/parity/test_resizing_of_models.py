@@ -29,12 +29,38 @@ BY_TAPS = (
 )  # fmt: skip
 #: Types whose embeddings have a method that resizes, by its class and the tokens in front.
 BY_METHOD = {
+    "altclip_vision_model": ("AltCLIPVisionEmbeddings", 1),
+    "blip_2_vision_model": ("Blip2VisionEmbeddings", 1),
+    "blip_vision_model": ("BlipVisionEmbeddings", 1),
+    "bridgetower_vision_model": ("BridgeTowerVisionEmbeddings", 1),
+    "chinese_clip_vision_model": ("ChineseCLIPVisionEmbeddings", 1),
     "clip_vision_model": ("CLIPVisionEmbeddings", 1),
+    "clipseg_vision_model": ("CLIPSegVisionEmbeddings", 1),
     "deit": ("DeiTEmbeddings", 2),
     "dinov2": ("Dinov2Embeddings", 1),
+    "dinov2_with_registers": ("Dinov2WithRegistersEmbeddings", 1),
+    "flava_image_model": ("FlavaImageEmbeddings", 1),
+    "git_vision_model": ("GitVisionEmbeddings", 1),
+    "granite_docling_vision": ("GraniteDoclingVisionEmbeddings", 0),
+    "groupvit_vision_model": ("GroupViTVisionEmbeddings", 0),
+    "ijepa": ("IJepaEmbeddings", 0),
+    "instructblip_vision_model": ("InstructBlipVisionEmbeddings", 1),
+    "instructblipvideo_vision_model": ("InstructBlipVideoVisionEmbeddings", 1),
+    "internvl_vision": ("InternVLVisionEmbeddings", 1),
+    "janus_vision_model": ("JanusVisionEmbeddings", 0),
+    "kosmos_2_vision_model": ("Kosmos2VisionEmbeddings", 1),
+    "metaclip_2_vision_model": ("MetaClip2VisionEmbeddings", 1),
+    "owlv2_vision_model": ("Owlv2VisionEmbeddings", 1),
+    "owlvit_vision_model": ("OwlViTVisionEmbeddings", 1),
+    "qianfan_ocr_vision": ("QianfanOCRVisionEmbeddings", 1),
+    "rf_detr_dinov2": ("RfDetrDinov2Embeddings", 1),
     "siglip_vision_model": ("SiglipVisionEmbeddings", 0),
     "step3p5_vision": ("Step3p7VisionEmbeddings", 0),
+    "tipsv2_vision_model": ("Tipsv2VisionEmbeddings", 1),
     "vit": ("ViTEmbeddings", 1),
+    "vit_mae": ("ViTMAEEmbeddings", 1),
+    "vit_msn": ("ViTMSNEmbeddings", 1),
+    "xclip_vision_model": ("XCLIPVisionEmbeddings", 1),
 }
 
 
@@ -87,9 +113,14 @@ def test_taps(model_type: str) -> None:
 def test_methods(model_type: str) -> None:
     name, front = BY_METHOD[model_type]
     table = drawn(front + 36)
-    held = Fields(position_embeddings=table[None], patch_size=4, patch_embeddings=Fields(patch_size=(4, 4)))
-    held.position_embedding = torch.nn.Embedding.from_pretrained(table)
+    held = Fields(position_embeddings=table[None], patch_embeddings=Fields(patch_size=(4, 4)))
     kind = getattr(modelling(model_type), name)
+    held.config, held.patch_size = (
+        Fields(patch_size=4),
+        (4, 4) if "self.patch_size[0]" in inspect.getsource(kind) else 4,
+    )
+    looks_up = "self.position_embedding.weight" in inspect.getsource(kind)
+    held.position_embedding = torch.nn.Embedding.from_pretrained(table) if looks_up else table[None]
     rows = torch.zeros(1, front + NEW[0] * NEW[1], 8)
     theirs = kind.interpolate_pos_encoding(held, rows, 4 * NEW[0], 4 * NEW[1])[0]
     ours = rule(model_type).table(table, OLD, NEW, prefix=front)

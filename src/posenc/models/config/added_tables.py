@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from posenc import _check
 from posenc.doors import Encoding
@@ -23,11 +23,14 @@ MOST_ROWS = 1 << 24
 LARGEST_GRID = 1 << 12
 BICUBIC = Resizing("bicubic", antialias=False, align_corners=False)
 BILINEAR = Resizing("bilinear", antialias=False, align_corners=False)
+BICUBIC_ANTIALIASED = Resizing("bicubic", antialias=True, align_corners=False)
+BILINEAR_ANTIALIASED = Resizing("bilinear", antialias=True, align_corners=False)
 #: Qwen3-VL: corner patches stay corner patches.
 BILINEAR_BETWEEN_CORNERS = Resizing("bilinear", antialias=False, align_corners=True)
 #: Muse: what lies beyond the border counts as zero.
 BILINEAR_IN_ZEROS = Resizing("bilinear", antialias=False, align_corners=False, outside="zeros")
 TILED = Resizing("tiled", antialias=False, align_corners=False)
+NEVER_READ = "row 0 of the table is never read"
 BEFORE_PADDING = (
     "rows up to the padding token's are not for tokens: the table serves that many positions fewer than it has rows"
 )
@@ -39,7 +42,8 @@ class TextTable:
 
     part: of the model.   rows, dim: the keys of its rows and channels.   start: the row of the first token: "none", the
     first; "two", behind two that fairseq left; "padding", behind the padding token's.
-    kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "tensor2tensor", with i/(d/2-1).
+    kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "split/√d", the same divided by √d
+    (NeMo); "tensor2tensor", with i/(d/2-1); "cosines first", the same with the cosines in front (MusicGen).
     extra: whether the table has rows for the offset besides those of the key.
     """
 
@@ -47,7 +51,7 @@ class TextTable:
     rows: str = "max_position_embeddings"
     dim: str = "hidden_size"
     start: Literal["none", "two", "padding"] = "none"
-    kind: Literal["learned", "split", "tensor2tensor"] = "learned"
+    kind: Literal["learned", "split", "split/√d", "tensor2tensor", "cosines first"] = "learned"
     extra: bool = False
 
     def __call__(self, fields: Fields) -> Groups:
@@ -55,19 +59,24 @@ class TextTable:
         dim = fields.integer(self.dim if fields.get(self.dim) else "hidden_size")
         offset = fields.integer("pad_token_id", 0) + 1 if self.start == "padding" else 2 if self.start == "two" else 0
         learned = self.kind == "learned"
-        record: Encoding
-        if learned:
-            record = Learned(dim, rows + (offset if self.extra else 0))
-        else:
-            exponent: Literal["2i/d", "i/(d/2-1)"] = "2i/d" if self.kind == "split" else "i/(d/2-1)"
-            record = Sinusoidal(
-                dim, layout="concatenated", exponent=exponent, start=offset, numerics=fields.options.numerics
-            )
+        length = rows + (offset if self.extra else 0)
+        record: Encoding = Learned(dim, length) if learned else self._sines(dim, offset, fields)
         values = fields.values_of(self.rows, self.dim, "hidden_size", "pad_token_id")
         _check_absolute(fields)
         notes = (BEFORE_PADDING,) if learned and self.start == "padding" else ()
         return (
             LayerGroup(self.part, "embedding", (), (record,), offset if learned else 0, values=values, notes=notes),
+        )
+
+    def _sines(self, dim: int, start: int, fields: Fields) -> Sinusoidal:
+        return Sinusoidal(
+            dim,
+            layout="concatenated",
+            exponent="2i/d" if self.kind.startswith("split") else "i/(d/2-1)",
+            first="cosine" if self.kind == "cosines first" else "sine",
+            scale=dim**-0.5 if self.kind == "split/√d" else 1.0,
+            start=start,
+            numerics=fields.options.numerics,
         )
 
 
@@ -103,9 +112,11 @@ def patch_table(record_of: Callable[[Fields], Encoding], note: str = "", *, resi
     return table
 
 
-def patches(front: int, *, square: bool = False) -> Reader:
+def patches(
+    front: int, image: str = "image_size", *, square: bool = False, resizing: Resizing | None = BICUBIC, note: str = ""
+) -> Reader:
     """A vector for every patch of an image, behind `front` vectors for tokens that are no patch."""
-    return patch_table(grid_of_image(front=front, square=square), resizing=BICUBIC)
+    return patch_table(grid_of_image(image, front=front, square=square), note, resizing=resizing)
 
 
 def patches_and_class(fields: Fields) -> Encoding:
@@ -161,15 +172,77 @@ def grid_of_image(image: str = "image_size", *, front: int = 0, square: bool = F
     return record
 
 
-def grid_of_count(fields: Fields) -> Encoding:
-    """num_position_embeddings patches of a square."""
-    count = fields.integer("num_position_embeddings", 1, LARGEST_GRID**2)
-    side = math.isqrt(count)
-    if side * side != count:
+def unless_native(fields: Fields) -> Groups:
+    """AIMv2: a learned vector for every patch; sines of rows and columns where is_native is true, which are refused."""
+    if fields.flag("is_native"):
         raise ValueError(
-            f"num_position_embeddings must be a square, a grid of patches; got {count}. Correct the config."
+            f"{fields.where}is_native must be false to be read; got True: sines of rows and columns are added, in an "
+            "order of their own. Compare them by hand."
         )
-    return GridLearned(fields.integer("hidden_size"), (side, side))
+    return patches(front=0, square=True, resizing=None)(fields)
+
+
+def unless_backbone(fields: Fields) -> Groups:
+    """DPT: a learned vector for every patch, unless its backbone has them."""
+    hybrid = fields.flag("is_hybrid")
+    return patches(front=1, resizing=BILINEAR)(fields) if hybrid or not fields.data.get("backbone_config") else ()
+
+
+def class_tokens_and_patches(fields: Fields) -> Groups:
+    """Pixio: a learned vector for every patch, behind one for each of n_cls_tokens."""
+    return patches(front=fields.integer("n_cls_tokens", 0, 1 << 12))(fields)
+
+
+def by_interpolate_mode(fields: Fields) -> Groups:
+    """HunYuan-VL: a vector for every patch of the largest picture, resized as interpolate_mode says."""
+    mode = fields.require("interpolate_mode")
+    method: Any = _check.choice(mode.key, mode.value, ("bicubic", "bilinear"))
+    resizing = Resizing(method, antialias=False, align_corners=False)
+    return patches(1, "max_image_size", square=True, resizing=resizing, note=NEVER_READ)(fields)
+
+
+def spectrogram_patches(fields: Fields) -> Groups:
+    """Audio Spectrogram Transformer: overlapping patches, row after row, behind two rows of tokens that are none."""
+    before = len(fields.values)
+    patch = fields.integer("patch_size")
+    rows = [
+        (fields.integer(size, patch) - patch) // fields.integer(stride) + 1
+        for size, stride in (("num_mel_bins", "frequency_stride"), ("max_length", "time_stride"))
+    ]
+    record = Learned(fields.integer("hidden_size"), _check.integer("max_length", rows[0] * rows[1] + 2, 3, MOST_ROWS))
+    return (LayerGroup("audio", "embedding", (), (record,), 2, values=tuple(fields.values[before:])),)
+
+
+def stacked_frames(fields: Fields) -> Groups:
+    """Fun-ASR: sines as wide as the frames that are stacked, counted from 1."""
+    before = len(fields.values)
+    width = fields.integer("num_mel_bins") * fields.integer("num_stacked_frames")
+    record = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=1, numerics=fields.options.numerics)
+    return (LayerGroup("audio", "embedding", (), (record,), values=tuple(fields.values[before:])),)
+
+
+def stated_or_378(fields: Fields) -> Encoding:
+    """Molmo 2: num_position_embeddings rows, or as many as a picture has patches, of 378 by 378 if none is stated."""
+    if fields.get("num_position_embeddings"):
+        rows = fields.integer("num_position_embeddings", 1, MOST_ROWS)
+    else:
+        patch = fields.integer("patch_size")
+        height, width = side_lengths(fields, "image_size") if fields.get("image_size") else (378, 378)
+        rows = _check.integer("image_size", (height // patch) * (width // patch), 1, MOST_ROWS)
+    return Learned(fields.integer("hidden_size"), rows)
+
+
+def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], Encoding]:
+    """As many patches of a square as the key says."""
+
+    def record(fields: Fields) -> Encoding:
+        count = fields.integer(key, 1, LARGEST_GRID**2)
+        side = math.isqrt(count)
+        if side * side != count:
+            raise ValueError(f"{key} must be a square, a grid of patches; got {count}. Correct the config.")
+        return GridLearned(fields.integer("hidden_size"), (side, side))
+
+    return record
 
 
 def grid_of_height_and_width(fields: Fields) -> Encoding:
@@ -185,7 +258,11 @@ def grid_of_size(fields: Fields) -> Encoding:
     return GridLearned(fields.integer("hidden_size"), (side, side))
 
 
-def columns_and_rows(fields: Fields) -> Encoding:
-    """A table for columns and one for rows."""
-    rows, dim = fields.integer("position_embedding_size", 1, 1 << 20), fields.integer("hidden_size")
-    return FactorisedLearned((rows, rows), (dim, dim))
+def two_tables(rows: str, dim: str = "hidden_size") -> Callable[[Fields], Encoding]:
+    """A table for each of two coordinates, with as many rows as the key says."""
+
+    def record(fields: Fields) -> Encoding:
+        count, width = fields.integer(rows, 1, 1 << 20), fields.integer(dim)
+        return FactorisedLearned((count, count), (width, width))
+
+    return record

@@ -72,7 +72,7 @@ def _attention(fields: Fields, record: Encoding | None, values: tuple[Value, ...
     return LayerGroup("text", "full_attention", layers, () if record is None else (record,), values=values)
 
 
-def t5(note: str) -> Reader:
+def t5(note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Reader:
     """T5 and its kin: buckets of both directions in the encoder alone; logits are not scaled."""
 
     def reader(fields: Fields) -> Groups:
@@ -80,7 +80,7 @@ def t5(note: str) -> Reader:
         buckets = fields.integer("relative_attention_num_buckets")
         furthest = fields.integer("relative_attention_max_distance")
         groups = []
-        for part in ("encoder", "decoder"):
+        for part in parts:
             count = num_hidden_layers(fields)
             if part == "decoder" and fields.get("num_decoder_layers") is not None:
                 count = fields.integer("num_decoder_layers", 1, MOST_LAYERS)

@@ -24,8 +24,8 @@ NEUTRAL_KEYS = frozenset(
         "position_dropout", "dropout_positions", "positional_dropout", "positional_dropout_rate",
         "position_id_per_seconds", "encoder_positional_dropout_rate", "decoder_positional_dropout_rate",
         "positionwise_conv_kernel_size", "reset_position_index_per_cell", "memory_attention_rope_dropout",
-        "num_hash_buckets", "out_point_positions2D", "position_bins", "ignore_keys_at_rope_validation",
-        "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
+        "num_hash_buckets", "num_relative_features", "out_point_positions2D", "position_bins",
+        "ignore_keys_at_rope_validation", "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
         # DINOv3's count in training alone; SAM 2's are sizes of its grid; XLM's says how its table was first filled.
         "pos_embed_rescale", "pos_embed_shift", "pos_embed_jitter", "memory_attention_rope_feat_sizes",
         "memory_attention_rope_k_sizes", "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",

@@ -43,6 +43,7 @@ class ModelType:
     ignored_keys   keys on positions that these types ignore
     neutral_keys   keys on positions, each with the value that changes nothing; any other is refused
     unsupported    why no record says what these types do
+    left_out       whether a model with such an unsupported part is read without it, with a note
 
     Of layers that rotate queries and keys:
     layer_count    how many layers there are
@@ -73,6 +74,7 @@ class ModelType:
     ignored_keys: tuple[str, ...] = ()
     neutral_keys: Mapping[str, object] = field(default_factory=dict)
     unsupported: str = ""
+    left_out: bool = False
     layer_count: LayerCount = num_hidden_layers
     layer_types: LayerTypeRule = ALL_FULL
     settled_types: SettledTypes | None = None

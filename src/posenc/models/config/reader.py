@@ -8,15 +8,18 @@ from typing import Any
 
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
-from posenc.models.config.fields import POSITION_KEYS, Fields, Options, refuse_unknown_keys
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
+from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions
 from posenc.phase import Numerics
 
+#: What the note on a part that a model is read without says.
+UNREAD_PART = "is left out"
 #: The groups of a part of a config, and notes on what was left out.
 Positions = tuple[Groups, tuple[str, ...]]
 
@@ -60,6 +63,9 @@ def from_config(
         length = _check.integer("length", length, 1, 2**53)
     model_type = _model_type(data, stated_values)
     groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics))
+    unread = [note for note in notes if UNREAD_PART in note]
+    if unread and not groups:
+        raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
     return ModelPositions(model_type, groups, notes, windows_known=True)
 
 
@@ -85,7 +91,10 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
         return _read_parts(data, model_type, known, inside, options, where)
     row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated)
     if row.unsupported:
-        raise ValueError(f"model_type must be one whose rotation is read; got {model_type!r}, which {row.unsupported}.")
+        raise ValueError(
+            f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
+            "Compare it by hand."
+        )
     ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
     stated_values = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(stated_values, known, options, where, row.older_names)
@@ -93,7 +102,13 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
-    return (*groups, *more), (*ignored_notes, *notes)
+    return (*groups, *more), (*ignored_notes, *_notes_of_row(row, where), *notes)
+
+
+def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
+    """The notes of a type whose layers know no position, and have no group to carry them."""
+    before = f"{where.removesuffix('.')}: " if where else ""
+    return tuple(before + note for note in row.notes if row.reader is not None)
 
 
 def _groups(fields: Fields, row: ModelType) -> Groups:
@@ -127,12 +142,12 @@ def _read_parts(
     # A key that merely repeats one of a config inside says nothing more.
     unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
     refuse_unknown_keys(unknown, options.waive, where)
-    groups, notes = _read_inside(data, known, inside, options, where)
-    if not groups:
+    if not inside:
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
-    return groups, notes
+    groups, notes = _read_inside(data, known, inside, options, where)
+    return groups, (*MADE_OF_PARTS.get(model_type, ()), *notes)
 
 
 def _read_inside(
@@ -148,15 +163,17 @@ def _read_inside(
                 f"{where}{key}.model_type must be known; got {_check.shown(model_type)}. State it in the config, or "
                 f"give waive=({key!r},)."
             )
-        if _is_read(model_type, options.stated):
+        row = MODEL_TYPES.get(model_type)
+        if row and row.left_out:
+            notes.append(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}")
+        elif _is_read(model_type, options.stated):
             stated_values, more = _read_part(data[key], model_type, options, f"{where}{key}.")
             groups.append(stated_values)
             notes.extend(more)
-        elif _has_no_position_keys(model_type, data[key]):
-            notes.append(f"{where}{key}, of the type {model_type}, has no key that concerns positions")
         else:
+            reason = f", which {row.unsupported}" if row else ""
             raise ValueError(
-                f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}. "
+                f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}{reason}. "
                 f"Give waive=({key!r},) to read the rest."
             )
     return tuple(group for stated_values in groups for group in stated_values), tuple(notes)
@@ -166,11 +183,3 @@ def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:
     row = MODEL_TYPES.get(model_type)
     has_parts = bool(config_classes().get(model_type, UNKNOWN_CLASS).parts)
     return (row is not None and not row.unsupported) or has_parts or "pairing" in stated
-
-
-def _has_no_position_keys(model_type: str, data: Mapping[str, Any]) -> bool:
-    """Whether neither a config nor the class that it is of has a key that concerns positions."""
-    known = config_classes().get(model_type)
-    if model_type in MODEL_TYPES or known is None or known.parts or known.theta is not None:
-        return False
-    return not any(POSITION_KEYS.search(key) for key in (*data, *known.defaults))

@@ -38,7 +38,7 @@ class ByLayerType:
 
     only   the types that rotate, where not all do
     unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does
-    where  a key, what it must be for any layer to rotate, and the one other word that it may be, if not any
+    where  a key, what it must be for any layer to rotate, and the other words that it may be, if not any
     keys   the class's spelling of keys beside rope_parameters
     older  how older files state the bases of the types
     base   the key of the base, or the base itself, of a class that reads no rope_parameters
@@ -46,7 +46,7 @@ class ByLayerType:
 
     only: tuple[str, ...] = ()
     unwindowed: Literal["only", "all", "none"] = "only"
-    where: tuple[str, str | bool] | tuple[str, str, str] | None = None
+    where: tuple[str, bool] | tuple[str, ...] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     older: Mapping[str, OlderBase] = field(default_factory=dict)
     base: str | float | None = None
@@ -66,7 +66,8 @@ class ByLayerType:
         choice = fields.get(key)
         if choice is not None and others and choice.value not in (wanted, *others):
             raise ValueError(
-                f"{choice.key} must be one of {wanted!r}, {others[0]!r} to be read; got {_check.shown(choice.value)}, "
+                f"{choice.key} must be one of {', '.join(map(repr, (wanted, *others)))} to be read; got "
+                f"{_check.shown(choice.value)}, "
                 "which no record holds yet. Compare its scores by hand."
             )
         return choice is not None and choice.value == wanted

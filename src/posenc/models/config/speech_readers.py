@@ -10,16 +10,18 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.gated_bias import GatedBias
+from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.models.config.added_tables import MOST_ROWS
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS
 from posenc.models.config.layer_type_rules import count_of, num_hidden_layers
 from posenc.models.config.model_type import Groups
-from posenc.models.model_positions import LayerGroup
+from posenc.models.model_positions import LayerGroup, Value
 
 ROTATED_INPUT = "the layer rotates its input, before queries and keys are made of it"
 CONVOLUTION = "a convolution over neighbouring positions is added before the first layer, which no record holds"
+KEYS_ALONE = "distances have vectors for keys alone: relative_values are zeros"
 FIRST_LAYER = "the first layer holds the table of all"
 SIDE_BY_SIDE = "linear_pos reads sine and cosine of a frequency side by side, where W_R has all sines first"
 
@@ -31,11 +33,30 @@ def conformer_scores(*notes: str) -> Callable[[Fields, LayerGroup], LayerGroup]:
         chosen = fields.get("position_embeddings_type")
         if chosen is None:
             return replace(group, notes=notes)
+        if chosen.value == "relative_key":
+            return _clipped_distances(fields, group, chosen, notes)
         record = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
         values = (chosen, *fields.values_of(*HEAD_KEYS))
         return replace(group, encodings=(record,), values=values, notes=(SIDE_BY_SIDE, *notes))
 
     return layers
+
+
+def _clipped_distances(fields: Fields, group: LayerGroup, chosen: Value, notes: tuple[str, ...]) -> LayerGroup:
+    """Wav2Vec2-BERT: keys of distances up to a number of frames to each side, and no values."""
+    width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    reach = ("left_max_position_embeddings", "right_max_position_embeddings")
+    record = Shaw(width, *(fields.integer(key, 0, 1 << 20) for key in reach))
+    values = (chosen, *fields.values_of(*HEAD_KEYS, *reach))
+    return replace(group, encodings=(record,), values=values, notes=(KEYS_ALONE, *notes))
+
+
+def parakeet(fields: Fields) -> Groups:
+    """Parakeet and Nemotron ASR: Transformer-XL's terms, in every layer of the encoder."""
+    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    layers, values = tuple(range(num_hidden_layers(fields))), fields.values_of("num_attention_heads", "hidden_size")
+    record = _transformer_xl(width, heads)
+    return (LayerGroup("audio", "full_attention", layers, (record,), values=values, notes=(SIDE_BY_SIDE,)),)
 
 
 def _transformer_xl(width: int, heads: int) -> TransformerXL:

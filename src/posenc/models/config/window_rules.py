@@ -135,3 +135,18 @@ def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
         return _around(of_this_layer or _size(fields))
     before = sum(_slides(types, other) for other in range(layer))
     return _around(1024 if before % 2 else _size(fields))
+
+
+def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Moonshine's streaming encoder: sliding_windows lists for each layer how many keys before and behind, one more
+    than that."""
+    pairs = fields.require("sliding_windows")
+    listed = pairs.value if isinstance(pairs.value, tuple) else ()
+    pair = listed[layer] if layer < len(listed) else None
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError(
+            f"{pairs.key} must list two sizes for each of {len(types)} layers; got {_check.shown(pairs.value)}. "
+            "Correct the config."
+        )
+    before, behind = _check.integer(pairs.key, pair[0], 1, 2**53), _check.integer(pairs.key, pair[1], 0, 2**53)
+    return Window(before - 1, max(behind - 1, 0))

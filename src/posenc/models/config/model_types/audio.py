@@ -15,12 +15,18 @@ CONFORMER_SIZES = (
 CONFORMER_ROTATIONS = ByLayerType(
     where=("position_embeddings_type", "rotary", "relative"), base="rotary_embedding_base"
 )
+BERT_ROTATIONS = ByLayerType(
+    where=("position_embeddings_type", "rotary", "relative", "relative_key"), base="rotary_embedding_base"
+)
 
 CODECS = ("lasr_encoder", "neucodec", "qwen2_5_omni_dit", "xcodec2")
-WINDOWED_CODECS = ("mimi", "pocket_tts_audio_tokenizer", "voxtral_realtime_encoder")
+WINDOWED_CODECS = (
+    "Qwen3OmniMoeCode2WavConfig", "mimi", "mimi_decoder", "mimi_encoder", "pocket_tts_audio_tokenizer",
+    "pocket_tts_audio_tokenizer_decoder", "pocket_tts_audio_tokenizer_encoder", "voxtral_realtime_encoder",
+)  # fmt: skip
 PARTLY_ROTATING_AUDIO = (
     "dots3_note_audio_encoder", "glmasr_encoder", "nemotron3_5_transcribe_asr_audio",
-    "nemotron3_diarization_audio",
+    "nemotron3_5_transcribe_word_timestamp", "nemotron3_diarization_audio",
 )  # fmt: skip
 
 AUDIO = (
@@ -39,7 +45,7 @@ AUDIO = (
         ("wav2vec2-bert",),
         part="audio",
         ignored_keys=CONFORMER_SIZES,
-        rotations=CONFORMER_ROTATIONS,
+        rotations=BERT_ROTATIONS,
         head_dim=hidden_over_heads,
         unrotated=conformer_scores(),
         notes=(ROTATED_INPUT,),

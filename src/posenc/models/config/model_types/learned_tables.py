@@ -2,27 +2,36 @@
 
 from functools import partial
 
-from posenc.models.config.added_tables import TextTable, both_sides, embeddings_only, patches
+from posenc.models.config.added_tables import TextTable, both_sides, embeddings_only, stacked_frames
 from posenc.models.config.model_type import ModelType
 
 TableType = partial(ModelType, reader=embeddings_only)
 
 BERT_KIN = (
-    "bert", "big_bird", "clip_text_model", "distilbert", "ernie", "flaubert", "gpt2", "gpt_bigcode", "gpt_neo",
-    "megatron-bert", "mobilebert", "openai-gpt", "siglip2_text_model", "siglip_text_model",
-    "xlm",
+    "aimv2_text_model", "align_text_model", "bert", "bert-generation", "big_bird", "blip_text_model",
+    "chinese_clip_text_model", "clip_text_model", "clipseg_text_model", "clvp_decoder", "distilbert", "dpr", "ernie",
+    "flaubert", "flava_text_model", "git", "gpt2", "gpt_bigcode", "gpt_neo", "groupvit_text_model", "imagegpt",
+    "instructblip_qformer", "instructblipvideo_qformer", "megatron-bert", "metaclip_2_text_model", "mobilebert",
+    "openai-gpt", "owlv2_text_model", "owlvit_text_model", "roc_bert", "siglip2_text_model",
+    "siglip_text_model", "splinter", "xclip_text_model", "xlm",
 )  # fmt: skip
 ROBERTA_KIN = (
-    "camembert", "data2vec-text", "ibert", "longformer", "luke", "roberta", "roberta-prelayernorm",
-    "xlm-roberta", "xlm-roberta-xl", "xmod",
+    "altclip_text_model", "bridgetower_text_model", "camembert", "clap_text_model", "data2vec-text", "ibert",
+    "longformer", "luke", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 )  # fmt: skip
+BARK = ("BarkSubModelConfig", "coarse_acoustics", "fine_acoustics", "semantic")
+#: Encoders of speech whose table is Whisper's in their checkpoints; their classes load it and do not train it.
+WHISPER_KIN = ("audioflamingo3_encoder", "moss_transcribe_diarize_audio", "qwen2_audio_encoder", "voxtral_encoder")
+FROZEN = "the table is loaded from the checkpoint and not trained; Whisper's checkpoints hold sines"
+IN_CHUNKS = "positions are counted anew in every chunk of the audio"
 
 LEARNED_TABLES = (
     # Text: a table from the first row on.
     TableType(BERT_KIN, tables=(TextTable(),)),
+    TableType(BARK, part="audio", tables=(TextTable("audio", rows="block_size"),)),
     TableType(("albert", "convbert", "electra", "squeezebert"), tables=(TextTable(dim="embedding_size"),)),
     TableType(("rembert",), tables=(TextTable(dim="input_embedding_size"),)),
-    TableType(("blenderbot", "blenderbot-small"), tables=both_sides()),
+    TableType(("bigbird_pegasus", "blenderbot", "blenderbot-small"), tables=both_sides()),
     TableType(
         ("led",),
         tables=(
@@ -30,14 +39,89 @@ LEARNED_TABLES = (
             TextTable("decoder", rows="max_decoder_position_embeddings"),
         ),
     ),
+    TableType(
+        ("fnet",),
+        tables=(TextTable(),),
+        notes=("no layer attends: a Fourier transform over all positions mixes tokens",),
+    ),
+    TableType(
+        ("sam3_lite_text_text_model",),
+        tables=(TextTable(),),
+        notes=("the whole table is resized bilinearly to the length of every text",),
+    ),
+    TableType(
+        ("canine",),
+        tables=(TextTable(rows="num_hash_buckets"),),
+        notes=(
+            "positions are those of characters, and num_hash_buckets, not max_position_embeddings, sizes the table",
+        ),
+    ),
+    TableType(
+        ("decision_transformer",),
+        tables=(TextTable("text", rows="max_ep_len"),),
+        notes=("rows are time steps, each of which three tokens share: return, state and action",),
+    ),
+    TableType(
+        ("lxmert",),
+        tables=(TextTable(),),
+        ignored_keys=("visual_pos_dim",),
+        notes=("regions of a picture are placed by a linear map of their boxes, which no record holds",),
+    ),
+    TableType(
+        ("visual_bert",),
+        tables=(TextTable(),),
+        notes=(
+            "regions of a picture read a table of their own: its row 0, or the mean of the rows of the text that they "
+            "are aligned with",
+        ),
+    ),
+    TableType(
+        ("tapas",),
+        tables=(TextTable(),),
+        notes=(
+            "where reset_position_index_per_cell is true, positions are counted anew in every cell of a table; tokens "
+            "also learn their row, column and rank, which no record holds",
+        ),
+    ),
     # Behind rows that belong to no position: the padding token's and those before it, or two that fairseq left.
     TableType(ROBERTA_KIN, tables=(TextTable(start="padding"),)),
-    TableType(("biogpt", "opt"), tables=(TextTable(start="two", extra=True),)),
+    TableType(
+        ("markuplm",),
+        tables=(TextTable(start="padding"),),
+        notes=("tokens also learn the path of their node in the document, which no record holds",),
+    ),
+    TableType(("biogpt", "mra", "nystromformer", "opt", "yoso"), tables=(TextTable(start="two", extra=True),)),
+    TableType(("pp_formulanet_text",), part="decoder", tables=(TextTable("decoder", start="two", extra=True),)),
+    TableType(
+        ("trocr",),
+        part="decoder",
+        neutral_keys={"use_learned_position_embeddings": True},
+        tables=(TextTable("decoder", start="two", extra=True),),
+    ),
     TableType(("bart", "mbart", "mvp", "plbart"), tables=both_sides(start="two", extra=True)),
     # Sines.
-    TableType(("m2m_100", "nllb-moe"), tables=both_sides(start="padding", kind="tensor2tensor")),
+    TableType(("fsmt", "m2m_100", "nllb-moe"), tables=both_sides(start="padding", kind="tensor2tensor")),
+    TableType(("pegasus_x",), tables=both_sides(kind="tensor2tensor")),
     TableType(("marian", "pegasus"), tables=both_sides(kind="split")),
-    TableType(("xglm",), tables=(TextTable(start="padding", kind="tensor2tensor"),)),
+    TableType(
+        ("kosmos_2_5_text_model", "kosmos_2_text_model", "xglm"),
+        tables=(TextTable(start="padding", kind="tensor2tensor"),),
+    ),
+    TableType(("tipsv2_text_model",), tables=(TextTable(kind="tensor2tensor"),)),
+    TableType(("ctrl", "videoprism_text_model"), tables=(TextTable(kind="split"),)),
+    TableType(("canary_decoder",), part="decoder", tables=(TextTable("decoder", kind="split/√d"),)),
+    TableType(
+        ("musicgen_decoder", "musicgen_melody_decoder"),
+        part="decoder",
+        tables=(TextTable("decoder", kind="cosines first"),),
+    ),
+    TableType(
+        ("speech_to_text",),
+        tables=(
+            TextTable("encoder", rows="max_source_positions", start="padding", kind="tensor2tensor"),
+            TextTable("decoder", rows="max_target_positions", start="padding", kind="tensor2tensor"),
+        ),
+    ),
     TableType(
         ("whisper",),
         tables=(
@@ -45,9 +129,27 @@ LEARNED_TABLES = (
             TextTable("decoder", rows="max_target_positions"),
         ),
     ),
-    # Pictures: a vector for every patch, behind rows for the class token and for the one that distils.
-    TableType(("siglip_vision_model",), part="vision", tables=(patches(front=0, square=True),)),
-    TableType(("clip_vision_model",), part="vision", tables=(patches(front=1, square=True),)),
-    TableType(("dinov2", "vit"), part="vision", tables=(patches(front=1),)),
-    TableType(("deit",), part="vision", tables=(patches(front=2),)),
+    # Encoders of speech.
+    TableType(WHISPER_KIN, part="audio", tables=(TextTable("audio", rows="max_source_positions"),), notes=(FROZEN,)),
+    TableType(
+        ("qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder"),
+        part="audio",
+        tables=(TextTable("audio", rows="max_source_positions", kind="tensor2tensor"),),
+        notes=(IN_CHUNKS,),
+    ),
+    TableType(
+        ("fun_asr_nano_encoder",),
+        part="audio",
+        tables=(stacked_frames,),
+        notes=("a convolution over neighbouring frames stands in every layer beside attention",),
+    ),
+    TableType(
+        ("cohere_asr",),
+        part="decoder",
+        tables=(TextTable("decoder"),),
+        notes=("the table of the decoder is loaded from the checkpoint, which holds sines by a comment of the class",),
+    ),
+    TableType(
+        ("qwen3_asr_encoder",), part="audio", tables=(TextTable("audio", kind="tensor2tensor"),), notes=(IN_CHUNKS,)
+    ),
 )

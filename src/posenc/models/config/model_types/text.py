@@ -33,7 +33,7 @@ NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 LLAMA_KIN = (
     "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "dots1",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
-    "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "jais2", "jetmoe", "jina_embeddings_v3",
+    "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "iquestcoder", "jais2", "jetmoe", "jina_embeddings_v3",
     "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "moshi", "olmo", "olmo2",
     "olmoe", "pocket_tts", "seed_oss", "timesfm2_5",
 )  # fmt: skip

@@ -43,7 +43,7 @@ VISION = (
     ModelType(("pe_video_encoder",), part="vision", pairing="adjacent"),
     # A learned vector for every patch besides.
     Tower(
-        TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count, resizing=BILINEAR_BETWEEN_CORNERS),)
+        TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count(), resizing=BILINEAR_BETWEEN_CORNERS),)
     ),
     Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patch_table(grid_of_image(square=True), resizing=BICUBIC),)),
     Tower(("paddleocr_vl_vision",), tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),)),
@@ -100,7 +100,7 @@ VISION = (
     ),
     Tower(
         ("gemma4_vision",),
-        tables=(patch_table(added_tables.columns_and_rows, "the first coordinate is the column"),),
+        tables=(patch_table(added_tables.two_tables("position_embedding_size"), "the first coordinate is the column"),),
         axes=pair_axes.rows_then_columns_in_blocks,
     ),
     # Attention over a memory, or over all heads together.
@@ -121,10 +121,5 @@ VISION = (
             "queries and keys rotate before they are cut into heads, in self-attention alone; positions of the "
             "aggregated map count from 1",
         ),
-    ),
-    Tower(("timm_backbone", "timm_wrapper"), unsupported="may hold a model of any kind"),
-    Tower(
-        ("vjepa2",),
-        unsupported="repeats its angles over channels in another order than it pairs them, which no record does",
     ),
 )

@@ -1,0 +1,75 @@
+"""Vision towers whose layers know distances along rows and columns: BEiT, and SAM with its kin."""
+
+from __future__ import annotations
+
+from posenc import _check
+from posenc.doors import Encoding
+from posenc.encodings.adds.grid_learned import GridLearned
+from posenc.encodings.adds.resize_table import Resizing
+from posenc.encodings.biases.window_bias import WindowBias
+from posenc.encodings.scores.decomposed import Decomposed
+from posenc.models.config.added_tables import BICUBIC, grid_sides
+from posenc.models.config.bias_readers import swin
+from posenc.models.config.fields import Fields
+from posenc.models.config.layer_type_rules import num_hidden_layers
+from posenc.models.config.model_type import Groups, Reader
+from posenc.models.model_positions import LayerGroup
+
+SHARED = "all layers share one table"
+WITHIN_WINDOWS = "positions are rows and columns within a window; windows are not shifted"
+
+
+def beit(fields: Fields) -> Groups:
+    """BEiT: a number for each distance of two patches, with rows of its own for the class token; a table if asked."""
+    sides = grid_sides(fields)
+    groups: list[LayerGroup] = []
+    if fields.flag("use_absolute_position_embeddings"):
+        table = GridLearned(fields.integer("hidden_size"), sides, prefix=1)
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=tuple(fields.values), resizing=BICUBIC))
+    own, shared = (fields.flag(f"use_{word}relative_position_bias") for word in ("", "shared_"))
+    heads, layers = fields.integer("num_attention_heads"), tuple(range(num_hidden_layers(fields)))
+    biases = (WindowBias(heads, sides, class_token=True),) if own or shared else ()
+    notes = (SHARED,) if shared else ()
+    groups.append(LayerGroup("vision", "full_attention", layers, biases, values=tuple(fields.values), notes=notes))
+    return tuple(groups)
+
+
+def sam(resizing: Resizing | None = None) -> Reader:
+    """SAM, as ViTDet: a learned vector for every patch, and distances scored along rows and columns of each window."""
+
+    def reader(fields: Fields) -> Groups:
+        side, count = grid_sides(fields, square=True)[0], num_hidden_layers(fields)
+        groups: list[LayerGroup] = []
+        if fields.flag("use_abs_pos"):
+            table, values = GridLearned(fields.integer("hidden_size"), (side, side)), tuple(fields.values)
+            groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=resizing))
+        window, scored = fields.integer("window_size", 0, 1 << 12), fields.flag("use_rel_pos")
+        whole = _whole_layers(fields, count) if window else frozenset(range(count))
+        width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
+        for attention, extent, chosen in (("full_attention", side, True), ("window_attention", window, False)):
+            layers = tuple(layer for layer in range(count) if (layer in whole) is chosen)
+            records: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
+            notes, values = () if chosen else (WITHIN_WINDOWS,), tuple(fields.values)
+            if layers:
+                groups.append(LayerGroup("vision", attention, layers, records, values=values, notes=notes))
+        return tuple(groups)
+
+    return reader
+
+
+def _whole_layers(fields: Fields, count: int) -> frozenset[int]:
+    """The layers whose patches see the whole picture."""
+    listed = fields.require("global_attn_indexes")
+    if not isinstance(listed.value, tuple):
+        raise TypeError(f"{listed.key} must list layers; got {_check.shown(listed.value)}. Correct the config.")
+    return frozenset(_check.integer(listed.key, layer, 0, count - 1) for layer in listed.value)
+
+
+def swin_without_table(fields: Fields) -> Groups:
+    """Kin of Swin: its tables of distances, and no other; the table that they add has a row that Swin's has not."""
+    if fields.flag("use_absolute_embeddings"):
+        raise ValueError(
+            f"{fields.where}use_absolute_embeddings must be false to be read; got True, a table with a row for a class "
+            "token that these models have not. Compare it by hand."
+        )
+    return swin(fields)
