@@ -11,7 +11,7 @@ from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.cosine_and_sine import PairLayout
-from posenc.diagnosis.code.judge_bias_values import judge_bias_values
+from posenc.diagnosis.code.judge_bias_values import fitting_record, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
@@ -124,7 +124,8 @@ def _bias_report(
     code: UserCode, probed: ProbedBias, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
     report = judge_bias_values(probed, probed_code.tensors, against=against)
-    if not report.right or against is not None:
+    record = fitting_record(probed, probed_code.tensors)
+    if not report.right or against is not None or record is None:
         return report
     try:
         other = probe(code, dim, base, OTHER_HEADS)
@@ -132,7 +133,7 @@ def _bias_report(
         return replace(report, notes=(*report.notes, f"It refuses {OTHER_HEADS} heads."))
     if not isinstance(other.observed, ProbedBias) or other.observed.heads != OTHER_HEADS:
         return report
-    wider = judge_bias_values(other.observed, other.tensors)
+    wider = judge_bias_values(other.observed, other.tensors, against=replace(record, heads=OTHER_HEADS))
     if wider.right:
         return report
     name, sentence = (wider.findings[0].name, f" {wider.findings[0].sentence}") if wider.findings else ("heads", "")

@@ -37,18 +37,32 @@ def judge_bias_values(
     broken = degenerate(probed.values, masked=True)
     if broken is not None:
         return _report(probed, *candidates[0][:2], findings=(broken,))
-    for record, table, name in candidates:
-        evidence, usage = _evidence(probed, table), BiasUsage(record)
-        if evidence.fits(usage):
-            notes = [f"Its own table, {name}, was read."] if name else []
-            shifted = evidence.rows_shifted(usage)
-            notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
-            return _report(probed, record, table, right=True, notes=tuple(notes))
+    fitting = _fitting(probed, candidates)
+    if fitting is not None:
+        (record, table, name), shifted = fitting
+        notes = [f"Its own table, {name}, was read."] if name else []
+        notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
+        return _report(probed, record, table, right=True, notes=tuple(notes))
     for record, table, _ in candidates:
         attempt = explain([BiasUsage(record)], BIASES, _evidence(probed, table))
         if attempt is not None:
             return _report(probed, record, table, findings=attempt.findings)
     return _report(probed, *candidates[0][:2])
+
+
+def fitting_record(probed: ProbedBias, tensors: Sequence[Tensor] = ()) -> ALiBi | T5Bias | None:
+    """The published record whose biases the numbers are; None where there is none."""
+    fitting = _fitting(probed, _candidates(probed, tensors, None))
+    return None if fitting is None else fitting[0][0]
+
+
+def _fitting(probed: ProbedBias, candidates: Sequence[Candidate]) -> tuple[Candidate, bool] | None:
+    """The first candidate that the numbers are, and whether their rows differ from it by a number each."""
+    for candidate in candidates:
+        evidence, usage = _evidence(probed, candidate[1]), BiasUsage(candidate[0])
+        if evidence.fits(usage):
+            return candidate, evidence.rows_shifted(usage)
+    return None
 
 
 def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Candidate]:
