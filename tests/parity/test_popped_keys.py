@@ -49,6 +49,9 @@ OWN: dict[str, list[Any]] = {
     "global_rope_theta": [4321.0],
     "heads": [8],
     "hybrid_override_pattern": ["M-M*ME"],
+    "image_default_input_size": [[28, 42]],
+    "image_num_pos": [12],
+    "image_patch_size": [7],
     "image_size": [512],
     "layers": [3],
     "linear_attn_config": [{"full_attn_layers": [2, 27], "kda_layers": [1, *range(3, 27)]}, {"head_dim": 64}],
@@ -73,7 +76,8 @@ OWN: dict[str, list[Any]] = {
 }
 #: Keys that are popped and concern no position, or stand for a whole config inside.
 OTHERS = {
-    "adapter_output_size", "attention_other_setting", "block_ff_dim", "capacity_factor", "frame_rate", "id2label",
+    "adapter_output_size", "attention_other_setting", "backbone", "block_ff_dim", "capacity_factor", "decoder",
+    "frame_rate", "id2label", "model_type", "segmentation_indices", "vit_layers",
     "index_skip_topk_offset", "index_topk_freq", "index_topk_pattern", "is_causal", "label2id", "ls_init_value",
     "mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_dt_init_floor", "mamba_dt_limit", "mamba_dt_max",
     "mamba_dt_min", "mamba_expand", "mamba_n_groups", "mtp_hybrid_override_pattern", "use_falcon_mambapy",
