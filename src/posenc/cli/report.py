@@ -70,7 +70,7 @@ def _setting(judged: Judged) -> Iterable[str]:
         yield from wrapped(recommendation.sentence())
         unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
         for verdict in verdicts:
-            if recommendation.enough and recommendation.best in (verdict.first, verdict.second):
+            if recommendation.rests_on(verdict):
                 yield from (f"  {line}" for line in wrapped(verdict.sentence(unit)))
     yield ""
 
