@@ -19,6 +19,7 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from model_peers.ledger import SETTINGS
+from model_peers.not_live import TAKES_VECTORS, TINY
 from model_peers.rotary import config_class
 from posenc.models.config.model_types import MODEL_TYPES
 
@@ -99,7 +100,7 @@ def tiny_settings(model_type: str) -> dict[str, Any]:
     if vars(made).get("num_key_value_heads") == vars(made).get("num_attention_heads"):
         settings.pop("num_key_value_heads", None)
         settings |= {"num_key_value_heads": 4} if "num_key_value_heads" in vars(made) else {}
-    return settings | SETTINGS.get(model_type, {})
+    return settings | SETTINGS.get(model_type, {}) | TINY.get(model_type, {})
 
 
 def seen_by_attention(model_type: str, settings: dict[str, Any], positions: tuple[int, ...]) -> list[Seen]:
@@ -149,7 +150,7 @@ def _prepared(model: torch.nn.Module) -> torch.nn.Module:
     for module in model.modules():
         if hasattr(module, "config") and hasattr(module.config, "_attn_implementation"):
             module.config._attn_implementation = OBSERVER
-        if type(module).__name__.endswith("Attention"):
+        if type(module).__name__.endswith(("Attention", "MLA")):
             module.register_forward_pre_hook(_same_everywhere, with_kwargs=True)
     return model
 
@@ -172,6 +173,8 @@ def _run(model: torch.nn.Module, positions: tuple[int, ...]) -> list[Seen]:
     known = inspect.signature(model.forward).parameters
     ids = torch.randint(5, 90, (1, len(POSITIONS)), generator=torch.Generator().manual_seed(0))
     arguments: dict[str, Any] = {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
+    if "inputs_embeds" in known and model.config.model_type in TAKES_VECTORS:
+        arguments = {"inputs_embeds": torch.randn(1, len(POSITIONS), model.config.hidden_size), "use_cache": False}
     _given.clear()
     with torch.no_grad():
         model(**{name: value for name, value in arguments.items() if name in known})
