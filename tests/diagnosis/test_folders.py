@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from posenc.cli.explain_config import explain_config
 from posenc.diagnosis import diagnose
-from posenc.models import head_shapes
+from posenc.models import from_config, head_shapes
 from posenc.models.checkpoints.conversion import RECEIPT, convert_checkpoint
 from posenc.models.checkpoints.conversion_plan import plan_conversion
 
@@ -159,6 +160,21 @@ def test_a_converted_folder_says_what_it_is(tmp_path: Path) -> None:
     assert (there / "tokenizer.json").read_text() == "{}"
     found = diagnose(tmp_path / "original", there)
     assert found.agree, str(found)
+    positions = from_config(there)
+    assert {group.pairing for group in positions.groups} == {"adjacent"}
+    assert "qwen3-adjacent-pairs is a qwen3 whose rows posenc converted" in positions.notes[0]
+
+
+def test_explaining_converted_rows_under_the_old_config_says_so(tmp_path: Path) -> None:
+    there = converted(tmp_path, CONFIG, weights(), "halves", "adjacent")
+    (there / "config.json").write_text(json.dumps(CONFIG))
+    notes = explain_config(str(there), length=None, waive=()).facts()["notes"]
+    assert any("converted to pairs that lie adjacent, and the config says halves" in note for note in notes)
+
+
+def test_a_converted_type_whose_pairs_cannot_lie_so_is_refused() -> None:
+    with pytest.raises(ValueError, match="model_type must be that of a model whose pairs can lie adjacent"):
+        from_config({"model_type": "bert-adjacent-pairs"})
 
 
 def test_the_old_config_beside_converted_rows_is_named(tmp_path: Path) -> None:

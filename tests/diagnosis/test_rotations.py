@@ -119,6 +119,11 @@ def exchanged_ramp() -> np.ndarray:
     return rotary.frequencies(D, 1e6) * (1 - ramp + ramp / 4.0)
 
 
+def swapped_in_transformers() -> np.ndarray:
+    """Llama 3's frequencies where its code swaps the two factors: no wavelength is above 8192 and below 8192/4."""
+    return np.where(2 * np.pi / RATES > 8192 / 4, RATES / 8, RATES)
+
+
 def other_middle_band() -> np.ndarray:
     """Llama 3's frequencies with the geometric mean of both in its middle band."""
     wavelength = 2 * np.pi / RATES
@@ -178,7 +183,22 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "llama3 forgotten": (LLAMA3, far(RATES), "scaling ignored"),
     "llama3 with factor 32": (LLAMA3, far(rotary.llama3(RATES, factor=32.0)), "scaling factor"),
     "llama3 with another trained length": (LLAMA3, far(rotary.llama3(RATES, original=131_072)), "original length"),
-    "llama3 without its middle band": (LLAMA3, far(rotary.llama3(RATES, low=1.0, high=1.0 + 1e-12)), "ramp ends"),
+    "low and high swapped, as Meta compares": (
+        LLAMA3,
+        far(rotary.llama3(RATES, low=4.0, high=1.0)),
+        "low and high swapped",
+    ),
+    "low and high swapped, as transformers compares": (
+        LLAMA3,
+        far_turned(swapped_in_transformers(), FAR),
+        "low and high swapped",
+    ),
+    "low and high swapped in inv_freq": (LLAMA3, {"inv_freq": swapped_in_transformers()}, "low and high swapped"),
+    "another end of the band": (
+        RoPE(D, base=5e5, pairing="halves", scaling=Llama3(8.0, 8192, low=2.0)),
+        far(rotary.llama3(RATES)),
+        "ramp ends",
+    ),
     "linear in place of llama3": (LLAMA3, far(RATES / 8.0), "scheme"),
     "stretched though not meant": (MEANT, far(RATES / 4.0), "scaling added"),
     "stretched twice": (RoPE(D, 5e5, "halves", scaling=Linear(4.0)), far(RATES / 16.0), "scaling applied twice"),

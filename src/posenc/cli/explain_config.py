@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.cli.answer import Answer
@@ -17,7 +19,23 @@ if TYPE_CHECKING:
 def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
     """What `from_config` reads, or `from_gguf` of a .gguf file."""
     positions = model(path, length, waive)
+    positions = replace(positions, notes=(*positions.notes, *_of_receipt(Path(path), positions)))
     return Answer(lambda: _facts(positions), lambda: _lines(positions))
+
+
+def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
+    """A note where posenc converted the rows beside this config, which may be the one from before."""
+    from posenc.models.checkpoints.conversion import RECEIPT, layout_of_receipt
+    from posenc.models.config.converted_type import layout_of
+
+    layout = layout_of_receipt(path if path.is_dir() else path.parent)
+    if layout is None:
+        return ()
+    note = f"{RECEIPT} says that the rows in this folder were converted to pairs that lie {layout}"
+    stated = layout_of(positions)
+    if stated not in (None, layout):
+        note += f", and the config says {stated}: use the config.json that posenc convert writes"
+    return (note,)
 
 
 def _lines(positions: ModelPositions) -> Iterator[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.diagnosis.same_terms import in_layout
 from posenc.doors import Encoding
-from posenc.models.checkpoints.conversion import LARGEST_RECEIPT, RECEIPT
-from posenc.models.checkpoints.converted_config import as_converted_from
+from posenc.models.checkpoints.conversion import layout_of_receipt
+from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
@@ -52,18 +51,6 @@ def side_of(name: str, given: Any, waive: Iterable[str] = ()) -> Side:
             return Side(from_gguf(path, waive=waive), None, path)
         config, converted = as_converted_from(load_config(given))
         positions = from_config(config, waive=waive)
-        return Side(in_layout(positions, converted), config, path, converted or _of_receipt(path))
+        return Side(in_layout(positions, converted), config, path, converted or layout_of_receipt(path))
     except (ValueError, TypeError) as error:
         raise type(error)(f"{name} ({NOUNS[name]}) cannot be read: {error}") from None
-
-
-def _of_receipt(path: Path | None) -> PairLayout | None:
-    """What rows were converted to, by the receipt in a folder."""
-    receipt = None if path is None else path / RECEIPT
-    if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
-        return None
-    try:
-        target = json.loads(receipt.read_bytes())["target"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
-    return target if target in ("adjacent", "halves") else None

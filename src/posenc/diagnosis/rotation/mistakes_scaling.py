@@ -19,6 +19,8 @@ from posenc.frequencies.scalings.yarn import DIALECTS
 
 #: The two fields that bound the ramp of a scheme.
 RAMP_ENDS: dict[type, tuple[str, str]] = {YaRN: ("beta_fast", "beta_slow"), Llama3: ("low", "high")}
+#: Their keys in a file, where these differ.
+RAMP_KEYS: dict[type, tuple[str, str]] = {Llama3: ("low_freq_factor", "high_freq_factor")}
 #: Values of mscale and mscale_all_dim in released files, beside those of the record.
 MSCALES = ((1.0, 1.0), (0.707, 0.707), (0.707, None), (1.0, 0.0))
 
@@ -139,8 +141,21 @@ def ramp_reversed(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     names = RAMP_ENDS.get(type(usage.scaling), ())
     reversals: tuple[Reversal, ...] = ("ends", "blend")
     for reversal in reversals if names else ():
-        words = {"ends": " and ".join(names), "middle": "band" if isinstance(usage.scaling, Llama3) else "ramp"}
+        ends = " and ".join(RAMP_KEYS.get(type(usage.scaling), names))
+        words = {"ends": ends, "middle": "band" if isinstance(usage.scaling, Llama3) else "ramp"}
         yield from_defaults(usage, reversal=reversal), words
+
+
+def factors_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Llama 3's low and high factors exchanged in code that compares wavelengths first: no pair is then blended.
+
+    Which end the whole middle band falls to depends on the comparison that comes first: in transformers all of it is
+    stretched; in Meta's code, vLLM and llama.cpp none of it is.
+    """
+    if isinstance(scaling := usage.scaling, Llama3) and scaling.low < scaling.high:
+        words = {"low": scaling.low, "high": scaling.high, "original": scaling.original}
+        for end, band in ((scaling.high, "stretched by the factor"), (scaling.low, "left as it is")):
+            yield usage.with_scaling(low=end, high=end), words | {"end": end, "band": band}
 
 
 def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -224,6 +239,11 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
     Mistake("original length", "The trained length is {got} where {meant} is meant.",
             "Set original_max_position_embeddings={meant}; it is not max_position_embeddings.",
             scaling_field("original")),
+    Mistake("low and high swapped",
+            "low_freq_factor and high_freq_factor are swapped, or both are {end:g}: no pair is blended, and all of the "
+            "middle band is {band}.",
+            "Set low_freq_factor={low:g} and high_freq_factor={high:g}: wavelengths from {original}/{high:g} to "
+            "{original}/{low:g} are blended.", factors_swapped, only_in="code"),
     Mistake("ramp ends", "The ends are {got} where {meant} is meant.", "Set {meant}.", ramp_ends),
     Mistake("ramp reversed",
             "The {middle} runs from the wrong end: {ends} are exchanged, or the two frequencies that it blends.",

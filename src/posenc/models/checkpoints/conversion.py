@@ -12,10 +12,12 @@ from typing import Any, BinaryIO
 import posenc
 from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
-from posenc.models.checkpoints.converted_config import as_converted_from, converted_config
+from posenc.models.checkpoints.converted_config import converted_config
 from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permuted_chunks
+from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.formats.safetensors_header import Header, read_header
+from posenc.models.pair_rotation import PairLayout
 
 #: Called with the bytes done and the bytes in all.
 Progress = Callable[[int, int], None]
@@ -103,6 +105,18 @@ def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
             f"{plan.source!r}. A second conversion would scramble it."
         )
     return receipt  # type: ignore[no-any-return]
+
+
+def layout_of_receipt(path: Path | None) -> PairLayout | None:
+    """What rows were converted to, by the receipt in a folder; None where there is none."""
+    receipt = None if path is None else path / RECEIPT
+    if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
+        return None
+    try:
+        target = json.loads(receipt.read_bytes())["target"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
+    return target if target in ("adjacent", "halves") else None
 
 
 class _Counter:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from posenc import _check
 from posenc.models.checkpoints import tensor_names
-from posenc.models.checkpoints.converted_config import as_converted_from, layout_of
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
+from posenc.models.config.converted_type import as_converted_from, layout_of
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards

@@ -10,6 +10,7 @@ from typing import Any
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value
+from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.
@@ -39,12 +40,16 @@ MOST_NAMED, LONGEST_NAME = 5, 80
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks for besides the file; see `from_config`."""
+    """What the caller asks for besides the file; see `from_config`.
+
+    layout: of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
+    """
 
     stated: Mapping[str, Any] = field(default_factory=dict)
     waive: frozenset[str] = frozenset()
     length: int | None = None
     numerics: Numerics = "exact"
+    layout: PairLayout | None = None
 
 
 class Fields:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
+from posenc.models.config.converted_type import as_converted_from, as_stated
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
@@ -16,6 +18,7 @@ from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions
+from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
@@ -52,7 +55,8 @@ def from_config(
     >>> str(positions.groups[0].value("rope_theta"))
     'rope_theta = 500000.0 (file: rope_theta)'
     """
-    data = load_config(config)
+    file = load_config(config)
+    data, layout = as_converted_from(file)
     stated_values = dict(
         _check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
     )
@@ -62,11 +66,12 @@ def from_config(
     if length is not None:
         length = _check.integer("length", length, 1, 2**53)
     model_type = _model_type(data, stated_values)
-    groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics))
+    groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics, layout))
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
-    return ModelPositions(model_type, groups, notes, windows_known=True)
+    positions = ModelPositions(model_type, groups, notes, windows_known=True)
+    return positions if layout is None else as_stated(positions, file["model_type"], layout)
 
 
 def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
@@ -98,7 +103,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
     stated_values = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(stated_values, known, options, where, row.older_names)
-    groups = _groups(fields, row)
+    groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
@@ -111,11 +116,14 @@ def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
     return tuple(before + note for note in row.notes if row.reader is not None)
 
 
-def _groups(fields: Fields, row: ModelType) -> Groups:
+def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
+    """layout: of the pairs in converted rows; None where they lie as the type says."""
     fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
-    return (*tables, *(rotary_groups(fields, row) if layers is None else layers))
+    if layers is None:
+        layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
+    return (*tables, *layers)
 
 
 def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
