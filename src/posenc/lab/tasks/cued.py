@@ -27,9 +27,7 @@ class CuedOffset(Task):
 
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
-        at = np.arange(length) - cues - 1
-        named = np.take_along_axis(symbols, np.maximum(at, 0), 1)
-        return Batch(self.symbols * (1 + cues) + symbols, np.where(at >= 0, named, NOTHING))
+        return naming(symbols, cues, np.arange(length) - cues - 1, self.symbols)
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,21 @@ class AbsoluteIndex(CuedOffset):
 
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
-        named = np.take_along_axis(symbols, np.minimum(cues, length - 1), 1)
-        return Batch(self.symbols * (1 + cues) + symbols, np.where(cues < length, named, NOTHING))
+        return naming(symbols, cues, cues, self.symbols)
+
+
+def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int) -> Batch:
+    """Tokens that are one of `count` symbols with a cue, and say the symbol at an index, where the sequence has it.
+
+    Each (batch, n). Tokens: the symbols as they are said, then each symbol with each cue.
+
+    >>> batch = naming(np.array([[0, 1, 1]]), np.array([[0, 0, 2]]), np.array([[-1, 0, 3]]), count=2)
+    >>> batch.tokens.tolist(), batch.targets.tolist()
+    ([[2, 3, 7]], [[-100, 0, -100]])
+    """
+    length = symbols.shape[1]
+    named = np.take_along_axis(symbols, index.clip(0, length - 1), 1)
+    return Batch(count * (1 + cues) + symbols, np.where((index >= 0) & (index < length), named, NOTHING))
 
 
 ROWS = (

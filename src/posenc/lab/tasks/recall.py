@@ -8,7 +8,8 @@ from typing import Annotated
 import numpy as np
 
 from posenc.declared_fields import Whole
-from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
+from posenc.lab.tasks.cued import naming
+from posenc.lab.tasks.task import Batch, Task, TaskRow
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,7 @@ class Last(Task):
 
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         keys, values = rng.integers(0, self.keys, (size, length)), rng.integers(0, self.values, (size, length))
-        earlier = self.earlier(keys)
-        said = np.take_along_axis(values, np.maximum(earlier, 0), 1)
-        return Batch(self.values * (1 + keys) + values, np.where(earlier >= 0, said, NOTHING))
+        return naming(values, keys, self.earlier(keys), self.values)
 
     def earlier(self, keys: np.ndarray) -> np.ndarray:
         """The index of the earlier token that is meant, -1 where there is none; (batch, n)."""
