@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from posenc import _array, _check
-from posenc._array import Array
+from posenc._array import Array, Library
 from posenc.checked_attention import (
     by_heads,
     check_causal,
@@ -100,14 +100,15 @@ def attention(
     k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
     query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
-    logits = _logits(q, k, query, key, encodings, params, scale, hidden, documents)
-    weights = _softmax(logits, _visible(logits, causal, mask, documents))
-    output = _output(weights, v, query, key, encodings, params)
+    lib = _array.library(q)
+    logits = _logits(q, k, query, key, encodings, params, scale, hidden, documents, lib)
+    weights = _softmax(logits, _visible(logits, causal, mask, documents, lib), lib)
+    output = _output(weights, v, query, key, encodings, params, lib)
     for encoding, values in zip(encodings, params, strict=True):
         if isinstance(encoding, Scores):
             extra = encoding.values(weights, query, key, values)
             output = output if extra is None else output + extra
-    output = _array.library(q).astype(output, q.dtype)
+    output = lib.astype(output, q.dtype)
     return Attended(output if layout == "bhtd" else output.swapaxes(1, 2), weights, logits)
 
 
@@ -136,8 +137,8 @@ def _logits(
     scale: float | None,
     hidden: Array | None,
     documents: Documents,
+    lib: Library,
 ) -> Array:
-    lib = _array.library(q)
     dtype = lib.wide_dtype(q.dtype)
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in zip(encodings, params, strict=True):
@@ -145,7 +146,7 @@ def _logits(
             rotated_q = encoding.turn(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
             rotated_k = encoding.turn(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
-        lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, q, k)
+        lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, k)
     scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in zip(encodings, params, strict=True):
@@ -166,6 +167,7 @@ def _output(
     key: Array,
     encodings: tuple[Encoding, ...],
     params: tuple[Params | None, ...],
+    lib: Library,
 ) -> Array:
     """The values mixed, after those turns that act on values, and turned back where the query stands."""
     dtype = weights.dtype
@@ -174,7 +176,7 @@ def _output(
         for encoding, values in zip(encodings, params, strict=True)
         if isinstance(encoding, Rotates) and "value" in encoding.roles
     ]
-    mixed = _array.library(v).astype(v, dtype)
+    mixed = lib.astype(v, dtype)
     for encoding, values in turning:
         mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed
@@ -183,12 +185,11 @@ def _output(
     return mixed
 
 
-def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documents) -> Array | None:
+def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documents, lib: Library) -> Array | None:
     """True where a query may see a key; None when all may be seen."""
     queries, keys = logits.shape[-2:]
     visible = None
     if check_causal(causal, queries, keys):
-        lib = _array.library(logits)
         visible = lib.arange(keys)[None, :] <= lib.arange(queries)[:, None] + (keys - queries)
     if documents is not None:
         of_query, of_key = documents
@@ -206,8 +207,8 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     return mask if visible is None else mask & visible
 
 
-def _softmax(logits: Array, visible: Array | None) -> Array:
-    xp = _array.library(logits).xp
+def _softmax(logits: Array, visible: Array | None, lib: Library) -> Array:
+    xp = lib.xp
     if logits.shape[-1] == 0:
         return logits
     if visible is None:

@@ -234,12 +234,11 @@ class Biases(Encoding):
                 f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query.shape)} and "
                 f"{tuple(key.shape)}. Put a single position into a list."
             )
-        if lib.concrete(query) and lib.concrete(
-            key
-        ):  # while tracing, a bound on a length would become part of the program
+        # While tracing, a bound on a length would become part of the program.
+        if lib.concrete(query) and lib.concrete(key):
             batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
             count = self.heads * math.prod((*batch, query.shape[last], key.shape[last]))
-            lib.check_size("query and key", count, lib.result_dtype(dtype), query, key)
+            lib.check_size("query and key", count, lib.result_dtype(dtype))
         head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
             return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)

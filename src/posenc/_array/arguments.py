@@ -17,7 +17,8 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
 
     A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
     """
-    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (type(like) is np.ndarray or _keeps_numpy(like)):
+    alike = like is None or type(like) is np.ndarray
+    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (alike or _keeps_numpy(like)):
         return value
     if library_name(value) in ("torch", "jax"):
         return whole_array(name, value)
@@ -129,7 +130,7 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
 
 def floats(name: str, value: Any) -> Array:
     """Content as it is, if it is an array of floats of one of the libraries."""
-    if library_name(value) is None:
+    if type(value) is not np.ndarray and library_name(value) is None:
         raise TypeError(f"{name} must be an array of floats; got {_check.shown(value)}. Convert it first.")
     if kind(value) not in ("float", "narrow"):
         raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")

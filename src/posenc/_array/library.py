@@ -84,7 +84,8 @@ class Library:
         if 0 in array.shape or not self.concrete(array):
             return None
         least, greatest = array.min(), array.max()  # which jax.jit traces even of an array that it was handed whole
-        return (least.item(), greatest.item()) if self.concrete(least) else None
+        readable = type(least) is type(array) or self.concrete(least)
+        return (least.item(), greatest.item()) if readable else None
 
     def detach(self, array: Array) -> Array:
         """The same numbers, of which no derivative is taken."""
@@ -186,19 +187,20 @@ def dtype_name(dtype: Any) -> str:
     return name.removeprefix("torch.") if name.startswith("torch.") else str(np.dtype(dtype))
 
 
-#: The kinds of NumPy's own dtypes, which need no name to be made.
-_KINDS = {np.dtype(f"{sign}int{bits}"): "integer" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_KINDS |= {np.dtype("float32"): "float", np.dtype("float64"): "float", np.dtype("float16"): "narrow"}
+#: The kinds of the usual dtypes, of NumPy and of PyTorch by their own names.
+_NAMED = {f"{sign}int{bits}": "integer" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NAMED |= {"float32": "float", "float64": "float", "float16": "narrow", "bfloat16": "narrow"}
+_KINDS = {np.dtype(name): kind for name, kind in _NAMED.items() if name != "bfloat16"}
+_KINDS_OF_TORCH = {f"torch.{name}": kind for name, kind in _NAMED.items()}
 
 
 def kind(array: Array) -> str:
     """`"integer"`, `"float"`, `"narrow"` (a float of 16 bits or fewer) or `"other"`, of any library's dtype."""
-    known = _KINDS.get(array.dtype) if isinstance(array.dtype, np.dtype) else None
+    dtype = array.dtype
+    known = _KINDS.get(dtype) if isinstance(dtype, np.dtype) else _KINDS_OF_TORCH.get(str(dtype))
     if known is not None:
         return known
-    name = dtype_name(array.dtype)
-    if name in ("float32", "float64"):
-        return "float"
+    name = dtype_name(dtype)
     if "float" in name:
         return "narrow"
     return "integer" if name.startswith(("int", "uint")) else "other"

@@ -17,7 +17,7 @@ def broadcasting(method: Method) -> Method:
 
     @wraps(method)
     def within(*arguments: Any, **named: Any) -> Any:
-        if not _ranks_are_strict():
+        if "jax" not in sys.modules or not _ranks_are_strict():
             return method(*arguments, **named)
         with sys.modules["jax"].numpy_rank_promotion("allow"):
             return method(*arguments, **named)

@@ -22,9 +22,24 @@ def library(*arrays: Array | Library) -> Library:
     first = arrays[0]
     if isinstance(first, Library):
         return first
-    name = library_name(first)
     for array in arrays:
-        other = name if type(array) is type(first) else library_name(array)
+        if type(array) is not type(first):
+            _check_one_library(arrays)
+            break
+    if isinstance(first, (np.ndarray, np.generic)):
+        return NUMPY
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(first, torch.Tensor):
+        return Torch(first.device)
+    _check_one_library(arrays)
+    return Jax()
+
+
+def _check_one_library(arrays: tuple[Array, ...]) -> None:
+    """Refuse arrays of two libraries, and what no library made."""
+    name = library_name(arrays[0])
+    for array in arrays:
+        other = library_name(array)
         if other is None:
             raise TypeError(
                 f"array must be a NumPy, PyTorch or JAX array; got {_check.shown(array)}. Convert it first."
@@ -33,9 +48,6 @@ def library(*arrays: Array | Library) -> Library:
             raise TypeError(
                 f"arrays must come from one library; got {name} and {other}. Convert one of them to the other's."
             )
-    if name == "numpy":
-        return NUMPY
-    return Torch(first.device) if name == "torch" else Jax()
 
 
 def library_name(value: Any) -> str | None:

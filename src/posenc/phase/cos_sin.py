@@ -87,7 +87,7 @@ def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[
     quarter, rest = phase_of(positions, frequencies).quarters()
     lib = positions.lib
     cosine, sine = rotated_by_quarters(quarter, _with_slope(radians(rest, lib), positions, frequencies), lib)
-    return lib.astype(cosine, dtype), lib.astype(sine, dtype)
+    return (cosine, sine) if cosine.dtype == dtype else (lib.astype(cosine, dtype), lib.astype(sine, dtype))
 
 
 def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) -> Array:
