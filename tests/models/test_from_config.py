@@ -230,7 +230,7 @@ def test_seamless_says_what_its_speech_encoder_does():
 
 def test_a_config_inside_without_positions_is_a_note():
     found = from_config({"model_type": "dbrx", "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 4}})
-    assert found.notes == ("ffn_config: nothing encodes positions: it has no layer that attends",)
+    assert found.notes[0] == "ffn_config: nothing encodes positions: it has no layer that attends"
     with pytest.raises(ValueError, match=r"ffn_config\.rope_theta must be understood"):
         from_config({"model_type": "dbrx", "ffn_config": {"rope_theta": 1e4}})
 

@@ -90,6 +90,9 @@ def row(kind: type) -> dict[str, Any] | None:
     parts = {key: called(part) for key, part in kind.sub_configs.items()}
     if parts:
         found["parts"] = parts
+    optional = [key for key in parts if getattr(made, key, None) is None]
+    if optional:
+        found["optional"] = optional
     if getattr(made, "rope_parameters", None) is not None or "rope_parameters" in declared:
         found |= {
             "theta": getattr(made, "rope_theta", None) or kind.default_theta,

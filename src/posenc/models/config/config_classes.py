@@ -23,6 +23,7 @@ class ConfigClass:
     defaults  of its other keys
     names     its spelling of common keys
     parts     the keys of the configs inside it, and their model types
+    optional  those of them that it does not fill in
     """
 
     config: str = "a class that is not known"
@@ -33,6 +34,7 @@ class ConfigClass:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
 
 
 #: Of a model type that transformers does not know: nothing is filled in.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from posenc import _check
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import ModelType
 
@@ -32,12 +33,36 @@ REPEATS = dict.fromkeys(("rope_pct", "rope_percent", "rotary_percent"), "partial
 
 def neutral_keys(fields: Fields, row: ModelType) -> list[str]:
     """The keys of a file that state what its type does anyway."""
-    keys = [key for key, value in row.neutral_keys.items() if fields.data.get(key) == value]
+    return [key for key, values in _supported(fields, row).items() if key in fields.data and fields.data[key] in values]
+
+
+def unsupported_values(fields: Fields, row: ModelType) -> dict[str, str]:
+    """What is wrong with the known keys of a file that are not read over."""
+    problems = {
+        key: f"its value {_check.shown(fields.data[key])} is not supported; for this type it can be {_either(values)}"
+        for key, values in _supported(fields, row).items()
+        if key in fields.data and fields.data[key] not in values
+    }
+    alone = [key for key, other in REPEATS.items() if other not in fields.data and row.reader is None]
+    return problems | {key: f"it can repeat {REPEATS[key]} alone, which the file does not state" for key in alone}
+
+
+def _either(values: tuple[object, ...]) -> str:
+    *first, last = map(repr, dict.fromkeys(values))
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _supported(fields: Fields, row: ModelType) -> dict[str, tuple[object, ...]]:
+    """The values that state what a type does anyway, by key."""
+    values: dict[str, tuple[object, ...]] = {key: (value,) for key, value in row.neutral_keys.items()}
     if row.reader is not None:
-        return keys
+        return values
+    for key, neutral in NEUTRAL.items():
+        values[key] = (*values.get(key, ()), *neutral)
     adjacent = row.pairing == "adjacent"
-    keys += [key for key in INTERLEAVED if row.pairing != "rope_interleave" and fields.data.get(key) is adjacent]
-    if adjacent and fields.data.get("position_embedding_type") == "rope_gptj":
-        keys.append("position_embedding_type")
-    keys += [key for key, other in REPEATS.items() if key in fields.data and fields.data[key] == fields.data.get(other)]
-    return keys + [key for key, values in NEUTRAL.items() if key in fields.data and fields.data[key] in values]
+    if adjacent:
+        values["position_embedding_type"] = (*values["position_embedding_type"], "rope_gptj")
+    if row.pairing != "rope_interleave":
+        values |= dict.fromkeys(INTERLEAVED, (adjacent,))
+    repeated = {key: fields.data[other] for key, other in REPEATS.items() if other in fields.data}
+    return values | {key: (value,) for key, value in repeated.items()}

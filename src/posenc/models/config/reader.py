@@ -15,7 +15,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
-from posenc.models.config.neutral_keys import neutral_keys
+from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions
 from posenc.models.pair_rotation import PairLayout
@@ -23,6 +23,11 @@ from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"
+#: On a file that states no text_config, as older files do.
+OLDER_TEXT = (
+    "{where}text_config is not in the file, and the keys beside the other configs are read as its own, as older files "
+    "have them; {config} may take defaults for it"
+)
 #: The groups of a part of a config, and notes on what was left out.
 Positions = tuple[Groups, tuple[str, ...]]
 
@@ -104,16 +109,28 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     stated_values = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(stated_values, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
-    refuse_unknown_keys(fields.unknown_keys(), options.waive, where)
+    refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
-    return (*groups, *more), (*ignored_notes, *_notes_of_row(row, where), *notes)
+    missing = _notes_of_missing(data, known, options, where)
+    return (*groups, *more), (*ignored_notes, *_notes_of_row(row, where), *notes, *missing)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
     """The notes of a type whose layers know no position, and have no group to carry them."""
     before = f"{where.removesuffix('.')}: " if where else ""
     return tuple(before + note for note in row.notes if row.reader is not None)
+
+
+def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
+    """What to know of the configs that a file of this class can hold, and does not."""
+    filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
+    missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
+    return tuple(
+        f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; read the "
+        "config that the class saves"
+        for key in missing
+    )
 
 
 def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
@@ -142,11 +159,12 @@ def _read_parts(
     data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], options: Options, where: str
 ) -> Positions:
     """A model made of parts, each with a config of its own."""
+    notes: tuple[str, ...] = ()
     if "text_config" in known.parts and "text_config" not in (*inside, *options.waive):
-        # Older files have the keys of the text model beside the other configs.
         inside = ["text_config", *inside]
         text = {key: value for key, value in data.items() if key not in (*known.parts, "model_type")}
         data = {**{key: data[key] for key in known.parts if key in data}, "text_config": text}
+        notes = (OLDER_TEXT.format(where=where, config=known.config),)
     # A key that merely repeats one of a config inside says nothing more.
     unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
     refuse_unknown_keys(unknown, options.waive, where)
@@ -154,8 +172,8 @@ def _read_parts(
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
-    groups, notes = _read_inside(data, known, inside, options, where)
-    return groups, (*MADE_OF_PARTS.get(model_type, ()), *notes)
+    groups, more = _read_inside(data, known, inside, options, where)
+    return groups, (*MADE_OF_PARTS.get(model_type, ()), *more, *notes, *_notes_of_missing(data, known, options, where))
 
 
 def _read_inside(

@@ -222,6 +222,10 @@ TEXT = (
         ("exaone4", "exaone_moe"),
         layer_types=where_windowed(EveryNth(4, key="sliding_window_pattern")),
         rotations=SLIDING_OR_ALL,
+        notes=(
+            "where sliding_window is null, no layer has a window and every layer rotates; in transformers 5.23.0 the "
+            "config class then divides by zero, unless the file lists layer_types",
+        ),
     ),
     ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=SLIDING_OR_NONE),
     # A list says which layers rotate, or by which base.
