@@ -164,7 +164,8 @@ def test_every_architecture_of_the_package_is_known_or_named():
         (
             {"rope.scaling.yarn_log_multiplier": 0.1},
             "llama.rope.scaling.yarn_log_multiplier must be understood, since it concerns positions; some converters "
-            "write",
+            "write mscale_all_dim of DeepSeek there and others a tenth of it, and nothing says which; read the model's "
+            "config.json in its place, since waiving leaves the factor out. If it is harmless, give waive=",
         ),
         ({"rope.dimension_sections": [1, 2, 3, 0]}, "llama.rope.dimension_sections must be understood"),
         (

@@ -94,5 +94,5 @@ NEUTRAL_KEYS = frozenset({"rope.scaling.finetuned", "rope.scaling.original_conte
 #: Keys that are known and cannot be read.
 AMBIGUOUS_KEYS = {
     "rope.scaling.yarn_log_multiplier": "some converters write mscale_all_dim of DeepSeek there and others a tenth of "
-    "it, and nothing says which"
+    "it, and nothing says which; read the model's config.json in its place, since waiving leaves the factor out"
 }
