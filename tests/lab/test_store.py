@@ -30,8 +30,10 @@ def folder(tmp_path):
 def test_a_half_written_last_line_is_cut_off_before_the_next_result(folder):
     (folder / NAME).write_bytes((folder / NAME).read_bytes()[:-20])
     with Store(folder) as store:
+        assert "half-written" in store.note
         store.add(result_of(EXPERIMENTS[9]))
     assert list(read(folder).results.values()) == [*RESULTS[:2], result_of(EXPERIMENTS[9])]
+    assert not read(folder).note
 
 
 @pytest.mark.nightly
