@@ -113,7 +113,11 @@ function carry() {
   columns[0] -= Math.floor(columns[0] / UNIT) * UNIT;
 }
 
-/** Cosine and sine from the nearest quarter turn and what is left of it, which keeps its full relative precision. */
+/**
+ * Cosine and sine from the nearest quarter turn and what is left of it. Their errors are absolute, not relative: a
+ * frequency ends at 2^-104 of a turn, and `multiply` keeps 26 bits of it for what a position has below 2^-52. So a tiny
+ * sine, as at position 1e-30, has few right digits.
+ */
 function rotate() {
   let scale = 4 / UNIT;
   let rest = columns[0] * scale;

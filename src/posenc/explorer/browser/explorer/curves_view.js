@@ -11,7 +11,8 @@ export const curvesView = {
   title: "Curves",
   about:
     "A line for each of four channels: fast ones wave, slow ones hardly move. " +
-    "Where four lines meet a position, they name it.",
+    "Where four lines meet a position, they name it. Unless you set the step, they are a quarter of the " +
+    "width apart: for sinusoids the same frequencies, and so the same lines, at every width that 8 divides.",
   ofRecord: true,
   asks: "table",
   build,
