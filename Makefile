@@ -50,13 +50,17 @@ doctest-sources: $(VENV)/.test $(VENV)/.kernels
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# The docs with the lesson and a live view of every encoding, into site/: minutes, most of them training for the lesson.
-site: $(VENV)/.test build/lesson.html
+# The docs with the lesson, the executed lecture and a live view of every encoding, into site/: minutes, most of them
+# training for the lesson.
+site: $(VENV)/.test build/lesson.html build/lecture/lecture.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file mkdocs-site.yml
 
 build/lesson.html: $(VENV)/.test $(VENV)/.kernels
 	mkdir -p build
 	$(BIN)/posenc tour --output $@
+
+build/lecture/lecture.md: docs/lecture.ipynb $(VENV)/.test $(VENV)/.kernels
+	$(BIN)/python -m nbconvert --log-level=ERROR --execute --to markdown --output-dir $(@D) $<
 
 # What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
 nightly: $(VENV)/.test $(VENV)/.kernels

@@ -1,10 +1,12 @@
-"""What MkDocs adds to the whole site: the lesson, and a live view on the page of every encoding.
+"""What MkDocs adds to the whole site: the lesson, the executed lecture, and a live view on the page of every encoding.
 
-Each is one HTML file without a server, as `posenc tour` and `posenc explore RECORD --output FILE` write it.
+The lesson and the views are HTML files without a server, as `posenc tour` and `posenc explore RECORD --output FILE`
+write them. The lecture is Markdown and pictures, as nbconvert writes them.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,9 @@ BUTTONS = {
     "lesson.md": f"[Open the lesson]({FOLDER}/lesson.html){{ .md-button }}",
     "explorer.md": f"[Open it with a sinusoidal encoding]({FOLDER}/Sinusoidal.html){{ .md-button }}",
 }
+_PICTURE = re.compile(
+    r"(?P<cell>^```python\n# (?P<comment>[^\n]*)\n(?:(?!^```python).)*?)!\[svg\]\(", re.MULTILINE | re.DOTALL
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -33,15 +38,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, f"{FOLDER}/lesson.html", abs_src_path=str(lesson)))
     for row in CATALOG:
         files.append(File.generated(config, f"{FOLDER}/{file_name(row.name)}.html", content=view(row)))
+    for picture in sorted(_lecture(config).parent.glob("lecture_files/*")):
+        files.append(File.generated(config, f"lecture_files/{picture.name}", abs_src_path=str(picture)))
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """A page with its button or its live view."""
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    """A page with its button, its live view or its notebook."""
     uri = page.file.src_uri
     if uri in BUTTONS:
         title, rest = markdown.split("\n", 1)
         return f"{title}\n\n{BUTTONS[uri]}\n{rest}"
+    if uri == "lecture.md":
+        return f"{markdown}\n{executed(_lecture(config).read_text(encoding='utf-8'))}"
     if uri.startswith("encodings/"):
         return markdown.replace("## Claims\n", f"{_live(Path(uri).stem)}## Claims\n", 1)
     return markdown
@@ -50,6 +59,20 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 def view(row: Row) -> str:
     """The explorer on one encoding, as one file: the record of its picture where the explorer takes it."""
     return static_page(Opening(record=repr(kinds.drawn_record(row))))
+
+
+def executed(notebook: str) -> str:
+    """A notebook in Markdown, without its title; a picture is described by the comment that begins its cell."""
+    _, body = notebook.split("\n", 1)
+    described = _PICTURE.sub(lambda match: f"{match['cell']}![{match['comment']}](", body)
+    return f'<div class="notebook" markdown>\n{described}\n</div>\n'
+
+
+def _lecture(config: MkDocsConfig) -> Path:
+    path = Path(config.config_file_path).parent / config.extra["lecture"]
+    if not path.exists():
+        raise FileNotFoundError(f"lecture must be executed before the site; {path.name} is missing. Run make site.")
+    return path
 
 
 def _live(stem: str) -> str:
