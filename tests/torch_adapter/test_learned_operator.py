@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from posenc import CayleySTRING, LearnedRoPE, MixedRoPE, MultiplicativeGRAPE
+from posenc.checked_positions import checked
 from posenc.doors import Rotates
+from posenc.phase import cos_sin_of_learned
 from posenc.torch import module
+from posenc.torch.learned_operator import with_operator
 
 RECORDS = [
     LearnedRoPE(dim=8),
@@ -97,3 +100,11 @@ def test_a_subclass_that_turns_otherwise_is_asked_itself() -> None:
 
     torch._dynamo.reset()
     assert torch.allclose(torch.compile(call, backend="eager")(q), call(q))
+
+
+def test_the_library_of_a_compiled_program_gives_what_eager_code_does() -> None:
+    at, frequencies = torch.tensor([0, 7, 2_001]), torch.tensor([1.0, 0.1])
+    found = cos_sin_of_learned([with_operator(at)], [frequencies], torch.float32)
+    expected = cos_sin_of_learned([checked(at)], [frequencies], torch.float32)
+    assert [each.dtype for each in found] == [torch.float32, torch.float32]
+    assert all(map(torch.equal, found, expected))
