@@ -1,0 +1,34 @@
+"""`posenc explain FILE.gguf`: the same words as for a config, and options that are for configs alone."""
+
+import gguf
+import pytest
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(2)
+    writer.add_head_count(4)
+    writer.add_embedding_length(64)
+    writer.add_context_length(4096)
+    writer.add_rope_dimension_count(16)
+    writer.add_rope_freq_base(500_000.0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    return str(path)
+
+
+def test_the_file_is_explained(posenc, file):
+    ran = posenc("explain", file)
+    assert ran.code == 0
+    assert "500000" in ran.out
+    assert "llama" in ran.out
+
+
+@pytest.mark.parametrize("words", [("--length", "8192"), ("--waive", "rope_scaling")])
+def test_options_of_configs_are_refused(posenc, file, words):
+    ran = posenc("explain", file, *words)
+    assert ran.code == 2
+    assert "length and waive must be left out for a .gguf file; got one. They are for configs." in ran.err
