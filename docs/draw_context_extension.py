@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
+
+from PIL import Image
 
 from generator.context_extension import PARTS, found
 from posenc.lab.context_extension.picture import picture
@@ -15,8 +18,16 @@ IMAGES = Path(__file__).parent / "images"
 def main() -> int:
     for part, summary in zip(PARTS, found(), strict=True):
         kind = part.picture.rpartition(".")[2]
-        (IMAGES / part.picture).write_bytes(image(picture(summary), kind, dpi=110).data)
+        drawn = image(picture(summary), kind, dpi=110).data
+        (IMAGES / part.picture).write_bytes(drawn if kind == "svg" else of_few_colours(drawn))
     return 0
+
+
+def of_few_colours(png: bytes) -> bytes:
+    """The same picture from a palette of 256 colours, less than half as large."""
+    small = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(small, "png", optimize=True)
+    return small.getvalue()
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ QUICK = tuple(check for check in ALL_CHECKS if check.name not in COSTLY)
 #: program in every run: tests/oracles.)
 OP_BY_OP = {"jax_float32_is_numpy", "jax_stays_jax", "jax_vmap"}
 
-#: Half a minute by itself, for its 513 learned positions; the second sample of its row is met in every run.
-LONG = {record for record in SAMPLES if type(record).__name__ == "TUPE" and record.relative}
+#: A minute by themselves, for their 513 learned positions.
+LONG = {record for record in SAMPLES if type(record).__name__ == "TUPE"}
 
 
 def daily(record: Encoding, check: Check) -> bool:

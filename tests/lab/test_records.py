@@ -44,7 +44,10 @@ def test_every_field_is_part_of_the_identity():
         ({"test_lengths": (64, 32)}, r"test_lengths must be lengths in rising order, at least one; got \(64, 32\)"),
         ({"test_lengths": 3}, "test_lengths must be lengths in rising order"),
         ({"rate": float("nan")}, "rate must be a finite number above 0"),
-        ({"model": "both"}, "model must be one of 'decoder', 'encoder', 'encoder-decoder'"),
+        (
+            {"model": "both"},
+            "model must be one of decoder, encoder, encoder-decoder, or the name of a ModelFolder",
+        ),
         ({"positions": "random"}, "positions must be one of 'range'"),
         ({"options": (("depth", float("inf")),)}, "options must be pairs of a name and a number or a word"),
         ({"options": (("a", 1), ("a", 2))}, "each name once; got the names a, a"),

@@ -43,7 +43,7 @@ def gradients(layer: Any, call: Any, record: Rotates, positions: torch.Tensor, d
 
 
 @pytest.mark.parametrize("record", RECORDS)
-@pytest.mark.parametrize("kind", ["integers", "fractions"])
+@pytest.mark.parametrize("kind", [pytest.param("integers", marks=pytest.mark.nightly), "fractions"])
 def test_one_operator_with_the_numbers_of_the_definition(record: Rotates, kind: str) -> None:
     layer, graphs = module(record, seed=0), []
 
