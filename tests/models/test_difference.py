@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
 
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, YaRN
+from posenc.diagnosis import diagnose
 from posenc.models import LayerGroup, ModelPositions, diff, fingerprint, from_config
 
 LLAMA: dict[str, Any] = {
@@ -139,6 +141,39 @@ def test_a_temperature_counts_whatever_the_width_it_stretches() -> None:
     assert fingerprint(warm[0]) == fingerprint(warm[1])
     assert len({fingerprint(own) for own in warm}) == 3
     assert fingerprint(warm[3]) == fingerprint(model(None))
+
+
+def gemma3n(chunk: int) -> dict[str, Any]:
+    audio = {"model_type": "gemma3n_audio", "conf_attention_chunk_size": chunk}
+    return {"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text"}, "audio_config": audio}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "not_compared"),
+    [
+        (gemma3n(12), gemma3n(24), "audio_config is left out: gemma3n_audio scores sines"),
+        (
+            {"model_type": "wavlm", "num_conv_pos_embeddings": 128},
+            {"model_type": "wavlm", "num_conv_pos_embeddings": 64},
+            "a convolution over neighbouring positions",
+        ),
+        ({"model_type": "bert"}, {"model_type": "visual_bert"}, "regions of a picture .* (the second alone)"),
+    ],
+)
+def test_an_all_clear_names_what_posenc_does_not_read(first: Any, second: Any, not_compared: str) -> None:
+    found, difference = diagnose(first, second), diff(from_config(first), from_config(second))
+    assert found.agree
+    assert difference.same
+    assert str(found).startswith("they agree in what was compared\n")
+    assert "the same mathematics in what was compared" in str(difference)
+    line = "not compared, because posenc does not read it: " + not_compared.replace("(", r"\(").replace(")", r"\)")
+    assert re.search(line, str(found))
+    assert re.search(line, str(difference))
+
+
+def test_an_all_clear_of_models_that_are_read_whole_is_one() -> None:
+    assert str(diagnose(LLAMA, LLAMA)).startswith("they agree\n")
+    assert diagnose(RoPE(8), RoPE(8)).not_compared == ()
 
 
 @pytest.mark.parametrize("pair", [(RoPE(8), "x"), (RoPE(8), from_config(LLAMA)), (Linear(2.0), RoPE(8))])

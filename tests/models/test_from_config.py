@@ -12,6 +12,9 @@ import posenc
 from posenc import Backward, Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
 from posenc.diagnosis import diagnose
 from posenc.models import diff, from_config, plan_context, to_config
+from posenc.models.config.added_tables import TextTable
+from posenc.models.config.config_classes import config_classes
+from posenc.models.config.model_types import MODEL_TYPES
 
 LLAMA31 = {
     "factor": 8.0,
@@ -304,3 +307,20 @@ def test_hunyuan_needs_its_sections_under_either_name():
         from_config(text | {"rope_scaling": older | {"mrope_section": [8, 8, 16]}})
     with pytest.raises(ValueError, match="mrope_section must add up to 32, the pairs of a width of 64"):
         from_config(text | {"rope_scaling": older | {"xdrope_section": [8, 8, 8, 9]}})
+
+
+@pytest.mark.parametrize(("model_type", "key"), [("albert", "embedding_size"), ("rembert", "input_embedding_size")])
+def test_the_width_of_a_text_table_is_the_key_of_its_row_or_refused(model_type: str, key: str) -> None:
+    """Never hidden_size in its place: a file without the key takes the default of its class."""
+    (group,) = from_config({"model_type": model_type, "hidden_size": 64}).groups
+    assert group.encodings[0].dim == config_classes()[model_type].defaults[key] != 64
+    with pytest.raises(ValueError, match=f"^{key} must be known"):
+        from_config({"model_type": model_type, "hidden_size": 64, key: None})
+
+
+def test_the_class_of_every_text_table_has_a_default_for_its_width() -> None:
+    for name, row in MODEL_TYPES.items():
+        known = config_classes()[name]
+        for table in row.tables:
+            if isinstance(table, TextTable):
+                assert {table.dim, known.names.get(table.dim)} & set(known.defaults), (name, table.dim)

@@ -32,6 +32,7 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
         tuple(dict.fromkeys(note for verdict in verdicts for note in verdict.notes)),
         compared="; ".join(dict.fromkeys(verdict.compared for verdict in verdicts if verdict.compared)),
         worst=tuple(dict.fromkeys(line for verdict in verdicts for line in verdict.worst)),
+        not_compared=tuple(map(str, model.not_read)),
     )
 
 

@@ -45,7 +45,8 @@ def judge_configs(first: Side, second: Side) -> Diagnosis:
         findings = (*findings, scale)
     if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
         findings = (*findings, *compare_windows(one, other))
-    return Diagnosis(findings == (), findings or (), notes, difference, "what two configs say of every layer")
+    compared, not_compared = "what two configs say of every layer", difference.not_compared
+    return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
 
 
 def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
@@ -58,4 +59,4 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
     for group in other.groups:
         encodings = tuple(model if record.door == model.door else record for record in group.encodings)
         groups.append(replace(group, encodings=encodings))
-    return ModelPositions(other.model_type, tuple(groups))
+    return ModelPositions(other.model_type, tuple(groups), other.notes)

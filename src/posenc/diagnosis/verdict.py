@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from posenc.diagnosis.mistake import Finding
 from posenc.inspect import _text
-from posenc.models.difference import Difference
+from posenc.models.difference import Difference, not_compared_lines
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class Diagnosis(_text.Lines):
     from what is expected to what is there; empty where they agree, and where no known mistakes do.
     notes: what was seen and is harmless.   difference: of two configs or records, field by field.
     compared: what was compared, in words.   worst: where an unexplained difference is largest, a line for each array.
+    not_compared: what either side does with positions that posenc does not read.
     """
 
     agree: bool
@@ -25,6 +26,7 @@ class Diagnosis(_text.Lines):
     difference: Difference | None = None
     compared: str = ""
     worst: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
 
     @property
     def explained(self) -> bool:
@@ -33,12 +35,13 @@ class Diagnosis(_text.Lines):
 
     def lines(self) -> list[str]:
         if self.agree:
-            lines = ["they agree"]
+            lines = ["they agree in what was compared" if self.not_compared else "they agree"]
         elif self.findings:
             lines = [line for finding in self.findings for line in finding.lines()]
         else:
             lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
             lines += self.worst
-            lines += [] if self.difference is None else self.difference.lines()[1:]
+            lines += [] if self.difference is None else replace(self.difference, not_compared=()).lines()[1:]
         compared = [f"compared: {self.compared}"] if self.compared else []
-        return [*lines, *compared, *(f"note: {note}" for note in self.notes)]
+        notes = [f"note: {note}" for note in self.notes]
+        return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]

@@ -75,6 +75,7 @@ class Difference:
     also where that changes no number.   effects: at 1k, 8k and 128k; empty where values are learned or doors differ.
     attention: the second attention factor divided by the first; logits differ by its square.
     parts: for models, a Difference for each group of layers that is not the same.
+    not_compared: for models, what they do with positions that posenc does not read.
     """
 
     first: str
@@ -85,10 +86,12 @@ class Difference:
     effects: tuple[Effect, ...] = ()
     attention: float = 1.0
     parts: tuple[Difference, ...] = ()
+    not_compared: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         if not self.where:
-            head = [f"{self.first} and {self.second}: {'the same mathematics' if self.same else 'not the same'}"]
+            same = f"the same mathematics{' in what was compared' if self.not_compared else ''}"
+            head = [f"{self.first} and {self.second}: {same if self.same else 'not the same'}"]
         else:
             head = [f"{self.where}:"]
         lines = [field.line() for field in self.fields] + [effect.line() for effect in self.effects]
@@ -97,10 +100,23 @@ class Difference:
                 f"attention factor times {self.attention:.6g}, so logits times {self.attention * self.attention:.6g}"
             )
         inner = [line for part in self.parts for line in part.lines()]
-        return [*head, *(f"  {line}" for line in lines), *inner]
+        return [*head, *(f"  {line}" for line in lines), *inner, *not_compared_lines(self.not_compared)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
+    """A line for each thing that was not compared."""
+    return [f"not compared, because posenc does not read it: {note}" for note in not_compared]
+
+
+def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
+    """What two models do with positions that posenc does not read, and of which of the two where it is one alone."""
+    sides = {"first": first.not_read, "second": second.not_read}
+    notes = dict.fromkeys((*first.not_read, *second.not_read))
+    alone = {note: [side for side, own in sides.items() if note in own] for note in notes}
+    return tuple(f"{note} (the {having[0]} alone)" if len(having) == 1 else str(note) for note, having in alone.items())
 
 
 def diff(first: Any, second: Any) -> Difference:
@@ -146,7 +162,10 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     ]
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
-    return Difference(first.model_type, second.model_type, same, "", tuple(fields), parts=parts)
+    not_compared = not_read_of_either(first, second)
+    return Difference(
+        first.model_type, second.model_type, same, "", tuple(fields), parts=parts, not_compared=not_compared
+    )
 
 
 def _same_layers(

@@ -17,6 +17,12 @@ Source = Literal["file", "class default", "caller"]
 Plain = None | bool | int | float | str | tuple["Plain", ...]
 
 
+class NotRead(str):
+    """A note on what a model does with positions that posenc does not read, so that nothing compares it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Value(Declared):
     """One value that a record was made from.
@@ -187,6 +193,12 @@ class ModelPositions:
     def parts(self) -> tuple[str, ...]:
         """The parts of the model, in order, each once."""
         return tuple(dict.fromkeys(group.part for group in self.groups))
+
+    @property
+    def not_read(self) -> tuple[NotRead, ...]:
+        """The notes on what the model does with positions that posenc does not read, each once."""
+        notes = (*self.notes, *(note for group in self.groups for note in group.notes))
+        return tuple(dict.fromkeys(note for note in notes if isinstance(note, NotRead)))
 
     def of(self, part: str) -> tuple[LayerGroup, ...]:
         """The groups of a part."""

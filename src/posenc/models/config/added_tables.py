@@ -56,12 +56,12 @@ class TextTable:
 
     def __call__(self, fields: Fields) -> Groups:
         rows = fields.integer(self.rows, 1, MOST_ROWS)
-        dim = fields.integer(self.dim if fields.get(self.dim) else "hidden_size")
+        dim = fields.integer(self.dim)
         offset = fields.integer("pad_token_id", 0) + 1 if self.start == "padding" else 2 if self.start == "two" else 0
         learned = self.kind == "learned"
         length = rows + (offset if self.extra else 0)
         record: Encoding = Learned(dim, length) if learned else self._sines(dim, offset, fields)
-        values = fields.values_of(self.rows, self.dim, "hidden_size", "pad_token_id")
+        values = fields.values_of(self.rows, self.dim, "pad_token_id")
         _check_absolute(fields)
         notes = (BEFORE_PADDING,) if learned and self.start == "padding" else ()
         return (

@@ -17,7 +17,7 @@ from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.model_positions import ModelPositions
+from posenc.models.model_positions import ModelPositions, NotRead
 from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
 
@@ -119,7 +119,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
     """The notes of a type whose layers know no position, and have no group to carry them."""
     before = f"{where.removesuffix('.')}: " if where else ""
-    return tuple(before + note for note in row.notes if row.reader is not None)
+    return tuple(type(note)(before + note) for note in row.notes if row.reader is not None)
 
 
 def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
@@ -127,8 +127,10 @@ def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Opti
     filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
     missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
     return tuple(
-        f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; read the "
-        "config that the class saves"
+        NotRead(
+            f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; read "
+            "the config that the class saves"
+        )
         for key in missing
     )
 
@@ -191,7 +193,7 @@ def _read_inside(
             )
         row = MODEL_TYPES.get(model_type)
         if row and row.left_out:
-            notes.append(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}")
+            notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
         elif _is_read(model_type, options.stated):
             stated_values, more = _read_part(data[key], model_type, options, f"{where}{key}.")
             groups.append(stated_values)

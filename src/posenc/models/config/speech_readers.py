@@ -17,10 +17,12 @@ from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS
 from posenc.models.config.layer_type_rules import count_of, num_hidden_layers
 from posenc.models.config.model_type import Groups
-from posenc.models.model_positions import LayerGroup, Value
+from posenc.models.model_positions import LayerGroup, NotRead, Value
 
 ROTATED_INPUT = "the layer rotates its input, before queries and keys are made of it"
-CONVOLUTION = "a convolution over neighbouring positions is added before the first layer, which no record holds"
+CONVOLUTION = NotRead(
+    "a convolution over neighbouring positions is added before the first layer, which no record holds"
+)
 KEYS_ALONE = "distances have vectors for keys alone: relative_values are zeros"
 FIRST_LAYER = "the first layer holds the table of all"
 SIDE_BY_SIDE = "linear_pos reads sine and cosine of a frequency side by side, where W_R has all sines first"

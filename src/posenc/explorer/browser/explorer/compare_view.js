@@ -50,8 +50,9 @@ function build(context) {
 }
 
 function verdict({ agree, lines }) {
+  const answer = agree ? "They agree in what was compared." : "They differ.";
   return [
-    element("p", { class: agree ? "verdict good" : "verdict bad" }, agree ? "They agree." : "They differ."),
+    element("p", { class: agree ? "verdict good" : "verdict bad" }, answer),
     element(
       "ul",
       { class: "doctor" },

@@ -4,6 +4,7 @@ from functools import partial
 
 from posenc.models.config.added_tables import TextTable, both_sides, embeddings_only, stacked_frames
 from posenc.models.config.model_type import ModelType
+from posenc.models.model_positions import NotRead
 
 TableType = partial(ModelType, reader=embeddings_only)
 
@@ -65,22 +66,24 @@ LEARNED_TABLES = (
         ("lxmert",),
         tables=(TextTable(),),
         ignored_keys=("visual_pos_dim",),
-        notes=("regions of a picture are placed by a linear map of their boxes, which no record holds",),
+        notes=(NotRead("regions of a picture are placed by a linear map of their boxes, which no record holds"),),
     ),
     TableType(
         ("visual_bert",),
         tables=(TextTable(),),
         notes=(
-            "regions of a picture read a table of their own: its row 0, or the mean of the rows of the text that they "
-            "are aligned with",
+            NotRead(
+                "regions of a picture read a table of their own: its row 0, or the mean of the rows of the text that "
+                "they are aligned with"
+            ),
         ),
     ),
     TableType(
         ("tapas",),
         tables=(TextTable(),),
         notes=(
-            "where reset_position_index_per_cell is true, positions are counted anew in every cell of a table; tokens "
-            "also learn their row, column and rank, which no record holds",
+            "where reset_position_index_per_cell is true, positions are counted anew in every cell of a table",
+            NotRead("tokens also learn their row, column and rank, which no record holds"),
         ),
     ),
     # Behind rows that belong to no position: the padding token's and those before it, or two that fairseq left.
@@ -88,7 +91,7 @@ LEARNED_TABLES = (
     TableType(
         ("markuplm",),
         tables=(TextTable(start="padding"),),
-        notes=("tokens also learn the path of their node in the document, which no record holds",),
+        notes=(NotRead("tokens also learn the path of their node in the document, which no record holds"),),
     ),
     TableType(("biogpt", "mra", "nystromformer", "opt", "yoso"), tables=(TextTable(start="two", extra=True),)),
     TableType(("pp_formulanet_text",), part="decoder", tables=(TextTable("decoder", start="two", extra=True),)),
@@ -141,7 +144,7 @@ LEARNED_TABLES = (
         ("fun_asr_nano_encoder",),
         part="audio",
         tables=(stacked_frames,),
-        notes=("a convolution over neighbouring frames stands in every layer beside attention",),
+        notes=(NotRead("a convolution over neighbouring frames stands in every layer beside attention"),),
     ),
     TableType(
         ("cohere_asr",),

@@ -6,6 +6,8 @@ A test looks for every composite config class of transformers here or among the 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from posenc.models.model_positions import NotRead
+
 NECK = "its neck hands sines of rows and columns to the model after it, which are not read"
 #: What parts alone make up: the model around them adds no position, or none besides a head that convolves.
 PARTS_ALONE = (
@@ -52,5 +54,5 @@ ADDED: Mapping[str, str] = MappingProxyType(
 )
 #: The notes of every type that is made of parts.
 MADE_OF_PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    dict.fromkeys(PARTS_ALONE, ()) | {name: (note,) for name, note in ADDED.items()}
+    dict.fromkeys(PARTS_ALONE, ()) | {name: (NotRead(note),) for name, note in ADDED.items()}
 )

@@ -15,6 +15,7 @@ from posenc.models.config.added_tables import (
     patches,
 )
 from posenc.models.config.model_type import ModelType
+from posenc.models.model_positions import NotRead
 
 PatchType = partial(ModelType, part="vision", reader=embeddings_only)
 
@@ -69,7 +70,7 @@ PATCH_TABLES = (
     PatchType(
         ("granite_docling_vision",),
         tables=(patches(front=0, square=True),),
-        notes=("its connector adds learned vectors to the patches that it pools, which are not read",),
+        notes=(NotRead("its connector adds learned vectors to the patches that it pools, which are not read"),),
     ),
     # Never resized.
     PatchType(("eomt", "videomt"), tables=(patches(front=0, resizing=None),)),
