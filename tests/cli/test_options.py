@@ -35,7 +35,7 @@ RECORDS = {
     "learns": "Learned(dim=44, length=200)",
 }
 DRAWN = {
-    **dict.fromkeys(("rotation", "rotated", "pairing"), "LearnedRoPE(dim=8)"),
+    **dict.fromkeys(("rotation", "rotation_matrix", "rotated", "pairing"), "LearnedRoPE(dim=8)"),
     **dict.fromkeys(("bias", "bias_by_distance", "heads", "score_by_distance"), RECORDS["biases"]),
     "scalings": "RoPE(dim=8)",
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
@@ -60,6 +60,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         *((DRAWN.get(name, RECORDS["learns"]), "--picture", name, "--output", "x.svg") for name in OF_RECORDS),
         ("config.json", "--picture", "layers", "--output", "x.svg"),
         ("text 2, video 8x2x2x1x1, text 3", "--picture", "media_positions", "--output", "x.svg"),
+        ("RoPE(dim=16)", "--picture", "trained_attention", "--steps", "1", "--output", "x.svg"),
         ("RoPE(dim=8)", "--picture", "rotation", "--output", "x.png"),
         ("Sinusoidal(dim=8)", "--picture", "dimensions", "--output", "x.png"),
     ],
@@ -104,6 +105,9 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "output": ("other.svg",),
         "positions": ("31",),
         "position": ("7",),
+        "at": ("3", "4"),
+        "pair": ("1",),
+        "steps": ("2",),
         "offset": ("2",),
         "sentence": ("Man bites dog",),
         "other": ("Bites man dog",),

@@ -17,7 +17,13 @@ from posenc.explorer.one_file import BROWSER
 RECORDS = ("Sinusoidal(dim=32)", "RoPE(dim=8)", "ALiBi(heads=4)", "Learned(dim=8, length=128)", "Shaw(dim=4)")
 CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128}
 #: Pictures of what is no record, each with a subject.
-OTHERS = {"layers": ["config.json"], "media_positions": ["text 4, image 4x6x1"], "claims": [], "results": ["results"]}
+OTHERS = {
+    "layers": ["config.json"],
+    "media_positions": ["text 4, image 4x6x1"],
+    "claims": [],
+    "results": ["results"],
+    "trained_attention": ["RoPE(dim=16)", "--steps", "1"],
+}
 #: What draws each view of the explorer: a picture, or the verb that answers a view which is text on the page.
 VIEWS = {
     "heat-map": "heatmap",
@@ -66,6 +72,14 @@ def test_what_is_no_record_is_drawn_too(posenc, tmp_path, monkeypatch, picture):
     assert b"<svg" in Path("x.svg").read_bytes()
 
 
+def test_an_encoding_of_one_channel_has_one_curve(posenc, tmp_path):
+    path = tmp_path / "x.svg"
+    assert posenc("plot", "OneSine()", "--picture", "dimensions", "--output", str(path)).code == 0
+    given = path.read_bytes()
+    assert posenc("plot", "OneSine()", "--picture", "dimensions", "--dims", "0", "--output", str(path)).code == 0
+    assert path.read_bytes() == given
+
+
 @pytest.mark.parametrize("picture", ["word_order", "attention_map"])
 def test_no_record_is_no_encoding(posenc, tmp_path, picture):
     files = [tmp_path / name for name in ("none.svg", "causal.svg")]
@@ -81,6 +95,9 @@ def test_no_record_is_no_encoding(posenc, tmp_path, picture):
         (("RoPE(dim=8)", "--picture", "claims"), "subject must be left out for claims"),
         (("--picture", "results"), "subject must be the folder of a comparison; got none"),
         (("text 4, sound 3", "--picture", "media_positions"), "subject must be segments such as"),
+        (("RoPE(dim=8)", "--picture", "trained_attention"), "encoding must have heads of width 16; got 8"),
+        (("RoPE(dim=8)", "--picture", "rotation", "--pair", "4"), "pair must be an integer from 0 to 3; got 4"),
+        (("RoPE(dim=8)", "--picture", "heatmap", "--at", "3"), "at must be left out for heatmap"),
         (("text -4", "--picture", "media_positions"), "subject must be segments such as"),
         (("config.json", "--picture", "layers", "--causal"), "causal must be left out for layers"),
         (("RoPE(dim=8)", "--picture", "attention_map", "--other", "x"), "other must be left out for attention_map"),

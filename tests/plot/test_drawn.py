@@ -193,6 +193,20 @@ def test_pairing_arches_join_the_channels_of_a_pair(pairing, wanted):
     assert len({tuple(colours[a]) for a, _ in wanted}) == 3
 
 
+def test_a_vector_that_does_not_turn_has_one_label():
+    axes = plot.rotation(RoPE(dim=8), positions=(0, 10), pair=1)
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["at 10", "vector, at 0"]
+
+
+@pytest.mark.parametrize(("pairing", "second"), [("adjacent", 1), ("halves", 2)])
+def test_rotation_matrix_turns_a_vector_as_the_encoding_does(pairing, second):
+    axes = plot.rotation_matrix(RoPE(dim=4, pairing=pairing), 3)
+    drawn = image_of(axes)
+    assert [drawn[0, 0], drawn[second, 0], drawn[0, second]] == pytest.approx([math.cos(3), math.sin(3), -math.sin(3)])
+    assert drawn @ drawn.T == pytest.approx(np.eye(4), abs=CLOSE)
+    assert axes.get_title().startswith("R(3) of RoPE")
+
+
 def test_score_by_distance_of_each_door():
     distances = range(-3, 40)
     cosines = [sum(math.cos(t * 10_000 ** (-i / 4)) for i in range(4)) for t in distances]

@@ -29,6 +29,7 @@ PICTURES = {
     "waves": (plot.waves, (S,), 1, {"color": "red"}, lambda a: a.lines[1].get_color() == "red"),
     "wavelengths": (plot.wavelengths, (R,), 1, {"marker": "s"}, lambda a: a.lines[0].get_marker() == "s"),
     "rotation": (plot.rotation, (R,), 1, {"width": 0.02}, lambda a: a.collections[0].width == 0.02),
+    "rotation_matrix": (plot.rotation_matrix, (R,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "rotated": (plot.rotated, (R,), 3, {"color": "green"}, lambda a: a.lines[1].get_color() == "green"),
     "pairing": (plot.pairing, (R,), 1, {"s": 9}, lambda a: a.collections[0].get_sizes().tolist() == [9]),
     "score_by_distance": (plot.score_by_distance, (R,), 1, {"label": "me"}, lambda a: a.lines[1].get_label() == "me"),

@@ -21,6 +21,7 @@ from posenc.cli.plot_subjects import (
     of_comparison,
     of_config,
     of_findings,
+    of_layer,
     of_record,
     of_record_or_none,
     of_segments,
@@ -29,7 +30,7 @@ from posenc.doors import Encoding
 
 FORMATS = (".png", ".svg", ".pdf")
 #: What pictures are asked for besides their file, which each takes or refuses.
-OPTIONS = ("positions", "position", "offset", "sentence", "other", "causal", "after", "dims")
+OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other", "causal", "steps", "after", "dims")
 
 
 class Picture(NamedTuple):
@@ -46,17 +47,19 @@ class Picture(NamedTuple):
 
 
 POSITIONS = {"positions": "positions"}
+AT = {"at": "positions"}
 PICTURES: Mapping[str, Picture] = {
     "heatmap": Picture(POSITIONS),
     "dimensions": Picture({"dims": "dims", **POSITIONS}),
     "waves": Picture({"positions": "length"}, learns=False),
     "wavelengths": Picture({}, learns=False),
     "similarity": Picture(POSITIONS),
-    "differences": Picture({}),
+    "differences": Picture(AT),
     "binary": Picture({"positions": "count"}, learns=False),
     "dials": Picture({"position": "position"}, learns=False),
-    "rotation": Picture({}),
-    "rotated": Picture({}),
+    "rotation": Picture({"pair": "pair", **AT}),
+    "rotation_matrix": Picture({"position": "position"}),
+    "rotated": Picture(AT),
     "pairing": Picture({}),
     "score_by_distance": Picture({"positions": "distances"}),
     "bias": Picture({"positions": "length"}),
@@ -65,9 +68,15 @@ PICTURES: Mapping[str, Picture] = {
     "scalings": Picture({"positions": "target"}, learns=False),
     "input_sum": Picture({"sentence": "sentence"}),
     "attention_map": Picture({"sentence": "sentence", "causal": "causal"}, subject=of_record_or_none),
+    "trained_attention": Picture(
+        {"sentence": "sentence", "steps": "steps", "seed": "seed"},
+        False,
+        of_layer,
+        "posenc.lab.trained_maps:trained_maps",
+    ),
     "word_order": Picture({"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none),
     "shift_matrix": Picture({"offset": "offset"}, learns=False),
-    "derivation": Picture({"offset": "offset", "position": "position"}, learns=False),
+    "derivation": Picture({"offset": "offset", "position": "position", "pair": "pair"}, learns=False),
     "look_back": Picture({"offset": "offset", "positions": "positions"}, learns=False),
     "number_waves": Picture({"position": "position"}, learns=False),
     "layers": Picture({}, learns=False, subject=of_config),
@@ -87,8 +96,11 @@ class PlotVerb(Verb):
 
     Pictures of a record: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
     input_sum, shift_matrix, derivation, look_back (encodings that add); heatmap, dimensions, rotation, rotated,
-    pairing, waves, wavelengths, dials, number_waves, scalings (that rotate); bias, bias_by_distance, heads (that
-    bias); score_by_distance, attention_map, word_order (most; the last two also without a record).
+    rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that rotate); bias,
+    bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two also without
+    a record).
+    Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
+    record).
     Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`), claims
     (no subject).
     `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
@@ -96,10 +108,12 @@ class PlotVerb(Verb):
     examples:
       posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
       posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
-      posenc plot "RoPE(dim=128)" --picture rotated --output rotated.png
+      posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100 --output rotated.png
+      posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg
       posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
       posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
       posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
+      posenc plot "RoPE(dim=16)" --picture trained_attention --steps 20 --output trained.svg
       posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
       posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
       posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
@@ -126,19 +140,29 @@ class PlotVerb(Verb):
     binary, 24 of heads, 32,768 of scalings."""
 
     position: int | None = None
-    """The position of the dials and waves (150 if left out), or where a derivation starts (5)."""
+    """The position of the dials and waves (150 if left out), of a rotation's matrix (1), or where a derivation starts
+    (5)."""
+
+    at: tuple[int | float, ...] = ()
+    """The positions whose effect on one vector is drawn; 0 50 99, or 1 2 3 4 5 of rotation, if left out."""
+
+    pair: int | None = None
+    """The pair of channels that a rotation turns or a derivation follows; 0, the fastest, if left out."""
 
     offset: int | None = None
     """How many positions a shift moves, or a head looks back; 1, or 3 of look_back, if left out."""
 
     sentence: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
-    """The words of input_sum, attention_map and word_order; "Dog bites man" if left out."""
+    """The words of input_sum, attention_map, trained_attention and word_order; "Dog bites man" if left out."""
 
     other: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
     """The same words in another order, for word_order; "Man bites dog" if left out."""
 
     causal: bool = False
     """Whether a word of attention_map and word_order sees only those before it."""
+
+    steps: int | None = None
+    """How many steps trained_attention trains; 200 if left out."""
 
     after: Literal["largest", "extent"] | None = None
     """Where media_positions goes on after an image: beyond the largest coordinate (the paper) if left out, or beyond
@@ -151,7 +175,7 @@ class PlotVerb(Verb):
     """Dots an inch of a PNG; 160 if left out."""
 
     seed: int | None = None
-    """Draws what an encoding learns; 0 if left out."""
+    """Draws what an encoding learns, or the training of trained_attention; 0 if left out."""
 
     def run(self) -> Answer:
         if self.picture not in (*PICTURES, "all"):
@@ -220,7 +244,7 @@ class PlotVerb(Verb):
         width = _width(subject)
         usual = {
             "positions": USUAL_POSITIONS.get(name),
-            "dims": (0, 21) if width > 21 else (0, max(width - 1, 0)),
+            "dims": (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)})),
         }
         chosen = {option: getattr(self, option) for option in picture.options}
         options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}

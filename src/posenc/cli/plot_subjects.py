@@ -24,6 +24,11 @@ def of_record_or_none(text: str) -> Any:
     return of_record(text) if text else None
 
 
+def of_layer(text: str) -> Any:
+    """The encoding of a layer that is trained to be drawn, or None: no encoding."""
+    return of_record_or_none(text)
+
+
 def of_config(text: str) -> Any:
     return model(text)
 

@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 from posenc.plot.analogy import binary, dials
 from posenc.plot.attention_maps import attention_map, look_back
 from posenc.plot.by_distance import bias, bias_by_distance, heads, score_by_distance
-from posenc.plot.cells import derivation, input_sum, shift_matrix
+from posenc.plot.cells import derivation, input_sum, rotation_matrix, shift_matrix
 from posenc.plot.export import Image, image
 from posenc.plot.frequency import wavelengths, waves
 from posenc.plot.heat_maps import dimensions, heatmap, similarity
@@ -52,6 +52,7 @@ __all__ = [
     "pairing",
     "rotated",
     "rotation",
+    "rotation_matrix",
     "scalings",
     "score_by_distance",
     "shift_matrix",

@@ -1,4 +1,4 @@
-"""Vectors and matrices as coloured cells with their numbers: E + P, and the matrix of a shift."""
+"""Vectors and matrices as coloured cells with their numbers: E + P, the matrix of a shift, and of a rotation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from posenc import _check
-from posenc.doors import Adds, Params
-from posenc.inspect import InputSum
+from posenc.doors import Adds, Params, Rotates
+from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
 from posenc.inspect._text import fixed
@@ -43,7 +44,11 @@ def input_sum(
     for panel, (name, values) in zip(axes, parts.items(), strict=True):
         _cells(panel, values, {**shades, **keywords})
         panel.set_yticks(range(count), [canvas.literal(word) for word in shown.words])
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.finish(panel, name, "dimension" if panel is axes[-1] else "", "")
+    if ax is None:
+        known = {} if shown is record else params  # a sum that was handed in may hold a trained encoding
+        axes[0].figure.suptitle(canvas.name(shown.record, params=known), fontsize="medium")
     return axes
 
 
@@ -55,10 +60,22 @@ def shift_matrix(record: Adds, offset: int = 1, *, ax: Axes | None = None, **key
     _check.instance("record", record, Adds, canvas.ADDS)
     _check.integer("record.width", record.width, 2, WIDEST)
     matrix = shift_matrix_of(record, offset)
-    side = min(9.0, max(3.0, 0.45 * len(matrix) + 0.8))
-    ax = canvas.single(ax, (side, side))
-    _cells(ax, matrix, {**canvas.centred(matrix), "aspect": "equal", **keywords})
-    return canvas.finish(ax, f"M({offset}) of {canvas.name(record, 40)}", "from dimension", "to dimension")
+    return _square(matrix, f"M({offset}) of {canvas.name(record, 40)}", ax, keywords)
+
+
+def rotation_matrix(
+    record: Rotates, position: int = 1, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """R(position), by which queries and keys are multiplied: a block of two by two for each pair of channels.
+
+    What is learned is drawn with seed 0, and called untrained, where `params` is left out.   keywords: for
+    `Axes.imshow`.
+    """
+    _check.instance("record", record, Rotates, canvas.ROTATES)
+    _check.integer("record.head_dim", record.head_dim, 2, WIDEST)
+    matrix = rotation_matrices(record, [position], canvas.drawn(record, params))[0]
+    title = f"R({position}) of {canvas.name(record, 40, params=params)}"
+    return _square(matrix, title, ax, keywords)
 
 
 def derivation(
@@ -79,6 +96,16 @@ def derivation(
     ax.set_axis_off()
     ax.set_title(title, fontsize="medium")
     return ax
+
+
+def _square(matrix: np.ndarray, title: str, ax: Axes | None, keywords: dict[str, Any]) -> Axes:
+    """A matrix that takes a vector's dimensions, its columns, to those of another, its rows."""
+    side = min(9.0, max(3.0, 0.45 * len(matrix) + 0.8))
+    ax = canvas.single(ax, (side, side))
+    _cells(ax, matrix, {**canvas.centred(matrix), "aspect": "equal", **keywords})
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    return canvas.finish(ax, title, "from dimension", "to dimension")
 
 
 def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from posenc import _check
 from posenc.doors import Adds, Params, Rotates
@@ -72,6 +73,7 @@ def dimensions(
                 **keywords,
             },
         )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=rows.dtype.kind in "iu"))
     canvas.legend(ax, chosen, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=4)
     return canvas.finish(ax, f"Chosen dimensions of {canvas.name(record, params=params)}", "position", "value")
 

@@ -39,6 +39,9 @@ def number_waves(record: Encoding | NumberWaves, position: int = 150, *, ax: Any
         _labels(panel, f"pair {pair}: {shown.sines[pair, -1]:.3f}", f"period {period}")
     title = f"{shown.number} = {shown.number:b} in binary, and its encoding"
     axes[0].figure.suptitle(title, fontsize="medium")
+    if ax is None:
+        told = f"Each wave over its own last three periods; the dot is {shown.number}"
+        axes[0].figure.supxlabel(told, fontsize="small")
     return axes
 
 

@@ -38,7 +38,7 @@ def rotation(
     shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(points))), np.zeros(len(points))
     ax.quiver(origin, origin, rotated_points[:, 0], rotated_points[:, 1], **{**arrows, "color": shades, **keywords})
     ax.quiver([0.0], [0.0], [start[0]], [start[1]], **arrows, color="black")
-    for tip, text in zip([*rotated_points, start], [*(f"at {point:g}" for point in points), "vector"], strict=True):
+    for tip, text in zip([*rotated_points, start], _labels(rotated_points, points, start), strict=True):
         _label_at(ax, tip, text)
     _circle(ax, float(np.hypot(start[0], start[1])))
     first, second = _channels(record, params)
@@ -72,6 +72,14 @@ def _circle(ax: Axes, radius: float) -> None:
     angle, radius = np.linspace(0, 2 * np.pi, 361), radius or 1.0
     ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="#c8c8c8", linewidth=0.8, zorder=0)
     ax.set(xlim=(-1.65 * radius, 1.65 * radius), ylim=(-1.3 * radius, 1.3 * radius), aspect="equal")
+
+
+def _labels(tips: np.ndarray, points: np.ndarray, start: np.ndarray) -> list[str]:
+    """A label for each turned vector, then the vector's, which takes in those that did not turn, as at position 0."""
+    still = np.isclose(tips, start).all(-1)
+    texts = [f"at {point:g}" for point in points]
+    moved = ["" if same else text for text, same in zip(texts, still, strict=True)]
+    return [*moved, ", ".join(["vector", *(text for text, same in zip(texts, still, strict=True) if same)])]
 
 
 def _label_at(ax: Axes, tip: np.ndarray, text: str) -> None:
