@@ -107,6 +107,7 @@ def test_a_record_that_is_meant(student):
     )
 
 
+@pytest.mark.nightly
 def test_the_layout_that_is_meant(student):
     code = students.RIGHT["module, sequence first"][0]
     assert student(code, "--layout", "sequence-first").code == 0
@@ -121,6 +122,7 @@ def test_a_table_that_ends_with_an_error_is_told_not_blamed(student):
     assert "Beyond position 599 it refuses: ValueError." in ran.out
 
 
+@pytest.mark.nightly
 def test_a_record_of_one_s_own_meets_the_conformance_suite(student):
     base = "from dataclasses import dataclass\nfrom posenc import NoPE\n"
     right = student(base + "mine = NoPE(dim=4)\n", "--json")

@@ -51,6 +51,7 @@ def test_every_view_of_the_explorer_has_a_command():
         assert VIEWS[name] in (PICTURES if has_picture else {**PICTURES, **VERBS}), name
 
 
+@pytest.mark.nightly
 def test_every_picture_is_drawn_for_some_record(posenc, tmp_path):
     drawn = set()
     for record in RECORDS:

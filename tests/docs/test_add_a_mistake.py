@@ -60,6 +60,7 @@ def test_the_page_has_rows_and_cases_for_each_example():
     assert all(f'"{case}": (' in PAGE for case in CASES)
 
 
+@pytest.mark.nightly
 def test_the_examples_work_as_written(copy):
     """The cases alone fail; with their rows they are named."""
     for path, *step in STEPS:

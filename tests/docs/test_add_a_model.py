@@ -71,6 +71,7 @@ def copy(tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.nightly
 def test_the_examples_work_as_written(copy: Path):
     assert unread(copy) == list(TYPES)
     for path, name, code in STEPS:

@@ -53,6 +53,7 @@ def traced_under_strict_promotion(record: Encoding) -> None:
         jax.eval_shape(call, bind(record), *inputs(record))
 
 
+@pytest.mark.nightly
 def test_strict_promotion_of_ranks_and_dtypes() -> None:
     """Every class, traced, which asks the same of ranks and dtypes as a direct call; attention; and a turn that is
     applied by the user's own code."""
