@@ -39,7 +39,7 @@ DRAWN = {
     **dict.fromkeys(("bias", "bias_by_distance", "heads", "score_by_distance"), RECORDS["biases"]),
     "scalings": "RoPE(dim=8)",
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
-    **dict.fromkeys(("shift_matrix", "derivation", "look_back"), "Sinusoidal(dim=8)"),
+    **dict.fromkeys(("shift_matrix", "derivation", "derivative", "look_back"), "Sinusoidal(dim=8)"),
 }
 OF_RECORDS = [name for name, picture in PICTURES.items() if picture.subject in (of_record, of_record_or_none)]
 CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")

@@ -331,3 +331,16 @@ def test_curves_draws_each_name_in_its_own_way():
     assert len(axes.get_legend().get_texts()) == 3
     assert axes.lines[3].get_xdata() == [7, 7]
     plot.image(axes)  # a dollar sign of the caller's starts no formula, which would be an error here
+
+
+def test_a_derivative_is_drawn_with_its_formula_and_tangents():
+    value, slope = plot.derivative(Sinusoidal(dim=8, start=1), (2, 3), 3, 12)
+    positions = np.asarray(slope.lines[0].get_xdata())
+    np.testing.assert_allclose(slope.lines[0].get_ydata(), 0.1 * np.cos(0.1 * (positions + 1)), atol=CLOSE)
+    np.testing.assert_allclose(slope.lines[2].get_ydata(), -0.1 * np.sin(0.1 * (positions + 1)), atol=CLOSE)
+    (left, right), (low, high) = value.lines[1].get_data()
+    assert (high - low) / (right - left) == pytest.approx(0.1 * math.cos(0.4), abs=CLOSE)
+    assert [text.get_text() for text in slope.get_legend().get_texts()] == [
+        "dimension 2: ω·cos(ω(t + 1)) = 0.1·cos(0.4) = 0.0921",
+        "dimension 3: -ω·sin(ω(t + 1)) = -0.1·sin(0.4) = -0.0389",
+    ]

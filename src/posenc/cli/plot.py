@@ -77,6 +77,7 @@ PICTURES: Mapping[str, Picture] = {
     "word_order": Picture({"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none),
     "shift_matrix": Picture({"offset": "offset"}, learns=False),
     "derivation": Picture({"offset": "offset", "position": "position", "pair": "pair"}, learns=False),
+    "derivative": Picture({"dims": "dims", "position": "position", "positions": "length"}, learns=False),
     "look_back": Picture({"offset": "offset", "positions": "positions"}, learns=False),
     "number_waves": Picture({"position": "position"}, learns=False),
     "layers": Picture({}, learns=False, subject=of_config),
@@ -95,10 +96,10 @@ class PlotVerb(Verb):
     """Draw a picture into a PNG, SVG or PDF file; the ending of --output decides which.
 
     Pictures of a record: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
-    input_sum, shift_matrix, derivation, look_back (encodings that add); heatmap, dimensions, rotation, rotated,
-    rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that rotate); bias,
-    bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two also without
-    a record).
+    input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions, rotation,
+    rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that rotate);
+    bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two also
+    without a record).
     Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
     record).
     Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`), claims
@@ -117,6 +118,7 @@ class PlotVerb(Verb):
       posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
       posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
       posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
+      posenc plot "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg
       posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
       posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
       posenc plot config.json --picture layers --output layers.svg
@@ -137,11 +139,11 @@ class PlotVerb(Verb):
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of
-    binary, 24 of heads, 32,768 of scalings."""
+    binary, 20 of derivative, 24 of heads, 32,768 of scalings."""
 
     position: int | None = None
-    """The position of the dials and waves (150 if left out), of a rotation's matrix (1), or where a derivation starts
-    (5)."""
+    """The position of the dials and waves (150 if left out), of a rotation's matrix (1), of a derivative's tangents
+    (3), or where a derivation starts (5)."""
 
     at: tuple[int | float, ...] = ()
     """The positions whose effect on one vector is drawn; 0 50 99, or 1 2 3 4 5 of rotation, if left out."""
@@ -169,7 +171,8 @@ class PlotVerb(Verb):
     the longer side (Qwen2-VL's code)."""
 
     dims: tuple[int, ...] = ()
-    """Which curves of dimensions to draw; 0 and 21, or the first and the last, if left out."""
+    """Which curves to draw; of dimensions 0 and 21, or the first and the last, of derivative the first two, if left
+    out."""
 
     dpi: int | None = None
     """Dots an inch of a PNG; 160 if left out."""
@@ -241,11 +244,7 @@ class PlotVerb(Verb):
     def _drawn(self, subject: Any, name: str) -> Any:
         picture = PICTURES[name]
         drawing: Callable[..., Any] = _drawing(picture.function or f"posenc.plot:{name}")
-        width = _width(subject)
-        usual = {
-            "positions": USUAL_POSITIONS.get(name),
-            "dims": (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)})),
-        }
+        usual = {"positions": USUAL_POSITIONS.get(name), "dims": _usual_dims(subject) if name == "dimensions" else None}
         chosen = {option: getattr(self, option) for option in picture.options}
         options = {option: value if _given(value) else usual.get(option) for option, value in chosen.items()}
         given = {picture.options[option]: value for option, value in options.items() if value is not None}
@@ -261,9 +260,10 @@ def _given(value: Any) -> bool:
     return value is not None and value is not False and value != ()
 
 
-def _width(subject: Any) -> int:
-    """Channels of an encoding that adds or rotates."""
-    return int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
+def _usual_dims(subject: Any) -> tuple[int, ...]:
+    """Dimensions 0 and 21, as the article draws, or the first and the last of an encoding that is narrower."""
+    width = int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
+    return (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)}))
 
 
 def write_whole(output: Path, data: bytes) -> None:

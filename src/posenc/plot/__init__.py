@@ -1,9 +1,9 @@
 """Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
 
 Each function takes a record, draws into `ax` or a new figure, and returns the Axes.
-Functions of several panels (`heads`, `rotated`, `differences`, `binary`, `attention_map`, `input_sum`, `number_waves`)
-take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data. Nothing is shown and
-pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
+Functions of several panels (`heads`, `rotated`, `differences`, `derivative`, `binary`, `attention_map`, `input_sum`,
+`number_waves`) take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data.
+Nothing is shown and pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
 
 try:
     import matplotlib as _matplotlib  # noqa: F401
@@ -18,6 +18,7 @@ from posenc.plot.analogy import binary, dials
 from posenc.plot.attention_maps import attention_map, look_back
 from posenc.plot.by_distance import bias, bias_by_distance, heads, score_by_distance
 from posenc.plot.cells import derivation, input_sum, rotation_matrix, shift_matrix
+from posenc.plot.derivative import derivative
 from posenc.plot.export import Image, image
 from posenc.plot.frequency import wavelengths, waves
 from posenc.plot.heat_maps import dimensions, heatmap, similarity
@@ -38,6 +39,7 @@ __all__ = [
     "binary",
     "curves",
     "derivation",
+    "derivative",
     "dials",
     "differences",
     "dimensions",
