@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from types import FunctionType
 from typing import Any, ClassVar, Literal, final
 
@@ -55,8 +56,12 @@ class Encoding(Untraced, abc.ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name, value in tuple(vars(cls).items()):
-            if name in COMPUTING and isinstance(value, FunctionType):  # a field may have such a name
+            if not isinstance(value, FunctionType):  # a field may have the name of a method
+                continue
+            if name in COMPUTING:
                 setattr(cls, name, _array.broadcasting(value))
+            elif name == "init":
+                setattr(cls, name, _drawing(value))
 
     @property
     def axes(self) -> int:
@@ -108,9 +113,10 @@ class Adds(Encoding):
     door: ClassVar[str] = "adds"
 
     @property
-    @abc.abstractmethod
     def width(self) -> int:
-        """Channels of the vector."""
+        """Channels of the vector: the field `dim`, of records that have one."""
+        dim: int = self.dim  # type: ignore[attr-defined]
+        return dim
 
     @abc.abstractmethod
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
@@ -149,9 +155,10 @@ class Rotates(Encoding):
     roles_differ: ClassVar[str] = ""
 
     @property
-    @abc.abstractmethod
     def head_dim(self) -> int:
-        """Channels of a head."""
+        """Channels of a head: the field `dim`, of records that have one."""
+        dim: int = self.dim  # type: ignore[attr-defined]
+        return dim
 
     @abc.abstractmethod
     def turn(
@@ -307,6 +314,18 @@ class Scores(Encoding):
         """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m);
         None when nothing is."""
         return None
+
+
+def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]:
+    """The same `init`, which refuses what is no generator where something is learned."""
+
+    @wraps(init)
+    def of_generator(self: Encoding, rng: Any) -> Params:
+        if self.shapes:
+            _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return init(self, rng)
+
+    return of_generator
 
 
 def _first(params: Params | None) -> Array | None:

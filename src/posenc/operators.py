@@ -25,10 +25,6 @@ class Rebased(Operator):
     def dim(self) -> int:
         return int(self.basis.shape[0])
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.basis)
         with_heads(self.turn.cos, y, layout, self.dim, self.turn.heads)  # refuses what does not belong together
@@ -85,10 +81,6 @@ class Matrices(Operator):
     def dim(self) -> int:
         return int(self.matrix.shape[-3] * self.matrix.shape[-1])
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.matrix)
         matrix = lib.astype(with_heads(self.matrix, x, layout, self.dim, self.heads, tail=3), y.dtype)
@@ -115,10 +107,6 @@ class ByChannel(Operator):
     @property
     def dim(self) -> int:
         return int(self.cos.shape[-1])
-
-    @property
-    def width(self) -> int:
-        return self.dim
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.cos)

@@ -75,9 +75,9 @@ class Operator(abc.ABC):
         """Channels of a vector that comes in."""
 
     @property
-    @abc.abstractmethod
     def width(self) -> int:
         """Channels of a vector that goes out."""
+        return self.dim
 
     @property
     def heads(self) -> int | None:
@@ -109,10 +109,6 @@ class Turn(Operator):
 
     @property
     def dim(self) -> int:
-        return self.pairing.dim
-
-    @property
-    def width(self) -> int:
         return self.pairing.dim
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:

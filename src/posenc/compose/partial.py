@@ -54,10 +54,6 @@ class Partial(OfOne, Rotates):
     def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
         return self.encoding.roles
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
         """The frequencies of the turns, for compiled kernels."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.compose._parts import part_params
 from posenc.declared_fields import Instance, Real
@@ -78,7 +78,6 @@ class LearnedScale(Adds):
         return {"scale": ()} | {f"encoding.{name}": shape for name, shape in self.encoding.shapes.items()}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         inner = {f"encoding.{name}": value for name, value in self.encoding.init(rng).items()}
         return {"scale": np.asarray(self.initial), **inner}
 

@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array, Library
 
 #: Numbers of a hidden layer that are made at once, half a MiB in float32: what a processor's second cache holds.
@@ -24,7 +23,6 @@ def drawn(
     >>> bool(abs(layers["weight"]).max() < 1 / 3), layers["bias"].shape
     (True, (2,))
     """
-    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return {name: rng.uniform(-1.0, 1.0, shape) * inputs.get(name, otherwise) ** -0.5 for name, shape in shapes.items()}
 
 

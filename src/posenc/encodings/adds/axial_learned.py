@@ -71,7 +71,6 @@ class AxialLearned(Adds):
         return {f"table_{axis}": sizes for axis, sizes in enumerate(zip(self.shape, self.dims, strict=True))}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(sizes) * self.std for name, sizes in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

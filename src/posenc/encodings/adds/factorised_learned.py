@@ -72,7 +72,6 @@ class FactorisedLearned(Adds):
         return {f"table_{axis}": sizes for axis, sizes in enumerate(zip(self.sizes, self.dims, strict=True))}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

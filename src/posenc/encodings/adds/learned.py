@@ -70,15 +70,10 @@ class Learned(Adds):
         return always | {claim_of[self.outside]} if self.outside in claim_of else always
 
     @property
-    def width(self) -> int:
-        return self.dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"table": (self.length, self.dim)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"table": rng.standard_normal((self.length, self.dim)) * self.std}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

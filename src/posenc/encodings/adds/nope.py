@@ -28,10 +28,6 @@ class NoPE(Adds):
         {"relative", "streaming", "bounded", "unlimited", "fractional", "shift-linear"}
     )
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, _, dtype = self.checked_call(positions, params, dtype)
         zeros = positions.lib.constant([0.0] * self.dim, dtype)

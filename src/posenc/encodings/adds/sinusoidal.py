@@ -66,10 +66,6 @@ class Sinusoidal(Adds):
         if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
             _check.settle(self, claims=type(self).claims - {"shift-linear"})
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Geometric:
         """The frequencies of this record; with odd="zero" those of the even width below."""

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Spread, Whole
 from posenc.doors import Adds, Claim, Params
@@ -39,15 +38,10 @@ class Time2Vec(Adds):
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
 
     @property
-    def width(self) -> int:
-        return self.dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"omega": (self.dim,), "phi": (self.dim,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * self.std for name, shape in self.shapes.items()}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

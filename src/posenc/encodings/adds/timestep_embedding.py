@@ -51,10 +51,6 @@ class TimestepEmbedding(Adds):
         shifted = self.frequencies
         _check.settle(self, shift=shifted.shift, scale=shifted.scale, max_period=shifted.base)
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Shifted:
         """The frequencies, with the scale in them."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.declared_fields import Real
 from posenc.doors import Biases, Claim, Params
@@ -49,7 +49,6 @@ class BoundedALiBi(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A scale of 1 and a bound of `initial_bound`; nothing is drawn."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"scale": np.array(1.0), "bound": np.full(self.shapes["bound"], self.initial_bound)}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

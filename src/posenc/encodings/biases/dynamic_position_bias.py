@@ -55,7 +55,6 @@ class DynamicPositionBias(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), as x-transformers draws it."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         ends = {name: 1.0 if name.endswith("_in") else self.dim**-0.5 for name in self.shapes}
         return {name: rng.uniform(-ends[name], ends[name], shape) for name, shape in self.shapes.items()}
 

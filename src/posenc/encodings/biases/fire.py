@@ -62,7 +62,6 @@ class FIRE(Biases):
         """c at `initial_c`, the multiplier at 1, each layer uniform within ±1/√(its inputs), as the authors' code draws
         it.
         """
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         ends = {"weight_in": 1.0, "bias_in": 1.0, "weight_out": self.width**-0.5, "bias_out": self.width**-0.5}
         drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
         return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}

@@ -60,7 +60,6 @@ class GraphDistance(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), the usual spread of an embedding."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array, Library
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
@@ -104,7 +103,6 @@ class KerplePower(_Kerple):
 
 
 def _drawn(rng: np.random.Generator, heads: int, **ends: float) -> dict[str, np.ndarray]:
-    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return {name: np.maximum(rng.uniform(0.0, end, heads), FLOOR) for name, end in ends.items()}
 
 

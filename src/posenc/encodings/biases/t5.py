@@ -67,7 +67,6 @@ class T5Bias(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Uniform with variance 2 / (buckets + heads), as the authors' code draws it."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         limit = math.sqrt(6 / (self.buckets + self.heads))
         return {"table": rng.uniform(-limit, limit, (self.buckets, self.heads))}
 

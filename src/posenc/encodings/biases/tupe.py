@@ -85,7 +85,6 @@ class TUPE(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), as the authors' BERT draws it; ones for the weight of the norm, zeros for all biases."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         shapes = self.shapes
         fixed = {
             name: np.full(shape, 1.0 * (name == "norm_weight")) for name, shape in shapes.items() if len(shape) < 2

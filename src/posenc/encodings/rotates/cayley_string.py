@@ -53,16 +53,11 @@ class CayleySTRING(Rotates):
         _check.size("dim", self.dim * self.dim)
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"frequencies": (self.axes, self.dim // 2), "A": (self.dim, self.dim)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """base^(-2i/dim) times a unit vector over the axes, drawn for each pair; A is zero."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         direction = rng.standard_normal((self.axes, self.dim // 2))
         direction = np.abs(direction) if self.axes == 1 else direction
         axis_frequencies = Geometric(self.dim, self.base).radians() * direction / np.linalg.norm(direction, axis=0)

@@ -60,10 +60,6 @@ class ComRoPE(Rotates):
         _check.size("dim", (self.axes + self.heads * self.block) * self.dim)
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def blocks(self) -> int:
         """How many blocks a head has."""
         return self.dim // self.block
@@ -80,7 +76,6 @@ class ComRoPE(Rotates):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """F from N(0, std²), multipliers from N(0, 1)."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         spread = {"generators": self.std, "multiplier": 1.0}
         return {name: spread[name] * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 

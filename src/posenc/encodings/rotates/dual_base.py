@@ -50,10 +50,6 @@ class DualBaseRoPE(Rotates):
                 f"dim must be a multiple of 4, for whole pairs in each half; got {self.dim}. Widen the head."
             )
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def channels(self) -> Pairing:
         """Which channels form the pairs."""

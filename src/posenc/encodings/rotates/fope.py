@@ -57,10 +57,6 @@ class FoPE(Rotates):
     def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim * self.dim)
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def kept(self) -> int:
         """How many frequencies turn more than once within the trained length; the first, 1, always does."""
@@ -78,7 +74,6 @@ class FoPE(Rotates):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """One plus N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 

@@ -66,10 +66,6 @@ class HeadwiseRoPE(Rotates):
     def axes(self) -> int:
         return len(self.shares)
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Geometric:
         """How fast each pair turns, in every head that does."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Base, EvenWidth
 from posenc.doors import Claim, Params, Role, Rotates
@@ -47,16 +46,11 @@ class LearnedRoPE(Rotates):
     )
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"frequencies": (self.dim // 2,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """base^(-2i/dim): nothing is drawn."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"frequencies": Geometric(self.dim, self.base).radians()}
 
     @cached_property

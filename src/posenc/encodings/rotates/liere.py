@@ -59,10 +59,6 @@ class LieRE(Rotates):
         return self.always | {"relative"} if commute else self.always
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def fastest(self) -> float:
         """Radians a step, at most, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
         return 2 * math.pi * self.block * self.axes
@@ -74,7 +70,6 @@ class LieRE(Rotates):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """From [0, 2π), as the authors draw them."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"generators": rng.uniform(0.0, 2 * math.pi, self.shapes["generators"])}
 
     def turn(

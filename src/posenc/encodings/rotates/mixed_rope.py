@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, Whole
@@ -59,16 +58,11 @@ class MixedRoPE(Rotates):
         return 2
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {"frequencies": (2, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Lengths base^(-4k/dim) along a direction drawn from the whole circle, then across it."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         length = self.base ** (-4.0 * np.arange(self.dim // 4) / self.dim)
         angle = rng.random() * 2 * np.pi + np.array([[0.0], [np.pi / 2]])
         return {"frequencies": np.stack([(length * function(angle)).reshape(-1) for function in (np.cos, np.sin)])}

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
@@ -45,10 +44,6 @@ class MultiplicativeGRAPE(Rotates):
     )
 
     @property
-    def head_dim(self) -> int:
-        return self.dim
-
-    @property
     def fastest(self) -> float:
         """Radians a step, about, of fresh parameters: what an angle formed in floats loses is in proportion to it."""
         return 4.0 * self.rate
@@ -59,7 +54,6 @@ class MultiplicativeGRAPE(Rotates):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Both from N(0, 1/dim), so that s is about 1."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(self.dim) / np.sqrt(self.dim) for name in ("a", "b")}
 
     def turn(

@@ -54,10 +54,6 @@ class PoPE(Rotates):
     def _check_together(self) -> None:
         _check.size("dim", self.dim * self.heads)
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Geometric:
         """How fast each channel turns."""
@@ -68,7 +64,6 @@ class PoPE(Rotates):
         return {"phase": (self.heads, self.dim)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         if self.phase == "zero":
             return {"phase": np.zeros((self.heads, self.dim))}
         return {"phase": rng.uniform(-2 * math.pi, 0.0, (self.heads, self.dim))}

@@ -52,10 +52,6 @@ class RoPE(Rotates):
         if self.attention_factor != 1.0:
             _check.settle(self, claims=type(self).claims - {"isometry"})
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     def __repr__(self) -> str:
         shown = [field.name for field in fields(self) if field.name != "scaling" or self.scaling is not None]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"

@@ -52,10 +52,6 @@ class RoPEPlusPlus(Rotates):
                 f"heads must be even, since each real head has an imaginary one; got {self.heads}. Add one."
             )
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Geometric:
         """How fast each pair turns."""

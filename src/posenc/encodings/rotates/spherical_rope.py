@@ -48,10 +48,6 @@ class SphericalRoPE(Rotates):
     def axes(self) -> int:
         return 2
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Chosen:
         """The frequency of each triple: every second one of those over twice the width, which may then be odd."""

@@ -11,10 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
-from posenc.declared_fields import Real, Whole
+from posenc.declared_fields import EvenWidth, Real, Whole
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
@@ -27,13 +26,9 @@ LONGEST = 2**30
 class Temperature(Rotates):
     """A query at place p becomes τ(p) times as long."""
 
-    dim: int
+    dim: EvenWidth
 
     roles_differ: ClassVar[str] = "which lengthens queries alone"
-
-    @property
-    def head_dim(self) -> int:
-        return self.dim
 
     @abc.abstractmethod
     def _rise(self, positions: Positions) -> Array:
@@ -76,9 +71,6 @@ class LogNTemperature(Temperature):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
 
-    def _check_together(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
-
     def _rise(self, positions: Positions) -> Array:
         xp, position = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
         beyond = xp.where(position > self.length, position, xp.full_like(position, float(self.length)))
@@ -107,9 +99,6 @@ class StepTemperature(Temperature):
     start: Literal[0, 1] = 1
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited"})
-
-    def _check_together(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
 
     def _rise(self, positions: Positions) -> Array:
         lib, xp = positions.lib, positions.lib.xp
@@ -141,9 +130,6 @@ class PowerTemperature(Temperature):
     start: Literal[0, 1] = 1
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
-
-    def _check_together(self) -> None:
-        _check.settle(self, dim=_check.integer("dim", self.dim, 2, even=True))
 
     def _rise(self, positions: Positions) -> Array:
         xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)

@@ -76,10 +76,6 @@ class XPos(Rotates):
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "fractional"})
     roles_differ: ClassVar[str] = "which stretches one and shrinks the other"
 
-    @property
-    def head_dim(self) -> int:
-        return self.dim
-
     @cached_property
     def frequencies(self) -> Geometric:
         """How fast each pair turns."""

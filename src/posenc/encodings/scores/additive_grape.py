@@ -62,7 +62,6 @@ class AdditiveGRAPE(Scores):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """omega with softplus(omega) = 1, directions from N(0, 1/dim), as in the authors' code."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         drawn = {name: rng.standard_normal(shape) * self.dim**-0.5 for name, shape in self.shapes.items()}
         return drawn | {"omega": np.full(self.heads, math.log(math.e - 1))}
 

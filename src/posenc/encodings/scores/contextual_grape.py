@@ -76,7 +76,6 @@ class ContextualGRAPE(Gathers):
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it: from
         N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale)."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         shapes, log_frequencies = self.shapes, np.log(Geometric(self.dim, self.base).radians())
         spread = 0.5 / math.sqrt(self.model_dim) if self.gate == "softplus" else 0.0
         return {

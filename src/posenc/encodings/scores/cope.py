@@ -59,7 +59,6 @@ class CoPE(Gathers):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Zeros, as in appendix B: position says nothing at first."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"table": np.zeros((self.rows, self.dim))}
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:

@@ -85,7 +85,6 @@ class DeBERTa(ByDistance):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), the spread from which the authors' code draws."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
     @property

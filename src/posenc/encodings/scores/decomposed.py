@@ -59,7 +59,6 @@ class Decomposed(Scores):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), as transformers draws those of ViTDet; its cut at ±2 is a hundred deviations out."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
     def score(

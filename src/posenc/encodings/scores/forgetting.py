@@ -58,7 +58,6 @@ class ForgettingGate(Gathers):
 
         x-transformers begins with c = 5 instead, gates that are almost open.
         """
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"W": rng.standard_normal((self.heads, self.model_dim)) * 0.02, "c": np.zeros(self.heads)}
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:

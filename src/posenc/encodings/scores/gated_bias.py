@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.declared_fields import Width
@@ -73,7 +72,6 @@ class GatedBias(Scores):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """weight and bias uniform within ±1/√(channels of a head), PyTorch's rule, and constants of one."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         end = self.dim**-0.5
         linear = {name: rng.uniform(-end, end, self.shapes[name]) for name in ("weight", "bias")}
         return {**linear, "constant": np.ones(self.heads), **_wrapped.drawn(self.encoding, rng)}

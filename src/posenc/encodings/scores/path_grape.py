@@ -70,7 +70,6 @@ class PathGRAPE(Gathers):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 1/(4·model_dim)), as the authors' model draws its projections."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {"W": 0.5 / math.sqrt(self.model_dim) * rng.standard_normal(self.shapes["W"])}
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:

@@ -58,7 +58,6 @@ class RowGate(Gathers):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Uniform within ±1/√model_dim, PyTorch's rule, as the layer of x-transformers starts."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         end = self.model_dim**-0.5
         return {name: rng.uniform(-end, end, shape) for name, shape in self.shapes.items()}
 

@@ -67,7 +67,6 @@ class Shaw(ByDistance):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Uniform with variance 2 / (rows + dim): the paper names no distribution, this is its framework's default."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         limit = math.sqrt(6 / (self.rows + self.dim))
         return {name: rng.uniform(-limit, limit, shape) for name, shape in self.shapes.items()}
 

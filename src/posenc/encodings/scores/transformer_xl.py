@@ -69,7 +69,6 @@ class TransformerXL(ByDistance):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """N(0, 0.02²), as the authors' code draws them."""
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
     @property
