@@ -16,11 +16,8 @@ ENCODINGS = (ROTARY, "RoPE(dim=16, base=100.0)", "RoPE(dim=16, base=1000000.0)")
 def decide(results: Sequence[Result]) -> Finding:
     _, small, large = ENCODINGS
     gains = {
-        name: advantage(results, encoding, ROTARY, lambda result: result.at(32).accuracy)
-        for name, encoding in (("base 100 - base 10,000", small), ("base 10,000 - base 1,000,000", large))
-    }
-    gains["base 10,000 - base 1,000,000"] = {
-        seed: -gain for seed, gain in gains["base 10,000 - base 1,000,000"].items()
+        "base 100 - base 10,000": advantage(results, small, ROTARY, lambda result: result.at(32).accuracy),
+        "base 10,000 - base 1,000,000": advantage(results, ROTARY, large, lambda result: result.at(32).accuracy),
     }
     finding = exceeds(
         gains,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import stdev
 
-from posenc.lab.claims.claim import Finding, Word
+from posenc.lab.claims.claim import Claim, Finding, Trained, Word
+from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 from posenc.lab.statistics.interval import student_interval
 from posenc.lab.statistics.paired import smallest_visible
@@ -18,10 +19,40 @@ from posenc.lab.statistics.paired import smallest_visible
 LEVEL = 0.05 / 20
 Numbers = Mapping[int, float]
 Measured = Callable[[Result], float]
+#: A number for each seed, of finished runs.
+OfResults = Callable[[Sequence[Result]], Numbers]
 RULE = (
     "Supported if the 99.75 % Student interval over the seeds lies above the margin, contradicted if below, else "
     "undecided."
 )
+
+
+def trained(
+    *,
+    statement: str,
+    sources: tuple[str, ...],
+    rule: str,
+    experiments: tuple[Experiment, ...],
+    numbers: Mapping[str, OfResults],
+    margin: float,
+    note: str,
+) -> Claim:
+    """A claim that each of some numbers of finished runs is larger than the margin."""
+
+    def decide(results: Sequence[Result]) -> Finding:
+        return exceeds({name: of_results(results) for name, of_results in numbers.items()}, margin, note)
+
+    return Claim(statement, sources, f"{rule} {RULE}", Trained(experiments, decide))
+
+
+def of(encoding: str, measured: Measured) -> OfResults:
+    """A number of an encoding."""
+    return lambda results: by_seed(results, encoding, measured)
+
+
+def gain(better: str, than: str, measured: Measured) -> OfResults:
+    """How much the first encoding exceeds the second."""
+    return lambda results: advantage(results, better, than, measured)
 
 
 def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dict[int, float]:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from posenc.lab.claims.claim import Claim, Finding, Trained
-from posenc.lab.claims.judging import RULE, by_seed, exceeds
+from posenc.lab.claims.judging import of, trained
 from posenc.lab.claims.recipes import learned, runs
-from posenc.lab.result import Result
 
-ENCODINGS = (learned(64),)
-
-
-def decide(results: Sequence[Result]) -> Finding:
-    lost = by_seed(results, learned(64), lambda result: result.at(256).loss - result.at(64).loss)
-    return exceeds(
-        {"loss at 256 minus loss at 64": lost},
-        0.1,
-        "The table has 64 rows, and its last one stands for every later "
-        "position: without such a rule it could not be asked at all.",
-    )
-
-
-CLAIM = Claim(
+CLAIM = trained(
     statement="Learned encoding does not extend to sequences longer than those of training.",
     sources=("lecture", "lesson"),
     rule=(
         "A decoder of 0.1 million parameters reads characters of English, 300 steps of 16 windows of 64: "
         "with a table of 64 rows whose last is used beyond, the held-out loss at 256 is more than 0.1 "
         "nats above that at 64."
-    )
-    + " "
-    + RULE,
-    evidence=Trained(runs("character-lm", ENCODINGS), decide),
+    ),
+    experiments=runs("character-lm", (learned(64),)),
+    numbers={"loss at 256 minus loss at 64": of(learned(64), lambda result: result.at(256).loss - result.at(64).loss)},
+    margin=0.1,
+    note=(
+        "The table has 64 rows, and its last one stands for every later "
+        "position: without such a rule it could not be asked at all."
+    ),
 )

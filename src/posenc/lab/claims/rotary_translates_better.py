@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from posenc.lab.claims.claim import Claim, Finding, Trained
-from posenc.lab.claims.judging import RULE, advantage, exceeds
+from posenc.lab.claims.judging import gain, trained
 from posenc.lab.claims.recipes import ROTARY, SINUSOIDAL, bleu_at, runs
-from posenc.lab.result import Result
 
-ENCODINGS = (SINUSOIDAL, ROTARY)
-
-
-def decide(results: Sequence[Result]) -> Finding:
-    gain = advantage(results, ROTARY, SINUSOIDAL, bleu_at(2))
-    return exceeds(
-        {"BLEU, rotary - sinusoidal": gain},
-        0.2,
-        "On English to German the paper reports 27.5 against 27.3 with one run each. This is a made language and a "
-        "small model: it says what such a run can see, not what happens there.",
-    )
-
-
-CLAIM = Claim(
+CLAIM = trained(
     statement="Rotary encoding gives better BLEU than sinusoidal.",
     sources=("article",),
     rule=(
         "An encoder-decoder of 0.2 million parameters translates a made language whose words change their order, "
         "500 steps of 32 sentences: BLEU with rotary exceeds BLEU with sinusoidal by more than 0.2, the difference "
         "that the article quotes."
-    )
-    + " "
-    + RULE,
-    evidence=Trained(runs("translation", ENCODINGS), decide),
+    ),
+    experiments=runs("translation", (SINUSOIDAL, ROTARY)),
+    numbers={"BLEU, rotary - sinusoidal": gain(ROTARY, SINUSOIDAL, bleu_at(2))},
+    margin=0.2,
+    note=(
+        "On English to German the paper reports 27.5 against 27.3 with one run each. This is a made language and a "
+        "small model: it says what such a run can see, not what happens there."
+    ),
 )
