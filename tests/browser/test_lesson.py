@@ -13,7 +13,8 @@ from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
 from posenc.explorer.lesson.numbers import numbers
 from posenc.explorer.lesson.sentences import PAIRS
 from posenc.explorer.lesson.trained_models import trained_models
-from posenc.inspect import shift_derivation
+from posenc.inspect import input_sum, order_by_architecture, shift_derivation
+from posenc.inspect.order import word_outputs
 from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
 from posenc.lab.run_config import Outcome, Recipe
@@ -109,6 +110,44 @@ def test_no_violation_and_nothing_cut_off_at_any_width(watched, lesson, width, s
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     scrolling = "getComputedStyle(e).overflowX === 'auto' || getComputedStyle(e).overflowX === 'scroll'"
     assert page.evaluate(f"[...document.querySelectorAll('main *')].filter((e) => {scrolling}).length") == 0
+
+
+def numbers_in(cells):
+    return np.array([text.replace("−", "-") for text in cells], dtype=float)
+
+
+@pytest.mark.browser
+def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched, lesson):
+    page = opened(watched, lesson)
+    words, others, total = (page.locator(f"#view-{name}") for name in ("words", "others", "sum"))
+    for view in (words, others, total):
+        view.get_by_label("your own words", exact=True).check()
+    field = words.get_by_label("Two to four words of your own")
+    field.fill("<b>We</b> really saw HER!")
+    assert words.locator(".chip").all_inner_texts() == ["her", "saw", "really", "b>we</b"]
+    words.get_by_label("What tells the layer").select_option(label="sinusoidal")
+    expected = word_outputs(["today", "man", "bites", "dog"], Sinusoidal(dim=16))[:, :8]
+    shown = numbers_in(words.locator("tbody td:not(.note)").all_inner_texts())
+    np.testing.assert_allclose(shown.reshape(4, 8), expected, atol=0.0051)
+    assert others.locator(".panel").first.locator(".bar-row > span:first-child").all_inner_texts()[1] == "really"
+    recurrence = order_by_architecture("dog bites man today", "today man bites dog")[0]
+    assert others.locator(".panel").first.locator(".mono").all_inner_texts() == [w.shown for w in recurrence.words]
+    expected = input_sum("dog bites man today", Sinusoidal(dim=8)).total
+    shown = numbers_in(total.locator("table").last.locator("tbody td").all_inner_texts())
+    np.testing.assert_allclose(shown.reshape(4, 8), expected, atol=0.0051)
+    for wrong, line in (("one", "Type two to four words"), ("a b c d e", "these are 5"), ("a man A", "“a” stands")):
+        field.fill(wrong)
+        assert line in words.locator(".problem").inner_text()
+        assert words.locator(".chip").count() == 4
+    field.fill("you know me")
+    words.get_by_role("button", name="Next order").click()
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    words.get_by_role("button", name="Copy link").click()
+    again = watched().open(page.wait_for_function("window.copied").json_value())
+    again.locator("#words .veil button").first.click()
+    again.locator("#view-words .keep").wait_for(state="attached")
+    assert again.locator("#view-words .chip").all_text_contents() == words.locator(".chip").all_text_contents()
+    assert violations(page) == []
 
 
 @pytest.mark.browser

@@ -10,7 +10,7 @@ import pytest
 
 from posenc.catalog import CATALOG
 from posenc.doors import Biases
-from posenc.explorer.lesson.numbers import orders_of
+from posenc.explorer.lesson.orders import orders_of
 
 
 def test_a_rotation_worked_out(posenc):

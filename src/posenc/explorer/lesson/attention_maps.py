@@ -10,7 +10,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.explorer.lesson.numbers import rounded
+from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect._text import short
 from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from posenc.doors import Encoding
 from posenc.encodings.adds.count import NormalisedCount
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.angles import frequency_limbs, sinusoids
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
+from posenc.explorer.lesson.orders import architectures_of, orders_of
+from posenc.explorer.lesson.own_words import own_words
+from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import (
     ERRATA,
     LADDER,
     input_sum,
     ladder_figures,
-    order_blindness,
-    order_by_architecture,
     score_by_distance,
 )
 from posenc.inspect._text import short
 from posenc.inspect.course.questions import QUESTIONS, Question, grade
-from posenc.inspect.order import usual_records, word_outputs, words_of
 
-#: Channels of a word's output that are shown, of the sixteen it has.
-SHOWN = 8
-#: Sentences of so many words come in every order.
-EVERY_ORDER = 3
 WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_000.0)
 BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
 
@@ -40,10 +34,11 @@ def numbers(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
     """The page's data, a part for each section."""
     return {
         "words": [orders_of(pair, seed) for pair in pairs],
-        "architectures": [_architectures(pair, seed) for pair in pairs],
+        "architectures": [architectures_of(pair, seed) for pair in pairs],
+        "own": own_words(seed),
         "ladder": _ladder(),
         "grid": _grid(),
-        "sum": _sums(seed),
+        "sum": _sums(pairs[0], seed),
         "distance": _by_distance(),
         "rotation": {"frequencies": frequency_limbs(RoPE(dim=8).frequencies), "record": "RoPE(dim=8)"},
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
@@ -51,78 +46,6 @@ def numbers(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
         "exercises": _exercises(),
         "errata": [{"source": one.source, "printed": one.printed, "correct": one.correct} for one in ERRATA],
     }
-
-
-def rounded(values: Any, digits: int = 4) -> Any:
-    """Nested lists of numbers with so many decimals."""
-    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
-
-
-def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
-    """(name, encoding, causal) of every choice, for sentences of at most so many words."""
-    names = ("sinusoidal", "learned (untrained)", "rotary", "ALiBi", "T5 (untrained)", "Shaw (untrained)")
-    records = zip(names, usual_records(longest), strict=True)
-    return (
-        ("no encoding", None, False),
-        ("no encoding, causal mask", None, True),
-        *((name, record, False) for name, record in records),
-    )
-
-
-def orders_of(pair: tuple[str, str], seed: int) -> dict[str, Any]:
-    """Outputs of one layer of attention for every order of the words, with each choice of an encoding."""
-    words, other = words_of(pair[0]), words_of(pair[1])
-    orders = _every_order(words) if len(words) <= EVERY_ORDER else [tuple(range(len(words))), _order(words, other)]
-    choices = []
-    for name, encoding, causal in compared(len(words)):
-        results = [[words[index] for index in order] for order in orders]
-        outputs = [word_outputs(result, encoding, causal=causal, seed=seed) for result in results]
-        against = [
-            order_blindness(" ".join(words), " ".join(result), encoding, causal=causal, seed=seed) for result in results
-        ]
-        choices.append(
-            {
-                "name": name,
-                "record": "" if encoding is None else short(encoding),
-                "outputs": [rounded(output[:, :SHOWN]) for output in outputs],
-                "changes": [{word.here: word.shown for word in result.words} for result in against],
-                "reasons": [list(result.reasons) for result in against],
-            }
-        )
-    first = orders.index(_order(words, other)) if _order(words, other) in orders else 1
-    return {"sentence": pair[0], "words": words, "orders": orders, "other": first, "choices": choices}
-
-
-def _every_order(words: list[str]) -> list[tuple[int, ...]]:
-    """All orders that read differently."""
-    seen: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for order in permutations(range(len(words))):
-        seen.setdefault(tuple(words[index] for index in order), order)
-    return list(seen.values())
-
-
-def _order(words: list[str], other: list[str]) -> tuple[int, ...]:
-    """For each word of the other sentence its index in the first."""
-    left = list(enumerate(words))
-    order = []
-    for word in other:
-        index = next(position for position, one in left if one == word)
-        left.remove((index, word))
-        order.append(index)
-    return tuple(order)
-
-
-def _architectures(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": one.architecture,
-            "blind": one.blind,
-            "here": rounded(one.here[:, :SHOWN]),
-            "there": rounded(one.there[:, :SHOWN]),
-            "words": [[word.word, word.here, word.there, word.shown] for word in one.words],
-        }
-        for one in order_by_architecture(*pair, seed=seed)
-    ]
 
 
 def _ladder() -> list[dict[str, Any]]:
@@ -167,13 +90,12 @@ def _grid() -> dict[str, Any]:
     }
 
 
-def _sums(seed: int) -> list[dict[str, Any]]:
+def _sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
     small, chapter = Sinusoidal(dim=8), Sinusoidal(dim=16, base=100.0)
     embeddings = np.array(input_sum("classify the book", chapter, seed=seed).embeddings)
     embeddings[2] = BOOK
     sums = (
-        input_sum("Dog bites man", small, seed=seed),
-        input_sum("Man bites dog", small, seed=seed),
+        *(input_sum(sentence, small, seed=seed) for sentence in pair),
         input_sum("classify the book", chapter, embeddings=embeddings),
     )
     return [

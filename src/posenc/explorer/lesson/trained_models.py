@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from posenc.encodings.adds.learned import Learned
-from posenc.explorer.lesson.numbers import rounded
 from posenc.explorer.lesson.reading import Reading
+from posenc.explorer.lesson.rounded import rounded
 from posenc.explorer.lesson.verdicts import (
     LEAST,
     at,

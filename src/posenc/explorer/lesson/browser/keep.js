@@ -8,7 +8,7 @@ import { copyText, savePng, saveSvg } from "../../browser/save.js";
 
 /** Give a drawn view its bar, and bring its controls to where a link says they were. */
 export function keep(name, view) {
-  const usual = stateOf(view);
+  const usual = controls(view).map((control) => control.dataset.usual ?? valueOf(control));
   const link = () => `${location.href.split("#")[0]}${linkOf({ view: name, ...changes(usual, stateOf(view)) })}`;
   const copy = button("Copy link", async () => {
     copy.textContent = (await copyText(link())) ? "Copied" : "Not copied";
@@ -61,7 +61,11 @@ const switches = (control) => ["radio", "checkbox"].includes(control.type);
 
 /** What each control says, in their order. */
 function stateOf(view) {
-  return controls(view).map((control) => (switches(control) ? String(Number(control.checked)) : control.value));
+  return controls(view).map(valueOf);
+}
+
+function valueOf(control) {
+  return switches(control) ? String(Number(control.checked)) : control.value;
 }
 
 /** What has changed, by the number of its control. */

@@ -2,6 +2,7 @@
 
 import { element, fill, svg } from "../../browser/dom.js";
 import { cellTable } from "./cells.js";
+import { onOwnWords, ownField, ownWords, withOwn } from "./own_words.js";
 import { segments } from "./segments.js";
 
 const FORMULAS = {
@@ -10,12 +11,14 @@ const FORMULAS = {
   attention: "reads all words at once",
 };
 
-export function others(view, { architectures, words }) {
+export function others(view, { architectures, words, own }) {
+  const field = ownField(own);
   const table = cellTable();
   const bars = element("div", { class: "bars" });
   const state = { pair: 0, layer: 2 };
   const draw = () => {
-    const layers = architectures[state.pair];
+    const layers = architectures[state.pair] ?? ownLayers(own);
+    field.hidden = state.pair < architectures.length;
     const most = Math.max(...layers.flatMap((layer) => layer.words.map(([, , , shown]) => Number(shown))));
     fill(
       bars,
@@ -33,7 +36,7 @@ export function others(view, { architectures, words }) {
   const pick = segments({
     label: "Sentence",
     value: 0,
-    options: words.map(({ sentence }, index) => [index, sentence]),
+    options: withOwn(words.map(({ sentence }) => sentence)),
     onInput: (pair) => {
       state.pair = pair;
       draw();
@@ -48,8 +51,20 @@ export function others(view, { architectures, words }) {
       draw();
     },
   });
-  fill(view, pick, bars, layer, table);
+  onOwnWords(draw);
+  fill(view, pick, field, bars, layer, table);
   draw();
+}
+
+/** The layers for the reader's words, which stand in reverse in the second order. */
+function ownLayers({ sentences, architectures }) {
+  const words = ownWords();
+  const { orders } = sentences[words.length];
+  const reverse = orders.findIndex((order) => order.every((word, place) => word === words.length - 1 - place));
+  return architectures[words.length][reverse].map((layer) => ({
+    ...layer,
+    words: layer.words.map(([, here, ...rest]) => [words[here], here, ...rest]),
+  }));
 }
 
 function rows(outputs, names, place, which) {

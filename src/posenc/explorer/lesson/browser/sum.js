@@ -2,6 +2,7 @@
 
 import { element, fill } from "../../browser/dom.js";
 import { cellTable } from "./cells.js";
+import { onOwnWords, ownField, ownWords, withOwn } from "./own_words.js";
 import { segments } from "./segments.js";
 
 const PARTS = [
@@ -10,10 +11,13 @@ const PARTS = [
   ["X", "Sum X: what the first layer reads"],
 ];
 
-export function sum(view, { sum: sums }) {
+export function sum(view, { sum: sums, own }) {
+  const field = ownField(own);
+  let picked = 0;
   const tables = PARTS.map(() => cellTable());
-  const draw = (index) => {
-    const one = sums[index];
+  const draw = () => {
+    const one = sums[picked] ?? ownSum(own.sums);
+    field.hidden = picked < sums.length;
     PARTS.forEach(([part, caption], place) =>
       tables[place].draw({
         rows: one.words.map((name, position) => ({
@@ -29,17 +33,29 @@ export function sum(view, { sum: sums }) {
   const pick = segments({
     label: "Sentence",
     value: 0,
-    options: sums.map(({ words }, index) => [index, words.join(" ")]),
-    onInput: draw,
+    options: withOwn(sums.map(({ words }) => words.join(" "))),
+    onInput: (index) => {
+      picked = index;
+      draw();
+    },
   });
+  onOwnWords(draw);
   fill(
     view,
     pick,
+    field,
     tables[0],
     element("p", { class: "operator", "aria-hidden": "true" }, "+"),
     tables[1],
     element("p", { class: "operator", "aria-hidden": "true" }, "="),
     tables[2],
   );
-  draw(0);
+  draw();
+}
+
+/** E, P and X of the reader's words, which posenc computed for every word at every position. */
+function ownSum({ record, E, P, X }) {
+  const words = ownWords();
+  const each = words.map((_, index) => index);
+  return { words, record, E: each.map((at) => E[at]), P: each.map((at) => P[at]), X: each.map((at) => X[at][at]) };
 }

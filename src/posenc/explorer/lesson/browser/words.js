@@ -3,10 +3,13 @@
 import { button, choice } from "../../browser/controls.js";
 import { element, fill } from "../../browser/dom.js";
 import { cellTable } from "./cells.js";
+import { onOwnWords, ownField, ownWords, withOwn } from "./own_words.js";
 import { segments } from "./segments.js";
 
-export function words(view, { words: pairs }) {
-  const state = { pair: 0, order: pairs[0].other, choice: 0 };
+export function words(view, { words: given, own }) {
+  const pairOf = (index) => given[index] ?? { ...own.sentences[ownWords().length], words: ownWords() };
+  const field = ownField(own);
+  const state = { pair: 0, order: given[0].other, choice: 0 };
   const chips = element("p", { class: "chips", "aria-live": "polite" });
   const table = cellTable();
   const note = element("p", { class: "readout", role: "status" });
@@ -14,9 +17,9 @@ export function words(view, { words: pairs }) {
   const remembered = element("input", { type: "hidden" }); // by it a link brings the order back
   remembered.addEventListener("input", () => {
     const order = Number(remembered.value);
-    if (order in pairs[state.pair].orders) set({ order });
+    if (order in pairOf(state.pair).orders) set({ order });
   });
-  const names = pairs[0].choices.map(({ name }, index) => [index, name]);
+  const names = given[0].choices.map(({ name }, index) => [index, name]);
   const choose = choice({
     label: "What tells the layer where a word stands?",
     options: names,
@@ -26,15 +29,16 @@ export function words(view, { words: pairs }) {
   const sentences = segments({
     label: "Sentence",
     value: 0,
-    options: pairs.map(({ sentence }, index) => [index, sentence]),
-    onInput: (pair) => set({ pair, order: pairs[pair].other }),
+    options: withOwn(given.map(({ sentence }) => sentence)),
+    onInput: (pair) => set({ pair, order: pairOf(pair).other }),
   });
   const set = (change) => {
     Object.assign(state, change);
     draw();
   };
   const draw = () => {
-    const pair = pairs[state.pair];
+    const pair = pairOf(state.pair);
+    field.hidden = state.pair < given.length;
     const picked = pair.choices[state.choice];
     const order = pair.orders[state.order];
     remembered.value = state.order;
@@ -67,7 +71,12 @@ export function words(view, { words: pairs }) {
       ? `This is the first order. Change it, and compare.`
       : sentence(Object.values(changes), picked.reasons[state.order], pair.words);
   };
-  fill(view, sentences, chips, element("div", { class: "row" }, orders), choose, table, note, remembered);
+  onOwnWords(() => {
+    if (state.pair < given.length) return;
+    const pair = pairOf(state.pair);
+    set({ order: chips.children.length === pair.words.length ? state.order : pair.other });
+  });
+  fill(view, sentences, field, chips, element("div", { class: "row" }, orders), choose, table, note, remembered);
   draw();
 }
 
