@@ -1,4 +1,4 @@
-"""Every row of the catalog: what its door costs beside the least that could be done in its place.
+"""Every row of the catalog: what its door costs, compared with the least that could be done in its place.
 
 A row is measured with its first sample, with 64 channels or one head where its fields allow that. What learns has fresh
 parameters. Nothing is timed before PyTorch's float32 has been compared with NumPy's float64.
@@ -50,7 +50,12 @@ def measured(row: Row) -> Encoding:
     """The first sample, with 64 channels, and one head where heads would be a dense matrix each."""
     record = row.samples[0]
     wanted = {"heads": 1} if record.door in ("biases", "scores") else {}
-    for name, value in {**wanted, "dim": 64}.items():
+    return with_sizes(record, {**wanted, "dim": 64})
+
+
+def with_sizes(record: Encoding, wanted: dict[str, int]) -> Encoding:
+    """The record with those of these sizes that it has and takes."""
+    for name, value in wanted.items():
         if any(field.name == name for field in fields(record)):
             try:
                 record = replace(record, **{name: value})

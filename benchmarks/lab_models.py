@@ -1,18 +1,18 @@
-"""The lab's model beside the same model written plainly in PyTorch: a training step with each encoding that one writes
+"""The lab's model and the same model written plainly in PyTorch: a training step with each encoding that one writes
 in a few lines, with tables made once and SDPA.
 
 The logits of both are compared first. `lab_catalog` has every encoding of the
-catalog beside the plain model without positions.
+catalog compared with the plain model without positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
-from catalog import places
+from catalog import places, with_sizes
 from measure import distance, ratios
 from plain_model import step, twin
 
@@ -93,14 +93,7 @@ def fitted(row: Row, shape: Shape) -> Encoding:
     if isinstance(record, T5Bias):
         record = replace(record, bidirectional=False)
     wide = shape.width if isinstance(record, Adds) else shape.width // shape.heads
-    wanted = {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048}
-    for name, value in wanted.items():
-        if any(field.name == name for field in fields(record)):
-            try:
-                record = replace(record, **{name: value})
-            except (ValueError, TypeError):
-                continue
-    return record
+    return with_sizes(record, {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048})
 
 
 def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:

@@ -214,9 +214,9 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
     every([posenc.T5Bias(heads=12), posenc.KerpleLog(heads=12), posenc.RelativeBias(heads=4, clip=8)], check)
 
 
-def test_weights_that_vanish_are_left_out_with_the_same_bits():
-    asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
-    call = collected(
+def causal_call(asked):
+    """What `attention` collects of a causal call with nothing else stated."""
+    return collected(
         **asked,
         layout="bhtd",
         causal=True,
@@ -227,6 +227,11 @@ def test_weights_that_vanish_are_left_out_with_the_same_bits():
         dropout=0.0,
         keys_rotated=False,
     )
+
+
+def test_weights_that_vanish_are_left_out_with_the_same_bits():
+    asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
+    call = causal_call(asked)
     q, k, v = tiles.rotated(call)
     bias = strided(asked["encodings"][0], asked["query"], asked["key"], causal=True)
     numbers = strided_path._without_vanishing_weights(call, q, k, bias.numbers)
@@ -247,17 +252,7 @@ def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
             want = by_reference(call | wide, visible=seen)
         # Logits are float32: where all keys lie before a query, sums of up to 200.
         assert (got.double() - want).abs().max() <= 200 * 2**-22
-    checked_call = collected(
-        **asked,
-        layout="bhtd",
-        causal=True,
-        window=None,
-        mask=None,
-        documents=None,
-        scale=None,
-        dropout=0.0,
-        keys_rotated=False,
-    )
+    checked_call = causal_call(asked)
     with torch.no_grad():
         assert tiles._faded(checked_call, tiles.prepared_scores(checked_call), torch.tensor(20.0), 256, 300) > 50
 

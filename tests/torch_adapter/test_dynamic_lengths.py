@@ -16,7 +16,7 @@ from posenc.torch import module, rotate, turn
 DIM, OTHER = 32, 71
 ROTATION, SUM = RoPE(dim=DIM), Sinusoidal(dim=DIM)
 LAYER, ADDED = module(ROTATION), module(SUM)
-DAILY = (1, DIM // 2)
+DAILY = (DIM // 2,)
 
 
 def _turn(positions: Any) -> tuple[Any, ...]:

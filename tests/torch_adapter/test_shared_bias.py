@@ -26,7 +26,7 @@ def given(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("more", [{}, {"window": (2, None)}, {"documents": (PLACE[3:] // 5, PLACE // 5)}], ids=str)
 def test_a_shared_bias_gives_what_each_layer_makes_itself(monkeypatch: Any, causal: bool, more: dict[str, Any]) -> None:
-    """Made two queries at a time, beside nothing, another bias and a score; never written into."""
+    """Made two queries at a time, with nothing else, with another bias and with a score; never written into."""
     monkeypatch.setattr(of_shared_bias, "NUMBERS", 2 * 2 * 9)
     with torch.no_grad():
         bias = shared_bias([FIRE, ALIBI], PLACE[3:], PLACE, causal=causal)

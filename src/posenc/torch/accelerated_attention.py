@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import copy
 from types import MethodType
 from typing import Any
@@ -21,6 +20,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.models import from_config
 from posenc.torch.attention_paths.attend import attention
+from posenc.torch.evaluation_mode import evaluating
 from posenc.torch.modules import module
 from posenc.torch.record_module import RecordModule
 from posenc.torch.swapped_positions.attention_mask import as_seen
@@ -72,7 +72,7 @@ def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
     for padded in (0, 3):
         tokens, real = _tokens(model, padded)
         witnesses = [(name, each, _Witness(attended, real)) for name, each, attended in calls]
-        with torch.no_grad(), _evaluating(model):
+        with torch.no_grad(), evaluating(model):
             try:
                 for _, each, witness in witnesses:
                     each.forward = MethodType(witness.forward, each)
@@ -122,18 +122,6 @@ def _tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
     if "use_cache" in takes:
         given["use_cache"] = False  # both calls would write into it
     return given, real
-
-
-@contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
-    """Every module in evaluation for a while."""
-    training = [each for each in model.modules() if each.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for each in training:
-            each.training = True
 
 
 def _form(each: Any) -> tuple[str, str]:

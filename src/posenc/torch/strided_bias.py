@@ -113,7 +113,7 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
     q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
-    positions; key heads divide heads.   bias: what `strided` gives; beside 16-bit q it stays in float32
+    positions; key heads divide heads.   bias: what `strided` gives; next to 16-bit q it stays in float32
     on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale:
     1/√d unless given.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from posenc.torch.evaluation_mode import evaluating
 from posenc.torch.modules import Add, Rotate, module
 from posenc.torch.swapped_positions.install import Parts, installed
 from posenc.torch.swapped_positions.layer_positions import LayerPositions, Repeat
@@ -71,7 +71,7 @@ def logits(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> 
     mask[1, :PADDED] = 0
     positions = (mask.cumsum(-1) - 1).clamp(min=0) + (0 if own.table is None else own.table.offset)
     positions[0] += far
-    with torch.no_grad(), _evaluating(model):
+    with torch.no_grad(), evaluating(model):
         first = model(tokens[:, :-LATER], attention_mask=mask[:, :-LATER], position_ids=positions[:, :-LATER])
         results = [(first[0], mask[:, :-LATER])]
         cache = getattr(first, "past_key_values", None)
@@ -79,18 +79,6 @@ def logits(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> 
             later = {"attention_mask": mask, "position_ids": positions[:, -LATER:], "past_key_values": cache}
             results.append((model(tokens[:, -LATER:], **later)[0], mask[:, -LATER:]))
     return [(x[seen.bool()] if x.shape[:2] == seen.shape else x).float() for x, seen in results]
-
-
-@contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
-    """Every module in evaluation for a while."""
-    training = [each for each in model.modules() if each.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for each in training:
-            each.training = True
 
 
 def _own_table(own: OwnPositions) -> tuple[Add, ...]:
