@@ -68,6 +68,7 @@ def test_another_process_gives_the_same_report(student, checked, name):
     assert ran.data["convention"] == record
 
 
+@pytest.mark.nightly
 def test_a_learned_table_is_consistent_unless_it_is_meant(student):
     ran = student(BEYOND["learned"][0])
     assert ran.code == 3
