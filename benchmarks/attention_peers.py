@@ -1,4 +1,4 @@
-"""Attention with T5's bias and with ALiBi, as transformers, x-transformers and flex_attention make it, beside ours."""
+"""Attention with T5's bias and ALiBi, by posenc, transformers, x-transformers and flex_attention."""
 
 from __future__ import annotations
 

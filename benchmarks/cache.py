@@ -1,4 +1,4 @@
-"""A step of decoding: queries turned, keys turned and written into their cache, values beside them."""
+"""A step of decoding: queries turned, keys turned and written into their cache, values next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call costs: one position, a table and a dense bias beside the same numbers written plainly; Python calls."""
+"""What a call costs: one position, a table and a dense bias, against the same numbers written plainly; Python calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run() -> list[dict[str, Any]]:
     return [*cases, *(bias(count) for count in BIASED), counted(), shares()]
 
 
-def beside(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
+def row(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
     """Both timed, after their numbers have been compared."""
     shown = {name: lambda run=run: tensors(run()) for name, run in ((below, plain), (OURS, ours))}
     makers = {
@@ -77,7 +77,7 @@ def one_turn(dim: int) -> dict[str, Any]:
     record, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
     words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
     plain, ours = partial(bare, words, positions), partial(record.turn, positions)
-    return beside(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
+    return row(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
 
 
 def one_vector(dim: int) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def one_vector(dim: int) -> dict[str, Any]:
         cosine, sine = bare(words, positions)
         return np.concatenate([sine[..., None], cosine[..., None]], -1).reshape((1, dim))
 
-    return beside(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: record.embed(positions), 0.0)
+    return row(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: record.embed(positions), 0.0)
 
 
 def turns(dim: int) -> dict[str, Any]:
@@ -99,9 +99,7 @@ def turns(dim: int) -> dict[str, Any]:
         angle = positions[:, None] * radians
         return np.cos(angle), np.sin(angle)
 
-    return beside(
-        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.turn(positions), rounding()
-    )
+    return row(f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.turn(positions), rounding())
 
 
 def vectors(dim: int) -> dict[str, Any]:
@@ -113,7 +111,7 @@ def vectors(dim: int) -> dict[str, Any]:
         table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)
         return table
 
-    return beside(
+    return row(
         f"Sinusoidal.embed of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.embed(positions), rounding()
     )
 
@@ -130,7 +128,7 @@ def bias(count: int) -> dict[str, Any]:
     def plain() -> np.ndarray:
         return -slopes * np.abs(positions[:, None] - positions)
 
-    return beside(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: record.matrix(positions, positions), 0.0)
+    return row(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: record.matrix(positions, positions), 0.0)
 
 
 def counted() -> dict[str, Any]:

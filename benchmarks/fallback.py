@@ -1,4 +1,4 @@
-"""Plain PyTorch, for where the compiled kernel is not: never slower than what it stands beside."""
+"""Plain PyTorch, for where the compiled kernel is not: never slower than what it stands next to."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class Goal:
     """A variant of a case of a benchmark, in time over another (`below`) or by its value, and what it should be at
     most.
 
-    prototype: the figure that the goal was set beside. not_measured: why no benchmark has it, where none has.
+    prototype: the figure that the goal was set against. not_measured: why no benchmark has it, where none has.
     """
 
     what: str

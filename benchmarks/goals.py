@@ -1,6 +1,6 @@
 """What we set out to reach, as data: each goal names the figure that decides it.
 
-The goals were set beside a prototype, on a machine with AVX-512, as ratios of CPU time on one thread in interleaved
+The goals were set against a prototype, on a machine with AVX-512, as ratios of CPU time on one thread in interleaved
 rounds. A run passes within 1.25 of its goal. Processors that round to bfloat16 by themselves have goals of their own
 for rotations in place.
 """

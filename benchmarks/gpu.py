@@ -57,9 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def write(place: Path, figures: dict[str, Any]) -> None:
     """The whole file or none of it."""
-    beside = place.with_name(f".{place.name}.partial")
-    beside.write_text(json.dumps(figures, indent=1) + "\n")
-    beside.replace(place)
+    partial = place.with_name(f".{place.name}.partial")
+    partial.write_text(json.dumps(figures, indent=1) + "\n")
+    partial.replace(place)
 
 
 def check() -> int:

@@ -1,4 +1,4 @@
-"""What benchmarks/gpu.py compares: rotations, with a norm, into a cache, with gradients, beside what others have."""
+"""What benchmarks/gpu.py compares: rotations, with a norm, into a cache, with gradients, next to what others have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals beside figures: reached, within the gate, not reached, or not measured, and why."""
+"""Goals and figures: reached, within the gate, not reached, or not measured, and why."""
 
 from __future__ import annotations
 

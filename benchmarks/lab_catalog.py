@@ -1,5 +1,4 @@
-"""Every encoding of the catalog in the lab's model, beside the same model in plain PyTorch without positions: what it
-costs in a training step."""
+"""Every encoding of the catalog in the lab's model, against a plain one without positions: what it costs in a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training step of the lab's model needs at once with each encoding, beside the same model in plain PyTorch.
+"""What a training step of the lab's model needs at once with each encoding, and the same model in plain PyTorch.
 
 PyTorch reports every block that it takes and gives back, so the peak is exact, whatever else the machine does.
 """

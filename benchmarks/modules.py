@@ -1,4 +1,4 @@
-"""Modules, which make their turn or table in each call, beside a turn that is made and applied, and a ready table."""
+"""Modules, which make their turn or table in each call, against a turn that is made and applied, and a ready table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def addition(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
 def measured(
     case: str, below: str, calls: dict[str, Call], of: tuple[torch.Tensor, ...], bound: float, *, trained: bool
 ) -> dict[str, Any]:
-    """Results, and where it is trained gradients behind them, beside those of the first way."""
+    """Results, and where it is trained gradients behind them, compared with those of the first way."""
     back = tuple(torch.randn(x.shape, generator=torch.Generator().manual_seed(1)).to(x.dtype) for x in of)
 
     def both(call: Call) -> Any:

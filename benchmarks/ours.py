@@ -1,4 +1,4 @@
-"""The ways posenc turns a problem, each to be timed beside the peers."""
+"""The ways posenc turns a problem, each to be timed with the peers."""
 
 from __future__ import annotations
 

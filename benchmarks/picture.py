@@ -1,6 +1,6 @@
 """The picture of the figures: what each way of turning costs over a copy of the same numbers, on an axis of powers.
 
-`python benchmarks/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON beside it; `make
+`python benchmarks/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON next to it; `make
 bench` does so at its end.
 """
 

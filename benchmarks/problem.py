@@ -70,7 +70,7 @@ class Problem:
         """What peers may be away from the reference, from the dtype and the farthest position.
 
         An angle in float32, of a rounded frequency and a rounded product, is away by up to a few roundings of its own
-        size; cosine and sine follow it, and meet a number of the size of the largest. Beside that, several roundings of
+        size; cosine and sine follow it, and meet a number of the size of the largest. Besides, several roundings of
         the result.
         """
         angle = 4.0 * (float(self.places.max()) + 1.0) * 2.0**-24

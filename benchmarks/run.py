@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="which to run; all by default")
     parser.add_argument("--here", action="store_true", help="in this process, as each is run by itself")
     parser.add_argument(
-        "--judge", action="store_true", help="run none; set the goals beside the figures that there are"
+        "--judge", action="store_true", help="run none; set the goals against the figures that there are"
     )
     arguments = parser.parse_args()
     names = [] if arguments.judge else arguments.names or list(BENCHMARKS)
@@ -132,7 +132,7 @@ def results(of: str) -> dict[str, Any]:
 
 
 def summed_up() -> None:
-    """The goals beside all the figures that there are, in print and as JSON, and the picture; for each kind of
+    """The goals and all the figures that there are, in print and as JSON, and the picture; for each kind of
     processor."""
     for of in kinds():
         rows = judged(results(of), of)

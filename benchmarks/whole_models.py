@@ -1,7 +1,7 @@
 """Whole models of transformers, 4 layers of 512 channels with random weights: what posenc changes, and what positions
 cost at all.
 
-`accelerate` is timed beside the stock model, and beside the same model without any positions: what that saves is the
+`accelerate` is timed next to the stock model, and next to the same model without any positions: what that saves is the
 share of positions, and no implementation of them can save more.
 """
 

@@ -1,4 +1,4 @@
-"""What was run and caught before, beside now: `python quality/compare.py [quality/before]`.
+"""What was run and caught before, and now: `python quality/compare.py [quality/before]`.
 
 Files are followed through git's renames since the commit that was measured before; `--moved OLD NEW` says what git does
 not see.
@@ -26,8 +26,8 @@ def main() -> int:
     parser.add_argument("--moved", nargs=2, action="append", default=[], metavar=("OLD", "NEW"))
     given = parser.parse_args()
     before, now = (json.loads((folder / "coverage.json").read_text()) for folder in (given.before, QUALITY))
-    print(coverage_beside(before, now, renames(before["commit"]) | dict(given.moved)))
-    print(bugs_beside(json.loads((given.before / "planted_bugs.json").read_text()), planted_bugs()))
+    print(compared_coverage(before, now, renames(before["commit"]) | dict(given.moved)))
+    print(compared_bugs(json.loads((given.before / "planted_bugs.json").read_text()), planted_bugs()))
     return 0
 
 
@@ -44,7 +44,7 @@ def renames(commit: str) -> dict[str, str]:
     return now
 
 
-def coverage_beside(before: Mapping[str, Any], now: Mapping[str, Any], moved: Mapping[str, str]) -> str:
+def compared_coverage(before: Mapping[str, Any], now: Mapping[str, Any], moved: Mapping[str, str]) -> str:
     """Files whose share of both parts fell, files that have no counterpart, and the totals."""
     lines, seen = [], set()
     for name, file in before["files"].items():
@@ -73,7 +73,7 @@ def planted_bugs() -> dict[str, list[str]]:
     return dict(page.recorded())
 
 
-def bugs_beside(before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> str:
+def compared_bugs(before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> str:
     """Bugs that are not planted any more, and checks that a bug tripped and does not."""
     lines = [f"{bug}: not planted any more" for bug in before if bug not in now]
     for bug in before.keys() & now.keys():

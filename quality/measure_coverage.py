@@ -65,7 +65,7 @@ def parts() -> list[Part]:
 
 
 def unit_parts() -> list[Part]:
-    """The tests of `make test` beside the doctests; measure_mutants.py reads which lines each runs."""
+    """The tests of `make test` and the doctests; measure_mutants.py reads which lines each runs."""
     return pieces("test", "unit", "not nightly", PARTS_OF_TEST)
 
 

@@ -142,7 +142,7 @@ def sample(root: Path, files: Iterable[str], number: int, seed: int) -> tuple[li
 
 
 def python_files(root: Path, rooms: Sequence[str]) -> list[str]:
-    """The Python files of these modules and packages, beside `root`."""
+    """The Python files of these modules and packages, next to `root`."""
     found = []
     for room in rooms:
         path = root / room

@@ -26,7 +26,7 @@ def commit() -> str:
 
 
 def files() -> list[str]:
-    """Every file that git tracks or would take, beside ROOT."""
+    """Every file that git tracks or would take, next to ROOT."""
     names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     return sorted({name for name in names if name and (ROOT / name).is_file()})
 

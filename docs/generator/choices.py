@@ -182,7 +182,7 @@ CHOICES: tuple[Choice, ...] = (
         "the base follows the longest row of the batch, at run time",
         "`DynamicNTK(length=…)`: a stated length in a frozen record",
         "the cosines of one row change by {:.2f} when a longer row joins its batch",
-        "dynamic beside a longer row",
+        "dynamic next to a longer row",
     ),
     Choice(LONG, "posenc", "the same two batches", "a record has no batch", "change by {:.0f}", "dynamic in a record"),
     Choice(
@@ -191,7 +191,7 @@ CHOICES: tuple[Choice, ...] = (
         "short or long list by the longest row of the batch",
         "`LongRoPE(length=…)` chooses once",
         "change by {:.2f}, the attention factor included",
-        "longrope beside a longer row",
+        "longrope next to a longer row",
     ),
     Choice(
         LONG,

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
       | (?P<symbol>.)""",
     re.VERBOSE,
 )
-#: What stands beside a name that is mathematics, as `base` in `base · factor`.
+#: What stands next to a name that is mathematics, as `base` in `base · factor`.
 _OPERATORS = frozenset("=·/+-÷‖→<>≤≥^_|²")
 _BEFORE, _AFTER = _OPERATORS | set("⌊√Σ"), _OPERATORS | set("⌋")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import posenc
 from posenc import frequencies
 
-#: Before a page of wide tables: hides the table of contents beside it.
+#: Before a page of wide tables: hides the table of contents next to it.
 WIDE = "---\nhide:\n  - toc\n---\n\n"
 
 

@@ -142,7 +142,7 @@ def test_axe_finds_no_violation(watched, server, view, scheme):
 
 
 def axe(page, kind):
-    """The violations, each with its rule and where it is. The script is added by the test, beside the page's policy."""
+    """The violations, each with its rule and where it is. The test adds the script, past the page's policy."""
     script = Path(__import__("axe_playwright_python").__file__).parent / "axe.min.js"
     page.evaluate(script.read_text(encoding="utf-8") + "; undefined")
     results = page.evaluate("axe.run()")

@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.mark.parametrize(("door", "length", "mistake"), CASES)
 def test_every_mistake_of_the_bank_is_found(door, length, mistake):
-    """Beside every convention, and beside the one record that is meant."""
+    """Against every convention, and against the one record that is meant."""
     blank = seen(door, length=length)
     for convention in conventions(blank, 10_000.0, None)[:2]:
         if mistake.name in PLANTED:

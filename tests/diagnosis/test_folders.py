@@ -1,4 +1,4 @@
-"""Two folders of one model: rows of queries and keys beside what the configs say, and what a conversion wrote."""
+"""Two folders of one model: rows of queries and keys next to what the configs say, and what a conversion wrote."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_norms_of_ones_lie_in_any_order(tmp_path: Path) -> None:
 
 QUERIES = "model.layers.0.self_attn.q_proj"
 TOWER = "vision_tower.layers.0.self_attn.k_proj.weight"
-BESIDE: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]] = {
+ROWS_AND_CONFIGS: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]] = {
     "a tensor that is no query or key": (
         {"model.embed_tokens.weight": drawn(7, 64)}, {"model.embed_tokens.weight": drawn(7, 64)[::-1].copy()}, []),
     "a tensor of one folder alone": ({TOWER: drawn(32, 64)}, {}, []),
@@ -118,9 +118,9 @@ BESIDE: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BESIDE)
+@pytest.mark.parametrize("case", ROWS_AND_CONFIGS)
 def test_tensors_beside_the_weights_are_told_apart(case: str, tmp_path: Path) -> None:
-    first, second, expected = BESIDE[case]
+    first, second, expected = ROWS_AND_CONFIGS[case]
     found = diagnose(folder(tmp_path / "one", weights() | first), folder(tmp_path / "other", weights() | second))
     assert names(found) == expected, str(found)
     assert found.agree == (not expected)

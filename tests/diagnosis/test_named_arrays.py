@@ -1,4 +1,4 @@
-"""Arrays from files, their types, and what two configs say beside positions: each against what was written."""
+"""Arrays from files, their types, and what two configs say next to positions: each against what was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in rotations beside those of attention: in an indexer, in compressed keys."""
+"""Mistakes in rotations next to those of attention: in an indexer, in compressed keys."""
 
 from __future__ import annotations
 

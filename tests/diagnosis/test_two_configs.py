@@ -63,13 +63,13 @@ def without(config: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in keys}
 
 
-def model(*layers: Any, part: str = "text", **beside: Any) -> ModelPositions:
+def model(*layers: Any, part: str = "text", **fields: Any) -> ModelPositions:
     """A model from what each layer uses: a record, None, or a tuple of a record and its query temperature."""
     groups = []
     for layer, given in enumerate(layers):
         record, warm = given if isinstance(given, tuple) else (given, None)
         own = () if record is None else (record,)
-        groups.append(LayerGroup(part, f"kind {layer}", (layer,), own, query_temperature=warm, **beside))
+        groups.append(LayerGroup(part, f"kind {layer}", (layer,), own, query_temperature=warm, **fields))
     return ModelPositions("made", tuple(groups))
 
 

@@ -93,7 +93,7 @@ def test_tiles_begin_again_and_corners_stay() -> None:
     corners = Resizing("bicubic", antialias=False, align_corners=True)
     assert corners.table(table, (4, 1), (7, 1), prefix=0).ravel()[[0, 2, 4, 6]].tolist() == [0, 1, 2, 3]
     assert str(corners) == "bicubic, corner patches on corner patches, without antialias"
-    with pytest.raises(ValueError, match=r"^outside must be left out beside antialias=True; got 'zeros'"):
+    with pytest.raises(ValueError, match=r"^outside must be left out with antialias=True; got 'zeros'"):
         Resizing("bicubic", antialias=True, align_corners=False, outside="zeros")
 
 
@@ -126,12 +126,12 @@ REFUSED = [
     (
         {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"antialias": True, "align_corners": True},
         ValueError,
-        r"^align_corners must be left out beside antialias=True; got True",
+        r"^align_corners must be left out with antialias=True; got True",
     ),
     (
         {"table": TABLE, "old": (5,), "new": (2,)} | CUBIC | {"method": "tiled", "antialias": True},
         ValueError,
-        r"^antialias must be left out beside method='tiled'",
+        r"^antialias must be left out with method='tiled'",
     ),
     (
         {"table": np.zeros((4, 1 << 18)), "old": (2, 2), "new": (1 << 14, 1 << 14)} | CUBIC,

@@ -416,7 +416,7 @@ def unknown_attn_factor_in_yarn(folder: Path) -> Evidence:
 
 @harmless(CONFIGS, "spelling", "QwenLM/Qwen3-VL#209", "huggingface/transformers#48671")
 def mrope_read_as_default(folder: Path) -> Evidence:
-    """Qwen2-VL's files say type mrope, which transformers turns into rope_type default beside mrope_section, with a
+    """Qwen2-VL's files say type mrope, which transformers turns into rope_type default next to mrope_section, with a
     warning."""
     expected = {
         "model_type": "qwen2_vl_text", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,

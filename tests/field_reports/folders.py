@@ -47,7 +47,7 @@ def language_model(config: Any) -> Any:
 def converted(
     folder: Path, config: Any, change: Callable[[str, torch.Tensor], torch.Tensor], **config_change: Any
 ) -> Evidence:
-    """A stock model as transformers saves it, and the same with its tensors changed by name, its config beside it."""
+    """A stock model as transformers saves it, and the same with its tensors changed by name, its config next to it."""
     original, other = folder / "original", folder / "converted"
     language_model(config).save_pretrained(original)
     tensors: Tensors = load_file(original / "model.safetensors")
@@ -199,7 +199,7 @@ def weights_rounded_to_bfloat16(folder: Path) -> Evidence:
     CHECKPOINT, "config lost", "vllm-project/vllm#998", "huggingface/transformers#35255", names={"base", "rope_theta"}
 )
 def frequencies_in_an_old_checkpoint_of_another_base(folder: Path) -> Evidence:
-    """Old checkpoints hold inv_freq. Code Llama's, of base 1000000, lay beside a config of a version that knew no
+    """Old checkpoints hold inv_freq. Code Llama's, of base 1000000, lay next to a config of a version that knew no
     rope_theta."""
     config = tiny("llama", rope_parameters=PLAIN | {"rope_theta": 10_000.0})
     held = LlamaRotaryEmbedding(tiny("llama", rope_parameters=PLAIN | {"rope_theta": 1_000_000.0})).inv_freq

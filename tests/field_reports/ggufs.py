@@ -1,4 +1,4 @@
-"""Reports whose user had a .gguf file beside the config of the checkpoint it was converted from."""
+"""Reports whose user had a .gguf file next to the config of the checkpoint it was converted from."""
 
 from __future__ import annotations
 

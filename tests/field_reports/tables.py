@@ -1,4 +1,4 @@
-"""Reports whose user had cos and sin as they came out of the code that ran, in a file beside the config."""
+"""Reports whose user had cos and sin as they came out of the code that ran, in a file next to the config."""
 
 from __future__ import annotations
 

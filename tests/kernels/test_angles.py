@@ -177,7 +177,7 @@ def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> N
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
-    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing beside
+    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing next to
     it."""
     record, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
     q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))

@@ -124,7 +124,7 @@ def test_factors(instruction_set: str, factor: float) -> None:
 @pytest.mark.parametrize("layout", ["interleaved", "concatenated"])
 @pytest.mark.parametrize("first", ["sine", "cosine"])
 def test_one_table_of_both(instruction_set: str, layout: Any, first: Any) -> None:
-    """Both layouts, of an even or odd width, in rows that lie apart, and nothing written beside them."""
+    """Both layouts, of an even or odd width, in rows that lie apart, and nothing written next to them."""
     places = torch.cat([torch.arange(140) - 20, torch.tensor([7, 2**53 + 1])]).reshape(1, -1, 1)
     for pairs in (1, 4, 7, 8, 13, 16, 33, 48, 80):
         frequencies = RoPE(dim=2 * pairs).frequencies
@@ -136,15 +136,15 @@ def test_one_table_of_both(instruction_set: str, layout: Any, first: Any) -> Non
         )
         both = [sine, cosine] if first == "sine" else [cosine, sine]
         wanted = torch.stack(both, -1).flatten(-2) if layout == "interleaved" else torch.cat(both, -1)
-        for width, beside in product((2 * pairs, 2 * pairs - 1), (0, 1, 16)):
+        for width, margin in product((2 * pairs, 2 * pairs - 1), (0, 1, 16)):
             sinusoids = FixedSinusoids(frequencies, layout, first, width, 0.7)
-            held = torch.full((1, places.shape[1], width + 2 * beside), 7.0)
-            table = held[..., beside : beside + width]
+            held = torch.full((1, places.shape[1], width + 2 * margin), 7.0)
+            table = held[..., margin : margin + width]
             kernel.cos_sin_within(
                 places, torch.as_tensor(frequency_limbs(sinusoids)), sinusoids, table, instruction_set=instruction_set
             )
             assert torch.equal(table.nan_to_num(), wanted[..., :width].nan_to_num())
-            assert bool((held[..., :beside] == 7.0).all() and (held[..., beside + width :] == 7.0).all())
+            assert bool((held[..., :margin] == 7.0).all() and (held[..., margin + width :] == 7.0).all())
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "concatenated"])

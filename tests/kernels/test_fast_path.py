@@ -256,7 +256,7 @@ def test_autograd_hears_of_what_was_written(slow: bool) -> None:
 
 
 def test_the_form_of_a_pairing() -> None:
-    """Fields of 12 bits beside three for calls: nothing of it is lost, and none is guessed where it does not fit."""
+    """Fields of 12 bits, and three for calls: nothing of it is lost, and none is guessed where it does not fit."""
     form = packed_form(Pairing("adjacent", 70, 64, 5, 2), 3) | PAGED
     assert (form & 7, *(form >> 3 + 12 * place & 4095 for place in range(5))) == (5, 70, 5, 32, 2, 3)
     assert packed_form(Pairing("halves", 4095, 4094, 1)) >> 51 == 0

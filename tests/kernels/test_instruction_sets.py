@@ -64,7 +64,7 @@ def test_every_width(instruction_set: str, dtype: torch.dtype, pairing: Any) -> 
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_end_of_a_row(instruction_set: str, dtype: torch.dtype, pairing: Any) -> None:
-    """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads beside each other;
+    """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads next to each other;
     one token."""
     for pairs in (*range(1, 41), 2048, 9001):
         record = RoPE(dim=2 * pairs, pairing=pairing)
@@ -142,13 +142,13 @@ def test_edges_of_float32(instruction_set: str, pairing: Any) -> None:
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_halfway_between_two_numbers(instruction_set: str, pairing: Any, dtype: torch.dtype) -> None:
-    """Cosines chosen so that sums lie in the middle of two numbers, beside it, or are subnormal: to the nearest, ties
+    """Cosines chosen so that sums lie in the middle of two numbers, next to it, or are subnormal: to the nearest, ties
     to even."""
     bits = 8 if dtype == torch.bfloat16 else 11
     top = 2.0 ** (bits - 1) + torch.arange(64.0)
     for scale in (1.0, 2.0**-12, 2.0**-20, 2.0**-126, 2.0**-130):
-        for beside in (0.0, 2.0**-8, -(2.0**-8)):
-            cosine = ((top + 0.5 + beside) * scale).reshape(2, 32)
+        for off in (0.0, 2.0**-8, -(2.0**-8)):
+            cosine = ((top + 0.5 + off) * scale).reshape(2, 32)
             turn = Turn(cosine, torch.zeros(2, 32), Pairing(pairing, 64, 64))
             ones = torch.ones(1, 2, 2, 64, dtype=dtype)
             checked(instruction_set, ones, turn)

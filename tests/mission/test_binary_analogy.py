@@ -1,4 +1,4 @@
-"""Row 6: counting in bits beside the encoding, and the encoding as dials."""
+"""Row 6: counting in bits next to the encoding, and the encoding as dials."""
 
 import math
 

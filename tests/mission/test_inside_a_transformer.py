@@ -54,7 +54,7 @@ def test_it_trains_on_real_text(text, record, causal):
 
 
 def test_attention_is_the_formula():
-    """softmax(Q·Kᵀ/√d_k)·V, computed with plain loops beside the reference attention."""
+    """softmax(Q·Kᵀ/√d_k)·V, computed with plain loops next to the reference attention."""
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((3, 1, 2, 5, 4))
     seen = attention(

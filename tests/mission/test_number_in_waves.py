@@ -1,4 +1,4 @@
-"""Row 26: the digits of a number of any length under square waves, its encoding under sinusoids, beside the dials."""
+"""Row 26: the digits of a number of any length under square waves, its encoding under sinusoids, next to the dials."""
 
 import math
 

@@ -58,8 +58,8 @@ def test_any_base_counted_from_zero_or_one_on_the_fly():
     record = Sinusoidal(dim=6, base=37.5)
     counted = Sinusoidal(dim=6, base=37.5, start=1)
     position = 123_456_789
-    alone, beside = record.embed([position])[0], record.embed([5, position, 0])[1]
-    assert np.array_equal(alone, beside)  # a row needs no table before it
+    alone, together = record.embed([position])[0], record.embed([5, position, 0])[1]
+    assert np.array_equal(alone, together)  # a row needs no table before it
     assert np.array_equal(counted.embed([position - 1])[0], alone)
     # float64 angles of 1e8 radians carry an error of 1e8 · 2^-53 = 1e-8.
     assert alone[0] == pytest.approx(math.sin(position), abs=1e-8)

@@ -25,7 +25,7 @@ TINY: dict[str, dict[str, Any]] = {
 SCALED_BEFORE = frozenset({"SaProtConfig", "openai_privacy_filter"})
 #: Types that count tokens, whatever positions they are given.
 COUNTS_TOKENS = frozenset({"SaProtConfig", "csm_depth_decoder_model", "dia_encoder", "llama4_text"})
-#: Types that are built, and do with queries and keys what no record says; each has a note, or stands beside positions.
+#: Types that are built, and do with queries and keys what no record says; each has a note, or stands next to positions.
 NOT_COMPARED = {
     "deepseek_v4": "its keys are those of tokens and compressed ones",
     "zamba": "layers share their attention, which counts them otherwise",

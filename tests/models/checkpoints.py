@@ -14,7 +14,7 @@ SHAPE = HeadShape(heads=HEADS, kv_heads=KV_HEADS, head_dim=DIM, width=WIDTH)
 
 
 def layer(rng, number, prefix="model."):
-    """A layer's tensors, with bias, norms and an old buffer beside queries and keys."""
+    """A layer's tensors, with bias, norms and an old buffer next to queries and keys."""
     own = f"{prefix}layers.{number}.self_attn."
     draw = rng.standard_normal
     return {

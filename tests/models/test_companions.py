@@ -1,4 +1,4 @@
-"""What stands beside queries and keys: every known form moves as its weight does, and what is not known is refused."""
+"""What stands next to queries and keys: every known form moves as its weight does, and what is not known is refused."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_models_are_compared_layer_by_layer() -> None:
     assert diff(from_config(LLAMA), from_config(LLAMA)).parts == ()
 
 
-def model(*layers: Any, **beside: Any) -> ModelPositions:
+def model(*layers: Any, **fields: Any) -> ModelPositions:
     """Layers as groups, whatever they are called."""
     groups: dict[Any, list[int]] = {}
     for layer, record in enumerate(layers):
@@ -92,7 +92,7 @@ def model(*layers: Any, **beside: Any) -> ModelPositions:
     return ModelPositions(
         "made",
         tuple(
-            LayerGroup("text", f"kind{index}", tuple(own), () if record is None else (record,), **beside)
+            LayerGroup("text", f"kind{index}", tuple(own), () if record is None else (record,), **fields)
             for index, (record, own) in enumerate(groups.items())
         ),
     )

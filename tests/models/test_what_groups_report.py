@@ -1,4 +1,4 @@
-"""What a group says beside its record: the keys it was read from, what no record holds, and which layers are its."""
+"""What a group says next to its record: the keys it was read from, what no record holds, and which layers are its."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ def bucket(record, distance):
     with mpmath.workprec(240):
         share = mpmath.log(mpmath.mpf(distance) / exact) / mpmath.log(mpmath.mpf(record.max_distance) / exact)
         steps = share * (count - exact)
-        # A ratio of logarithms that is a whole number comes out a hair beside it.
+        # A ratio of logarithms that is a whole number comes out a hair next to it.
         near = mpmath.nint(steps)
         whole = int(near) if abs(steps - near) < mpmath.mpf(2) ** -200 else int(mpmath.floor(steps))
     return first + min(count - 1, exact + whole)

@@ -296,12 +296,12 @@ def test_biases(record: Biases, kind: str, library: str) -> None:
 
 @lru_cache(maxsize=4)
 def content_of(record: Any) -> tuple:
-    """Places, queries, keys and what is read beside them; of the width of float32, so that both widths read the
+    """Places, queries, keys and what else is read; of the width of float32, so that both widths read the
     same."""
     rng, heads = np.random.default_rng(7), getattr(record, "heads", 3)
     query = [place for place in ways.whole_places(record) if np.abs(place).max() <= 2**52]
-    beside = query[0] + 1 if record.axes == 1 else (query[0][0] + 1, *query[0][1:])
-    key = [*query[::2], beside]
+    neighbour = query[0] + 1 if record.axes == 1 else (query[0][0] + 1, *query[0][1:])
+    key = [*query[::2], neighbour]
     width = getattr(record, "dim", 4)
     q, k = (rng.standard_normal((heads, len(at), width)).astype(np.float32) for at in (query, key))
     x = rng.standard_normal((record.hidden_length(len(query), len(key)), getattr(record, "model_dim", 1)))

@@ -1,4 +1,4 @@
-"""Every oracle pinned to a published number, or to one worked out by hand; beside each, where it is from."""
+"""Every oracle pinned to a published number, or to one worked out by hand; next to each, where it is from."""
 
 from __future__ import annotations
 

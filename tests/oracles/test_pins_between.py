@@ -1,4 +1,4 @@
-"""Pins of the oracles of scores that read what lies between, or all heads; beside each, where its numbers are from."""
+"""Pins of the oracles of scores that read what lies between, or all heads; next to each, where its numbers are from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pins of the oracles of scores that read content, and of the further rotations; beside each, where its numbers are
+"""Pins of the oracles of scores that read content, and of the further rotations; next to each, where its numbers are
 from."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pins of the oracles of grids and graphs; beside each, where its numbers are from."""
+"""Pins of the oracles of grids and graphs; next to each, where its numbers are from."""
 
 from __future__ import annotations
 

@@ -98,12 +98,12 @@ def table_in_bfloat16() -> float:
     return most(peer, ours)
 
 
-def dynamic_beside_a_longer_row() -> float:
+def dynamic_next_to_a_longer_row() -> float:
     """Cosines of the row 0 … 511: alone, and in a batch with a row that ends at 8191."""
     row, longer = torch.arange(512), torch.arange(8192 - 512, 8192)
     alone = llama(rope_type="dynamic", factor=2.0)(LIKE, row[None])[0][0]
-    beside = llama(rope_type="dynamic", factor=2.0)(LIKE, torch.stack([row, longer]))[0][0]
-    return most(alone, beside)
+    together = llama(rope_type="dynamic", factor=2.0)(LIKE, torch.stack([row, longer]))[0][0]
+    return most(alone, together)
 
 
 def dynamic_in_a_record() -> float:
@@ -113,14 +113,14 @@ def dynamic_in_a_record() -> float:
     return most(record.turn(torch.arange(512)).cos, record.turn(torch.stack([torch.arange(512), longer])).cos[0])
 
 
-def longrope_beside_a_longer_row() -> float:
-    """LongRoPE with lists of ones and of fours: the row 0 … 511 alone, and beside one beyond the original length."""
+def longrope_next_to_a_longer_row() -> float:
+    """LongRoPE with lists of ones and of fours: the row 0 … 511 alone, and next to one beyond the original length."""
     rope = {"rope_type": "longrope", "short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "factor": 4.0}
     rope["original_max_position_embeddings"] = 2048
     row, longer = torch.arange(512), torch.arange(8192 - 512, 8192)
     alone = llama(longest=8192, **rope)(LIKE, row[None])[0][0]
-    beside = llama(longest=8192, **rope)(LIKE, torch.stack([row, longer]))[0][0]
-    return most(alone, beside)
+    together = llama(longest=8192, **rope)(LIKE, torch.stack([row, longer]))[0][0]
+    return most(alone, together)
 
 
 def share(found: Any, other: Any) -> float:
@@ -245,9 +245,9 @@ MEASURES: dict[str, Callable[[], float]] = {
     "bfloat16 of x-transformers": x_transformers_bfloat16,
     "bfloat16 of rotary-embedding-torch": rotary_embedding_torch_bfloat16,
     "table in bfloat16": table_in_bfloat16,
-    "dynamic beside a longer row": dynamic_beside_a_longer_row,
+    "dynamic next to a longer row": dynamic_next_to_a_longer_row,
     "dynamic in a record": dynamic_in_a_record,
-    "longrope beside a longer row": longrope_beside_a_longer_row,
+    "longrope next to a longer row": longrope_next_to_a_longer_row,
     "yarn ramp": yarn_ramp,
     "yarn truncate": yarn_truncate,
     "yarn in the logits": yarn_in_the_logits,

@@ -29,8 +29,8 @@ KEYS = re.compile(
     r"|^seq_len$|max_num_patches|max_image_size|global_attn_indexes|use_abs_pos|max_ep_len|mm_embed_dim"
     r"|query_pre_attn_scalar|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
 )
-#: Keys of older files beside rope_parameters, each with a value that no class has.
-BESIDE = {
+#: Keys of older files next to rope_parameters, each with a value that no class has.
+OLDER_KEYS = {
     "rope_theta": 4321.0,
     "rope_scaling": {"rope_type": "linear", "factor": 3.0},
     "partial_rotary_factor": 0.375,
@@ -116,11 +116,11 @@ def completed(kind: type, absent: Any) -> dict[str, Any]:
 def ignores(kind: type) -> list[str]:
     """Older keys that change no rope_parameters where the file has none."""
     plain = kind().rope_parameters
-    return [key for key, value in BESIDE.items() if changed(kind, key, value) == plain]
+    return [key for key, value in OLDER_KEYS.items() if changed(kind, key, value) == plain]
 
 
 def changed(kind: type, key: str, value: Any) -> Any:
-    """rope_parameters where an older key stands beside it; None where the class refuses that."""
+    """rope_parameters where an older key stands next to it; None where the class refuses that."""
     try:
         return kind(**{key: copy.deepcopy(value)}).rope_parameters
     except Exception:

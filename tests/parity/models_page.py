@@ -68,7 +68,7 @@ def written() -> str:
         "## Types that are made of parts\n",
         "Each part is read by its own type. What the model adds around them is in the second column; where it is "
         "empty, nothing.\n",
-        "| model type | parts | beside them |",
+        "| model type | parts | also |",
         "| --- | --- | --- |",
         *(
             f"| `{name}` | {', '.join(f'`{part}`' for part in config_classes()[name].parts)} | {''.join(notes)} |"

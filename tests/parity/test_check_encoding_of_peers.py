@@ -13,7 +13,7 @@ from posenc.doors import Encoding
 from posenc.testing import ALL_CHECKS, check_encoding, suite
 from samples import by_night
 
-#: Each peer beside the record whose numbers it must give; those that compute alone, and with odd sizes, by night.
+#: Each peer next to the record whose numbers it must give; those that compute alone, and with odd sizes, by night.
 RIGHT = {
     peers.Llama(dim=8): RoPE(dim=8, pairing="halves"),
     peers.GPTJ(dim=8): RoPE(dim=8),

@@ -1,4 +1,4 @@
-"""Files with every key of their class, as they are saved, are read; and what stands beside a rotation, against the live
+"""Files with every key of their class, as they are saved, are read; and what stands next to a rotation, against live
 classes."""
 
 from __future__ import annotations

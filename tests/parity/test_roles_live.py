@@ -1,4 +1,4 @@
-"""Rotations beside those of attention, read from configs, against the live modules that make them."""
+"""Rotations next to those of attention, read from configs, against the live modules that make them."""
 
 from __future__ import annotations
 

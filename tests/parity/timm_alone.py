@@ -30,7 +30,7 @@ def stub(name: str, **members: Any) -> ModuleType:
 
 
 def layers() -> Any:
-    """timm.layers, under an empty timm and beside an empty torchvision."""
+    """timm.layers, under an empty timm and next to an empty torchvision."""
     stub("torchvision")
     stub("torchvision.ops")
     stub("torchvision.ops.misc", FrozenBatchNorm2d=torch.nn.Identity)

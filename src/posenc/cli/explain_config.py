@@ -24,7 +24,7 @@ def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> 
 
 
 def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
-    """A note where posenc converted the rows beside this config, which may be the one from before."""
+    """A note where posenc converted the rows next to this config, which may be the one from before."""
     from posenc.models.checkpoints.conversion import RECEIPT, layout_of_receipt
     from posenc.models.config.converted_type import layout_of
 

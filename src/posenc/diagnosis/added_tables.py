@@ -1,4 +1,4 @@
-"""Tables that are added to embeddings, sinusoids along a line or a grid, beside the record that is meant."""
+"""Tables that are added to embeddings, sinusoids along a line or a grid, and the record that is meant."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:
 
 
 def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
-    """Biases, norms and scales that did not move with the weights beside them."""
+    """Biases, norms and scales that did not move with the weights that they belong to."""
     of_weight = {_module(row): row.order for row in rows if row.kind == "weight"}
     of_layer = {_attention(row): row.order for row in rows if row.kind == "weight"}
     wrong: dict[tuple[str, str], list[str]] = {}

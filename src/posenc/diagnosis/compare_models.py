@@ -134,7 +134,7 @@ def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...
 def _by_door(
     expected: tuple[Encoding, ...], actual: tuple[Encoding, ...]
 ) -> Iterator[tuple[Encoding | None, Encoding | None]]:
-    """Records of one door beside each other, in their order; None where one model has fewer."""
+    """Records of one door in pairs, in their order; None where one model has fewer."""
     for door in dict.fromkeys(record.door for record in (*expected, *actual)):
         yield from zip_longest(*([one for one in records if one.door == door] for records in (expected, actual)))
 

@@ -1,4 +1,4 @@
-"""Whether token embeddings are multiplied by √d before positions are added: how loud words are beside positions."""
+"""Whether token embeddings are multiplied by √d before positions are added: how loud words are then."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping
     names = {True: "multiplied by √d", False: "left as they are"}
     sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
     return Finding(
-        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh beside words."
+        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
     )
 
 

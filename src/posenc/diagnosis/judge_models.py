@@ -61,7 +61,7 @@ def _layout(side: Side) -> PairLayout | None:
 
 
 def _against_receipt(side: Side) -> tuple[Finding, ...]:
-    """A config that was copied beside converted rows, and says the layout that they had."""
+    """A config that was copied next to converted rows, and says the layout that they had."""
     stated = _layout(side)
     if side.converted is None or stated is None or side.converted == stated:
         return ()

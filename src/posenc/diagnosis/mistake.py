@@ -41,7 +41,7 @@ class Mistake(Generic[Subject]):
     change: yields every wrong subject that the mistake makes of a right one, with its words. It may read numbers off
     the evidence. A subject that is None, unchanged or already tried is skipped, so a change need not test for these.
     only_in: "configs" or "code", where the other cannot make the mistake.
-    alone: whether it is never tried beside another mistake, because it would explain almost anything.
+    alone: whether it is never tried together with another mistake, because it would explain almost anything.
     topic: two mistakes of one topic are never tried together; its name, if left out.
     """
 

@@ -201,7 +201,7 @@ def _index(groups: list[LayerGroup], layer: int) -> int:
 
 
 def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> Iterator[Difference]:
-    """A Difference for each door of two groups; what stands beside the records comes with the first of them."""
+    """A Difference for each door of two groups; what stands next to the records comes with the first of them."""
     if first is None or second is None:
         group = first or second
         uses = " and ".join(map(repr, group.encodings)) if group and group.encodings else ABSENT

@@ -128,7 +128,7 @@ def _called(text: str) -> Encoding | None:
 
 
 def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
-    """Its effects beside those of the record that is meant, with the same parameters."""
+    """Its effects and those of the record that is meant, with the same parameters."""
     positions, params = positions_within(wanted), parameters(wanted)
     expected = effects(wanted, params, positions)
     try:
@@ -202,7 +202,7 @@ def _different(
 
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
-    """Beside every published convention, where there are any for such numbers."""
+    """Against every published convention, where there are any for such numbers."""
     door, nothing = str(built.get("door")), CodeReport(False, str(built.get("door")), built["record"], consistent=True)
     if built.get("learned") or door == "scores":
         return nothing

@@ -52,7 +52,7 @@ def added_to_scores(caller: Caller) -> ProbedBias:
     return _probed(values, dtype, caller.heads)
 
 
-#: How to call each form, by the roles of its arguments beside width and base.
+#: How to call each form, by the roles of its arguments besides width and base.
 BIAS_FORMS: Mapping[frozenset[str], Callable[[Caller], ProbedBias]] = {
     frozenset({"length"}): by_length,
     frozenset({"heads", "length"}): by_length,

@@ -145,7 +145,7 @@ def of_vectors(caller: Caller) -> Probe:
     return (_square(caller) or probe) if probe.layout == "no batch" and probe.observed.door == "adds" else probe
 
 
-#: How to call each form, by the roles of its arguments beside width and base.
+#: How to call each form, by the roles of its arguments besides width and base.
 FORMS: Mapping[frozenset[str], Callable[[Caller], Probe]] = {
     frozenset({"length"}): table_by_length,
     frozenset({"positions"}): table_by_positions,

@@ -46,7 +46,7 @@ class Recipe:
     """Everything that decides one number of a table, or of a rotation.
 
     rule: of the frequencies.   frequency_order: which pair's frequency a channel takes, c//2 ("adjacent") or c mod d/2
-    ("halves").   pair_order: which channels belong together, in the same words: sine beside cosine, or the two of a
+    ("halves").   pair_order: which channels belong together, in the same words: sine next to cosine, or the two of a
     rotation.   functions: of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
     signs: of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
     angle_factor: multiplies every angle.   start: added to positions.   fixed_width: in the exponent, if another.

@@ -14,7 +14,7 @@ from posenc.diagnosis.code.recipe import Order, Recipe
 from posenc.diagnosis.mistake import Change, Words, fewest_digits
 
 Changes = Iterator[tuple[Recipe | None, Words]]
-#: Widths, beside multiples of four, that are written into code in place of the one asked for.
+#: Widths, besides multiples of four, that are written into code in place of the one asked for.
 WIDTHS = (6, 10, 20, 100, 200, 300, 1000)
 #: Rows of tables that end.
 LENGTHS = (16, 32, 64, 100, 128, 200, 256, 500, 512, 1000, 1024, 2000, 2048, 4096, 5000, 8192)

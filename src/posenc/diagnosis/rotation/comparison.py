@@ -1,4 +1,4 @@
-"""Numbers beside those that are expected: how far they are off, and how far rounding may put them."""
+"""Numbers and those that are expected: how far they are off, and how far rounding may put them."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class RotationEvidence(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
-        """Its numbers beside those of the usage; None where there are none to be compared, as of another width."""
+        """Its numbers and those of the usage; None where there are none to be compared, as of another width."""
 
     def describe(self, index: tuple[int, ...]) -> str:
         """Which of its numbers stands at an index of a comparison, in words."""

@@ -126,19 +126,19 @@ def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str)
     filters = {"antialias": antialias, "align_corners": align_corners, "outside": outside}
     stated = [name for name, value in filters.items() if value not in (False, "border")]
     if method == "tiled" and stated:
-        wrong, beside = stated[0], "method='tiled'"
+        wrong, other = stated[0], "method='tiled'"
     elif antialias and stated[1:]:
-        wrong, beside = stated[1], "antialias=True"
+        wrong, other = stated[1], "antialias=True"
     else:
         return method, antialias, align_corners, outside
-    raise ValueError(f"{wrong} must be left out beside {beside}; got {filters[wrong]!r}. No released code has both.")
+    raise ValueError(f"{wrong} must be left out with {other}; got {filters[wrong]!r}. No released code has both.")
 
 
 @_array.host
 def filter_weights(
     old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
 ) -> np.ndarray:
-    """What each of `old` places gives to each of `new`; shape (new, old). Every row sums to 1, but beside zeros."""
+    """What each of `old` places gives to each of `new`; shape (new, old). Every row sums to 1, except next to zeros."""
     return _remembered(old, new, method, antialias, align_corners, outside).copy()  # which callers may write into
 
 

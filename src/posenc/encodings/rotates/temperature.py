@@ -146,7 +146,7 @@ ROWS = (
         (LogNTemperature(dim=8, length=3), LogNTemperature(dim=4, length=5, start=0)),
         "Su 2021, kexue.fm/archives/8823",
         ("use_logn_attn (Qwen)", "log-n scaling"),
-        "Beside a rotation, so that attention over more keys than were trained on stays as sharp.",
+        "Next to a rotation, so that attention over more keys than were trained on stays as sharp.",
     ),
     Row(
         StepTemperature,

@@ -65,5 +65,5 @@ ROW = Row(
     (ValueRotation(encoding=RoPE(dim=8)), ValueRotation(encoding=LearnedRoPE(dim=4))),
     "no paper: an article on VO-RoPE; the rotation is Su et al. 2021, arXiv:2104.09864",
     ("VO-RoPE", "inverse rotary on the output (DeepSeek-V4)"),
-    "Beside a rotation of queries and keys, or without one, so that what is mixed carries its distance.",
+    "Next to a rotation of queries and keys, or without one, so that what is mixed carries its distance.",
 )

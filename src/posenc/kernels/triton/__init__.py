@@ -49,7 +49,7 @@ def unsupported_reason(turn: Turn, *tensors: Any) -> str | None:
 
 
 def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
-    """Why the kernel cannot take these tensors beside this table, or these places."""
+    """Why the kernel cannot take these tensors with this table, or these places."""
     for x in (table, *tensors):
         if x.device.type != WHERE:
             return f"a tensor is on {x.device.type}, and Triton runs on {WHERE}"

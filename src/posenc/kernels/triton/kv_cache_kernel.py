@@ -1,7 +1,7 @@
 """Queries turned where they are, keys turned straight into their cache and values copied into theirs: one launch.
 
-Beside the turn of two tensors it saves writing the keys and reading them again: 24 576 bytes a token in place of 28 672
-for 32 heads and 8 of 128 16-bit numbers, and a launch.
+Besides the turn of two tensors it saves writing the keys and reading them again: 24 576 bytes a token in place of
+28 672 for 32 heads and 8 of 128 16-bit numbers, and a launch.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CLAIM = Claim(
     statement="Counts among the inputs upset the gradients of training.",
     sources=("notes",),
     rule=(
-        "A linear layer reads 64 standard normal channels and, beside them, the position, from 0 to 511: supported if "
+        "A linear layer reads 64 standard normal channels and, next to them, the position, from 0 to 511: supported if "
         "the condition number of least squares, which says how many steps gradient descent needs, is more than 100 "
         "times as large with the count as with one sine and cosine."
     ),

@@ -12,7 +12,7 @@ def compute() -> Finding:
     return found(
         share < 1e-3,
         {"share of the arithmetic": share},
-        "One addition an input channel, beside the multiplications of "
+        "One addition an input channel, compared with the multiplications of "
         "six layers. Time on real machines is measured on the page on speed.",
     )
 

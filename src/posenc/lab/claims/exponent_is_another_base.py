@@ -21,7 +21,7 @@ def compute() -> Finding:
 
 
 CLAIM = Claim(
-    statement="Changing the exponent has an effect of its own beside changing the base.",
+    statement="Changing the exponent has an effect of its own besides changing the base.",
     sources=("lecture",),
     rule=("Frequencies with the exponent times 0.75 against those of base 10000^0.75: supported if they differ."),
     evidence=Computed(compute),

@@ -15,7 +15,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.xpos import XPos
 
 
-def beside_own(
+def for_transformers_model(
     width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
 ) -> tuple[Encoding, ...]:
     """The six for a model of transformers, without rotary where its own positions are that."""

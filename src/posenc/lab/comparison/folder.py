@@ -19,7 +19,7 @@ FAILURES = "failures.txt"
 
 
 def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
-    """Write down which runs a folder is to have, beside those that it was to have before.
+    """Write down which runs a folder is to have, besides those that it was to have before.
 
     A file of one's own encoding, FILE.py:NAME, or of one's own model must be what it was for the earlier runs: its name
     alone does not say what was trained.

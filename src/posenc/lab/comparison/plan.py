@@ -85,7 +85,9 @@ def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
         channels, rotates = head_dim(folder.path), rotates_itself(folder.path)
-        others = contestants.beside_own(blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates)
+        others = contestants.for_transformers_model(
+            blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates
+        )
         return (OWN, *map(short, others))
     if tier == "smoke":
         return tuple(map(short, contestants.three(blank.width, blank.heads)))

@@ -1,4 +1,4 @@
-"""Say what stood beside an earlier occurrence of the same key."""
+"""Say what stood next to an earlier occurrence of the same key."""
 
 from __future__ import annotations
 

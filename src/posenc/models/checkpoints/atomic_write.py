@@ -29,7 +29,7 @@ def require_space(path: Path, size: int) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path, *, folder: bool) -> Iterator[Path]:
-    """A temporary path beside the final one: renamed to it when the block ends well, removed when it does not.
+    """A temporary path next to the final one: renamed to it when the block ends well, removed when it does not.
 
     Names are synced to the disk before the rename, so that a killed process or a power cut leaves the whole or nothing.
     """

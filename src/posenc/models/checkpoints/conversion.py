@@ -23,7 +23,7 @@ from posenc.models.pair_rotation import PairLayout
 Progress = Callable[[int, int], None]
 RECEIPT = "posenc-receipt.json"
 CONFIG = "config.json"
-#: Files that a folder of weights needs beside them, to be copied: configs, tokenizers, templates, licences.
+#: Files that a folder of weights needs next to them, to be copied: configs, tokenizers, templates, licences.
 COMPANIONS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".md")
 LARGEST_COMPANION = 1 << 28
 #: A receipt lists every tensor; a larger file is none.

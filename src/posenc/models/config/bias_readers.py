@@ -96,7 +96,7 @@ def t5(note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Reader:
 
 
 def mpnet(fields: Fields) -> Groups:
-    """MPNet: T5's buckets up to a distance of 128, beside a learned table that starts after the padding token."""
+    """MPNet: T5's buckets up to a distance of 128, next to a learned table that starts after the padding token."""
     heads, buckets = fields.integer("num_attention_heads"), fields.integer("relative_attention_num_buckets")
     rows, padding = fields.integer("max_position_embeddings", 1, MOST_ROWS), fields.integer("pad_token_id", 0)
     table = Learned(fields.integer("hidden_size"), rows)

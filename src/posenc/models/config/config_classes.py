@@ -18,7 +18,7 @@ class ConfigClass:
     config    its name
     theta     the base where rope_parameters states none
     absent    rope_parameters where the file has none
-    ignores   keys of older files that do not count, though they stand beside missing rope_parameters
+    ignores   keys of older files that do not count, though they stand next to missing rope_parameters
     filled    what rope_parameters without any values is completed to
     defaults  of its other keys
     names     its spelling of common keys

@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.models.config.fields import Fields
 from posenc.models.config.rope_parameters import RopeParameters
 
-#: Keys beside rope_parameters that a rotation follows from.
+#: Keys next to rope_parameters that a rotation follows from.
 HEAD_KEYS = (
     "head_dim", "hidden_size", "num_attention_heads", "qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim",
     "max_position_embeddings", "rope_interleave",

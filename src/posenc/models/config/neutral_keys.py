@@ -27,7 +27,7 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
 )
 #: Keys that say whether adjacent channels are paired.
 INTERLEAVED = ("rope_interleaved", "rotary_emb_interleaved", "rotary_interleaved", "rope_gptj")
-#: Keys that older files have beside the one that they repeat.
+#: Keys that older files have next to the one that they repeat.
 REPEATS = dict.fromkeys(("rope_pct", "rope_percent", "rotary_percent"), "partial_rotary_factor")
 
 

@@ -25,7 +25,7 @@ from posenc.phase import Numerics
 UNREAD_PART = "is left out"
 #: On a file that states no text_config, as older files do.
 OLDER_TEXT = (
-    "{where}text_config is not in the file, and the keys beside the other configs are read as its own, as older files "
+    "{where}text_config is not in the file, and the keys next to the other configs are read as its own, as older files "
     "have them; {config} may take defaults for it"
 )
 #: The groups of a part of a config, and notes on what was left out.

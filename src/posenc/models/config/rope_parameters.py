@@ -12,7 +12,7 @@ from posenc.models.config.fields import Fields, plain
 from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
 from posenc.models.model_positions import Source, Value
 
-#: Keys beside rope_parameters that older files have in place of keys inside, by their names inside.
+#: Keys next to rope_parameters that older files have in place of keys inside, by their names inside.
 OUTER_KEYS = {"rope_theta": "rope_theta", "partial_rotary_factor": "partial_rotary_factor"}
 TRAINED = "original_max_position_embeddings"
 
@@ -94,8 +94,8 @@ def one_rotation(
 ) -> RopeParameters:
     """The values of a model with one rotation.
 
-    In this order: what the caller states, rope_scaling or rope_parameters, keys beside them, what the class fills in.
-    keys: how the class spells the keys beside.   known: another class than that of the config, to be filled in from.
+    In this order: what the caller states, rope_scaling or rope_parameters, keys next to them, what the class fills in.
+    keys: how the class spells those keys.   known: another class than that of the config, to be filled in from.
     """
     known = known or fields.config_class
     name = "rope_scaling" if fields.json_object("rope_scaling") else "rope_parameters"
@@ -118,7 +118,7 @@ def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_typ
 def _completed(
     fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], theta: Any
 ) -> dict[str, Value]:
-    """Values completed from the keys beside them and from the class; a null that the file states stays one."""
+    """Values completed from the keys next to them and from the class; a null that the file states stays one."""
     values = dict(rope)
     for name, key in keys.items():
         if key in fields.options.stated or (name not in values and fields.states(key)):
@@ -131,7 +131,7 @@ def _completed(
         values["rope_theta"] = outer
     if "rope_theta" not in values and isinstance(theta, int | float):
         values["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
-    # A class or file that keeps the trained length beside the dict means that one, whatever the dict says.
+    # A class or file that keeps the trained length next to the dict means that one, whatever the dict says.
     trained = fields.get(TRAINED, listed=False)
     if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
         values[TRAINED] = trained

@@ -23,7 +23,7 @@ class RopeType:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The keys that count, beside "rope_type", "type" and "rope_theta", which all types read."""
+        """The keys that count, besides "rope_type", "type" and "rope_theta", which all types read."""
         return frozenset(self.fields) | ({"partial_rotary_factor"} if self.partial else frozenset())
 
 

@@ -39,7 +39,7 @@ class ByLayerType:
     only   the types that rotate, where not all do
     unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does
     where  a key, what it must be for any layer to rotate, and the other words that it may be, if not any
-    keys   the class's spelling of keys beside rope_parameters
+    keys   the class's spelling of keys next to rope_parameters
     older  how older files state the bases of the types
     base   the key of the base, or the base itself, of a class that reads no rope_parameters
     """

@@ -18,7 +18,7 @@ from posenc.models.pair_rotation import unwrapped
 OLDER_KEYS = ("rope_scaling", "rope_theta", "original_max_position_embeddings")
 #: The key of the share of a head that rotates.
 SHARE = "partial_rotary_factor"
-#: Keys of a rotation beside rope_parameters, in older files of several model types.
+#: Keys of a rotation next to rope_parameters, in older files of several model types.
 OUTER_KEYS = (
     *OLDER_KEYS,
     SHARE,

@@ -141,7 +141,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
     if plain_size(path, "an ONNX") > LARGEST_FILE:
         raise ValueError(
             f"model must be a graph of at most {LARGEST_FILE} bytes; {path.name} is larger. "
-            "Keep its weights in a file beside it."
+            "Keep its weights in a file next to it."
         )
     data = path.read_bytes()
     if more_parts_than(MOST_PARTS, data, onnx.ModelProto.DESCRIPTOR):

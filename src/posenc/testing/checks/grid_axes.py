@@ -37,7 +37,7 @@ def grid(axes: int) -> np.ndarray:
 def _values(
     encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64", side: str = "query"
 ) -> np.ndarray:
-    """What the record gives for query positions (…, n, axes), with key positions beside at a pairwise door."""
+    """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(parameters(encoding), name, dtype)
     query, key = (array(positions, name) for positions in (query, key))
     kind = _array.library(query).dtype(dtype)

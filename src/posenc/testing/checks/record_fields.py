@@ -71,7 +71,7 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
             continue
         for alternative in others(encoding, field.name):
             both = [changed(encoding, **{field.name: alternative, name: value}) for value in values]
-            if both[0] is None and any(both):  # beside that value, this field's own is refused and another is not
+            if both[0] is None and any(both):  # with that value, this field's own is refused and another is not
                 return True
             if len({observable_results(record) for record in both if record is not None}) > 1:
                 return True

@@ -115,7 +115,7 @@ def _not_a_number(
             )
             ensure(
                 not np.isnan(result[..., 0, :]).any(),
-                f"position 0 beside a bad one in a traced {name} program: expected numbers, got NaN.",
+                f"position 0 next to a bad one in a traced {name} program: expected numbers, got NaN.",
             )
 
 

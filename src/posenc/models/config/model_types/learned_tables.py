@@ -144,7 +144,7 @@ LEARNED_TABLES = (
         ("fun_asr_nano_encoder",),
         part="audio",
         tables=(stacked_frames,),
-        notes=(NotRead("a convolution over neighbouring frames stands in every layer beside attention"),),
+        notes=(NotRead("a convolution over neighbouring frames stands in every layer next to attention"),),
     ),
     TableType(
         ("cohere_asr",),

@@ -32,7 +32,7 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "inkling2_text", "inkling_text",
         ),
         "scores shifted sines by a network, in funnels of growing strides": ("funnel",),
-        "scores distances by Transformer-XL's terms beside segments, in two streams": ("xlnet",),
+        "scores distances by Transformer-XL's terms and by segments, in two streams": ("xlnet",),
         "biases n-grams of the future by buckets that the content of a query weighs": ("prophetnet",),
         "adds buckets of distances to scores of segments, by a table that holds both": ("cpmant",),
         "scores distances by DeBERTa's terms over convolutional positions": ("sew-d",),
@@ -44,25 +44,25 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "scores clipped distances by a learned vector each, within blocks of context_size": (
             "granite_speech5_encoder", "granite_speech_encoder", "granite_speech_plus_encoder",
         ),
-        "biases logits by a table of clipped distances beside convolutions over them": ("phi4_multimodal_audio",),
-        "scores clipped distances for keys, beside a convolution over neighbouring positions": ("speecht5",),
+        "biases logits by a table of clipped distances, next to convolutions over them": ("phi4_multimodal_audio",),
+        "scores clipped distances for keys, next to a convolution over neighbouring positions": ("speecht5",),
         "scores distances within a window for keys and values, and zero beyond": ("vits",),
         "adds sines, and scores clipped distances in its speech encoder, within chunks": ("seamless_m4t_v2",),
         "scores distances by Transformer-XL's terms, with the positions of its decoder counted by durations": (
             "fastspeech2_conformer",
         ),
-        "sees chunks of frames whose number the call chooses, beside Transformer-XL's terms": (
+        "sees chunks of frames whose number the call chooses, and scores by Transformer-XL's terms": (
             "nemotron_asr_streaming_encoder",
         ),
         # Of tables
         "adds a convolution over neighbouring positions, which no record holds": (
             "data2vec-audio", "hubert", "sew", "unispeech", "unispeech-sat", "wav2vec2",
         ),
-        "adds tables of the corners of boxes, beside one of the order of tokens": (
+        "adds tables of the corners of boxes, and one of the order of tokens": (
             "PPDocLayoutV2ReadingOrderConfig", "layoutlm", "layoutlmv2", "layoutlmv3", "layoutxlm", "lilt", "udop",
         ),
-        "scores sines of the corners of boxes, beside a table of the order of tokens": ("bros",),
-        "adds tables of rows, columns and frames of a video, beside one of the order of tokens": ("tvp",),
+        "scores sines of the corners of boxes, and adds a table of the order of tokens": ("bros",),
+        "adds tables of rows, columns and frames of a video, and one of the order of tokens": ("tvp",),
         "adds a table of text and one of patches, in one sequence": ("vilt",),
         "adds a table of patches and one of frames": ("timesformer", "videoprism_vision_model"),
         "adds a table of patches over frames, behind a row for the class token": ("vivit",),
@@ -77,7 +77,7 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "adds Fourier features of each modality's coordinates, or a table": ("perceiver",),
         # Of sines
         "adds sines of frequencies of its own, from min_timescale to max_timescale": ("timesfm",),
-        "adds sines that its checkpoint holds, beside features of the time": (
+        "adds sines that its checkpoint holds, and features of the time": (
             "autoformer", "informer", "time_series_transformer",
         ),
         "adds sines or a table over patches of a series, by positional_encoding_type": ("patchtsmixer", "patchtst"),
