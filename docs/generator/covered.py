@@ -267,9 +267,9 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "E25",
         "camera-relative: CaPE, GTA, PRoPE",
-        (),
-        "The matrix of a camera, which is no rotation, transforms queries, keys, values and output; positions here are "
-        "coordinates, and the maps of queries and keys rotations.",
+        ("posenc.cameras.PRoPE", "posenc.cameras.GTA", "posenc.cameras.CaPE", "posenc.cameras.cape_4dof"),
+        "Maps of queries, keys, values and output by the camera of a token; no rows of the catalog: see "
+        "`docs/cameras.md`. Not here: the ablations t2, euclid_sim and ray_to_se3 of GTA.",
     ),
     Item("F1", "packed documents", ("posenc.positions.packed",)),
     Item("F2", "left padding", ("posenc.positions.from_mask",)),

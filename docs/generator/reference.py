@@ -13,6 +13,7 @@ SOURCES = Path(posenc.__file__).parents[1]
 PACKAGES = {
     "posenc": "Encodings, the doors, and what they are composed of",
     "posenc.positions": "Where each token is",
+    "posenc.cameras": "Encodings whose positions are cameras",
     "posenc.frequencies": "How fast each pair of channels rotates",
     "posenc.inspect": "Measures and worked numbers, as data",
     "posenc.plot": "Pictures, as matplotlib axes",

@@ -1,5 +1,6 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
+from . import cameras as cameras
 from . import diagnosis as diagnosis
 from . import inspect as inspect
 from . import models as models
