@@ -174,11 +174,17 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "C22",
         "HARoPE, adaptive in each head",
-        ("AxialRoPE",),
-        "Its learned matrices, M for queries and the inverse of its transpose for keys, come before the rotation: "
-        "multiply the projections of queries and keys by them.",
+        ("HARoPE", "HARoPE.encoding"),
+        "Before any rotation of pairs: M for queries, the inverse of its transpose for keys, as in the authors' code.",
     ),
-    Item("C23", "AdaRoPE", (), "No released code was found to compare with."),
+    Item(
+        "C23",
+        "AdaRoPE",
+        (),
+        "Frequencies and a scale that grows with the length, learned for each head (arXiv:2607.19363, code at "
+        "Outsider565/AdaRoPE). Neither the formula of the scale nor that code could be read, and what others write of "
+        "it disagrees: a base or all frequencies of a head, a scale with or without the length.",
+    ),
     Item("D1", "linear interpolation", ("Linear",)),
     Item("D2", "NTK-aware", ("NTKAware",), "The factor on the base alone (diffusers) is `RoPE.base`."),
     Item("D3", "NTK, fixed and mixed", ("NTKFixed", "NTKMixed")),

@@ -58,6 +58,7 @@ from .encodings.rotates.comrope import ComRoPE as ComRoPE
 from .encodings.rotates.directional_rope import DirectionalRoPE as DirectionalRoPE
 from .encodings.rotates.dual_base import DualBaseRoPE as DualBaseRoPE
 from .encodings.rotates.fope import FoPE as FoPE
+from .encodings.rotates.harope import HARoPE as HARoPE
 from .encodings.rotates.headwise_rope import HeadwiseRoPE as HeadwiseRoPE
 from .encodings.rotates.learned_rope import LearnedRoPE as LearnedRoPE
 from .encodings.rotates.liere import LieRE as LieRE

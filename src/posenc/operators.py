@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from posenc import _array
 from posenc._array import Array
 from posenc.turn import Operator, OperatorLayout, Turn, as_precise, with_heads
 
@@ -114,3 +115,39 @@ class ByChannel(Operator):
         first, second = y[..., : self.dim // 2], y[..., self.dim // 2 :]
         crossed = lib.xp.concatenate([-second, first], -1)
         return lib.astype(y * cos + crossed * sin, x.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixTurn(Operator):
+    """x → turn(M·x), with a matrix M for each head, which is the same at every place.
+
+    matrix: (heads, dim, dim).
+    """
+
+    turn: Turn
+    matrix: Array
+
+    @property
+    def dim(self) -> int:
+        return self.turn.dim
+
+    @property
+    def heads(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
+        lib, y = as_precise("x", x, self.matrix)
+        places = self.turn.cos[..., :1]
+        if self.turn.heads is None:
+            places = lib.xp.broadcast_to(places[..., None, :, :], (*places.shape[:-2], self.heads, *places.shape[-2:]))
+        with_heads(places, x, layout, self.dim, self.heads)  # refuses what does not belong together
+        return lib.astype(self.turn(self._multiplied(y, layout), layout=layout), x.dtype)
+
+    def _multiplied(self, y: Array, layout: OperatorLayout | None) -> Array:
+        """M·y with the matrix of each head."""
+        lib, shape = _array.library(y), y.shape
+        rows = y.reshape((*shape[:2], self.heads, self.dim)) if layout == "btkgd" else y
+        rows = rows if layout == "bhtd" else rows.swapaxes(-2, -3)
+        matrix = lib.astype(self.matrix, y.dtype).swapaxes(-1, -2)
+        rows = lib.product(rows, matrix if rows.ndim == 3 else matrix[None])
+        return (rows if layout == "bhtd" else rows.swapaxes(-2, -3)).reshape(shape)

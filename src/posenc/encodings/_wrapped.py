@@ -9,7 +9,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Claim, Encoding, Params
 
 #: What a bias may claim that still holds when content decides how much of it counts.
 KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})
@@ -26,22 +26,29 @@ def claims(encoding: Biases) -> frozenset[Claim]:
     return (encoding.claims & KEPT) | {"learned"}
 
 
-def shapes(encoding: Biases) -> dict[str, tuple[int, ...]]:
+def shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
     """The shapes of the record, named "encoding.name"."""
     return {f"encoding.{name}": shape for name, shape in encoding.shapes.items()}
 
 
-def drawn(encoding: Biases, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def drawn(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The first parameters of the record, named "encoding.name"."""
     return {f"encoding.{name}": value for name, value in encoding.init(rng).items()}
 
 
+def inner(learned: Params) -> Params | None:
+    """The parameters of the record under its own names; None where it learns nothing."""
+    return {
+        name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")
+    } or None
+
+
 def matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
-    inner = {name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")}
+    params = inner(learned)
     if encoding.axes == 1 and "relative" in encoding.claims and _rises(query) and _rises(key):
-        return _of_distances(encoding, query, key, inner or None, dtype)
-    return encoding.matrix(query.array, key.array, inner or None, dtype=dtype)
+        return _of_distances(encoding, query, key, params, dtype)
+    return encoding.matrix(query.array, key.array, params, dtype=dtype)
 
 
 def _rises(positions: Positions) -> bool:

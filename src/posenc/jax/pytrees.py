@@ -12,7 +12,7 @@ from jax import export
 from posenc import _check, parse
 from posenc.doors import Encoding
 from posenc.jax.bound import Bound
-from posenc.operators import ByChannel, Matrices, Polar, Rebased
+from posenc.operators import ByChannel, Matrices, MatrixTurn, Polar, Rebased
 from posenc.turn import Pairing, Turn
 
 #: The operators: the fields that hold arrays, and those that do not.
@@ -22,6 +22,7 @@ OPERATORS: dict[type, tuple[list[str], list[str]]] = {
     Polar: (["cos", "sin"], ["heads"]),
     ByChannel: (["cos", "sin"], []),
     Matrices: (["matrix"], ["heads"]),
+    MatrixTurn: (["turn", "matrix"], []),
 }
 
 

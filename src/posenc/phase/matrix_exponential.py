@@ -14,11 +14,11 @@ SQUARINGS = 18
 TERMS = 13
 
 
-def exponential(matrix: Array, name: str = "positions") -> Array:
+def exponential(matrix: Array, name: str = "positions", advice: str = "Scale positions down, to [0, 1] say.") -> Array:
     """exp(M) for square matrices (..., d, d), in the float that they have; made of products alone, so with gradients.
 
     What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place,
-    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name`,
+    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name` that ends with `advice`,
     or NaN where they cannot be seen.
     """
     lib = _array.library(matrix)
@@ -28,7 +28,7 @@ def exponential(matrix: Array, name: str = "positions") -> Array:
     if ends is not None and not ends[1] <= LARGEST_TURN:
         raise ValueError(
             f"{name} must turn by at most {LARGEST_TURN:.0f} radians; got about {ends[1]:.0f} with these generators. "
-            "Scale positions down, to [0, 1] say."
+            f"{advice}"
         )
     fits = (size <= LARGEST_TURN)[..., None, None]
     part = xp.where(fits, matrix, float("nan")) * 2.0**-SQUARINGS

@@ -1,0 +1,117 @@
+"""HARoPE: a learned matrix for each head before the rotation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from posenc import _check
+from posenc._array import Array
+from posenc.declared_fields import Heads
+from posenc.doors import Claim, Params, Role, Rotates
+from posenc.encodings import _wrapped
+from posenc.encodings.rotates.axial_layouts import axial
+from posenc.encodings.rotates.learned_rope import LearnedRoPE
+from posenc.operators import MatrixTurn
+from posenc.phase import exponential
+from posenc.row import Row
+from posenc.turn import of_pairs
+
+#: What the authors add to each singular value, so that none is 0.
+SMALLEST = 1e-6
+
+
+@dataclass(frozen=True)
+class HARoPE(Rotates):
+    """q → R(p)·M·q and k → R(p)·M⁻ᵀ·k, with a learned M = U·Σ·Vᵀ for each head before the rotation R of `encoding`.
+
+    Li et al. 2025, arXiv:2510.10489, as in the authors' code (`SVDBasedMatrix`): U = exp((A_u - A_uᵀ)/2), V likewise of
+    A_v, and Σ = softplus(sigma) + 1e-6. A_u and A_v begin at zero and softplus(sigma) at 1, so that training starts
+    from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
+
+    encoding: a record that rotates pairs of queries and keys; the authors' is axial(dim=64).
+    heads: heads as they are turned (repeat grouped ones first).
+
+    Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
+    dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
+    `MatrixTurn`. Raises ValueError or TypeError naming the field or argument.
+
+    >>> from posenc import RoPE
+    >>> record, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
+    >>> params = record.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
+    >>> [record.turn([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
+    [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
+    """
+
+    encoding: Rotates
+    heads: Heads
+
+    roles_differ: ClassVar[str] = "which multiplies keys by the inverse of the transposed matrix"
+
+    def _check_together(self) -> None:
+        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        if "query" not in encoding.roles:
+            raise ValueError(f"encoding must rotate queries and keys; got {encoding!r}. Give RoPE(dim=64), say.")
+        own = getattr(encoding, "heads", None)
+        if own not in (None, self.heads):
+            raise ValueError(f"heads must be those of the encoding, {own}; got {self.heads}. Give heads={own}.")
+        _check.size("heads", self.heads * self.head_dim**2)
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return (self.encoding.claims - {"isometry"}) | {"learned"}
+
+    @property
+    def axes(self) -> int:
+        return self.encoding.axes
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        square = (self.heads, self.head_dim, self.head_dim)
+        return {"A_u": square, "A_v": square, "sigma": square[:2], **_wrapped.shapes(self.encoding)}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """A_u and A_v are zero, softplus(sigma) is 1: nothing of them is drawn."""
+        shapes = self.shapes
+        first = {"A_u": np.zeros(shapes["A_u"]), "A_v": np.zeros(shapes["A_v"])}
+        return (
+            first | {"sigma": np.full(shapes["sigma"], math.log(math.expm1(1.0)))} | _wrapped.drawn(self.encoding, rng)
+        )
+
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> MatrixTurn:
+        positions, learned, dtype = self.checked_call(positions, params, role, dtype)
+        lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
+        inner = self.encoding.turn(positions, _wrapped.inner(learned), role=role, dtype=wide)
+        left, right = _orthogonal(lib.xp.stack([lib.widest(learned[name]) for name in ("A_u", "A_v")]))
+        sigma = lib.widest(learned["sigma"])
+        stretch = lib.xp.logaddexp(sigma, lib.xp.zeros_like(sigma)) + SMALLEST
+        stretch = 1.0 / stretch if role == "key" else stretch
+        matrix = lib.product(left * stretch[:, None, :], right.swapaxes(-1, -2))
+        return MatrixTurn(of_pairs("encoding", inner), lib.astype(matrix, wide))
+
+
+def _orthogonal(matrices: Array) -> Array:
+    """The exponential of half of A - Aᵀ, for A_u and A_v at once."""
+    half = (matrices - matrices.swapaxes(-1, -2)) / 2
+    return exponential(half, "params['A_u'] and params['A_v']", "Give smaller numbers.")
+
+
+ROW = Row(
+    HARoPE,
+    (
+        HARoPE(encoding=axial(dim=4), heads=2),
+        HARoPE(encoding=LearnedRoPE(dim=4, pairing="halves"), heads=3),
+    ),
+    "Li et al. 2025, arXiv:2510.10489",
+    ("SVDBasedMatrix",),
+    "For images whose heads should each find their own planes of rotation, from a model that already rotates.",
+)
