@@ -63,12 +63,12 @@ def test_a_failure_has_a_reason_and_a_success_has_none(record, reason):
     assert reason not in verdict(outcome("x", record, 3.0, 3.0), [], RECIPE)
 
 
-def test_an_encoding_is_set_beside_none():
+def test_an_encoding_is_compared_with_none():
     none = outcome("none", NoPE(dim=64), 3.4, 3.6, spread=0.001)
     good, equal = (outcome("x", RoPE(dim=16), loss, 3.0, spread=0.001) for loss in (3.0, 3.39))
-    assert "−0.40 ± 0.00 beside none." in verdict(good, [none, good], RECIPE)
-    assert "beside none (no difference to be seen)" in verdict(equal, [none, equal], RECIPE)
-    assert "beside none" not in verdict(none, [none, good], RECIPE)
+    assert "−0.40 ± 0.00 compared with none." in verdict(good, [none, good], RECIPE)
+    assert "compared with none (no difference to be seen)" in verdict(equal, [none, equal], RECIPE)
+    assert "compared with none" not in verdict(none, [none, good], RECIPE)
 
 
 def test_the_findings_rank_and_group():

@@ -1,4 +1,4 @@
-"""How the page looks: system fonts, one column, a contents list beside it where there is room, dark at night."""
+"""How the page looks: system fonts, one column, a contents list next to it where there is room, dark at night."""
 
 STYLE = """\
 :root {

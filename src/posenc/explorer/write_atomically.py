@@ -10,7 +10,7 @@ from posenc import _check
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
-    """Write text under a temporary name beside `path`, which then takes its place. Returns the path.
+    """Write text under a temporary name next to `path`, which then takes its place. Returns the path.
 
     Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
     """

@@ -1,9 +1,9 @@
-// Controls: sliders with a number beside them, choices, switches, text fields, buttons, and one redraw for each frame.
+// Controls: sliders with their values, choices, switches, text fields, buttons, and one redraw for each frame.
 
 import { element, freshId, shown } from "./dom.js";
 
 /**
- * A slider with its value beside it.
+ * A slider that shows its value.
  *
  * values: the values it can take, in order; or min, max and step.  format: how a value is written.
  * onInput: called with the value on every move. The result is the element, with get(), set(value) and input.

@@ -145,7 +145,7 @@ def _compared_with_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: R
     if bare is outcome or not np.isfinite(bare.losses).all():
         return ""
     gain = change(at(outcome, recipe.length, recipe), at(bare, recipe.length, recipe))
-    return f", {gain} beside none" + ("" if gain.is_significant else " (no difference to be seen)")
+    return f", {gain} compared with none" + ("" if gain.is_significant else " (no difference to be seen)")
 
 
 def _reason(outcome: Outcome, recipe: Recipe, fell: bool) -> str:

@@ -17,7 +17,7 @@ MOST_WORDS, MOST_LETTERS = 40, 1000
 
 @dataclass(frozen=True)
 class OrderView(View):
-    """record: one more encoding beside the usual ones, as text; "" for none."""
+    """record: one more encoding, shown with the usual ones, as text; "" for none."""
 
     sentence: str = "Dog bites man"
     other: str = "Man bites dog"

@@ -6,18 +6,8 @@ import { number } from "./number.js";
 
 const [CELL, ROW, LETTER] = [52, 28, 7.5];
 
-/** The picture of a cell table; its parts are those of `cellTable`. Columns stand beside each other, however many. */
-export function cellPicture({
-  rows,
-  columns,
-  caption = "",
-  limit = 1,
-  kind = "diverging",
-  low = -limit,
-  high = limit,
-  digits = 2,
-  noteTitle = "",
-}) {
+/** The picture of a complete cell table, as `cells.js` draws it. All columns stand in one row, however many. */
+export function cellPicture({ rows, columns, caption, kind, low, high, digits, noteTitle }) {
   const names = Math.max(40, LETTER * Math.max(...rows.map(({ name }) => name.length)) + 10);
   const noted = rows.some(({ note }) => note !== undefined);
   const width = Math.max(names + CELL * columns.length + (noted ? 80 : 0), LETTER * caption.length);

@@ -17,6 +17,7 @@ const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
  * A table of coloured cells. draw({rows, columns, caption, limit, kind, low, high, marked, noteTitle}) fills it.
  *
  * rows: [{name, values, note}].  columns: names.  limit: the value of the strongest colours of a diverging scale.
+ * low, high: the ends of the scale, -limit and limit if left out.
  * marked: (row, column) that are outlined, as "row/column".  onPick(row, column): a cell was chosen.
  */
 export function cellTable({ onPick } = {}) {
@@ -29,7 +30,7 @@ export function cellTable({ onPick } = {}) {
       parts(picture, made.clientWidth || 720).map((part) => table(picture, part, onPick)),
     );
   made.draw = (next) => {
-    picture = next;
+    picture = complete(next);
     draw();
   };
   made.toSvg = () => cellPicture(picture);
@@ -51,22 +52,13 @@ function parts({ columns }, width) {
   ]);
 }
 
-function table(
-  {
-    rows,
-    columns,
-    caption,
-    limit = 1,
-    kind = "diverging",
-    low = -limit,
-    high = limit,
-    digits = 2,
-    noteTitle = "",
-    marked = [],
-  },
-  [from, to],
-  onPick,
-) {
+/** What is drawn, with what was left out. */
+function complete({ limit = 1, ...given }) {
+  const usual = { caption: "", kind: "diverging", low: -limit, high: limit, digits: 2, noteTitle: "", marked: [] };
+  return { ...usual, ...given };
+}
+
+function table({ rows, columns, caption, kind, low, high, digits, noteTitle, marked }, [from, to], onPick) {
   const colours = colourTable(kind);
   const noted = rows.some((row) => row.note !== undefined);
   const cell = (value, row, column) => {

@@ -110,7 +110,7 @@ function dial(number, pair, frequency, limbs) {
   );
 }
 
-/** The dials beside each other, with their captions, as a picture of its own. */
+/** The dials side by side, with their captions, as a picture of its own. */
 function savedDials(figures) {
   const captions = figures.map((figure) => figure.querySelector("figcaption").innerText.split("\n"));
   const width = SIDE * figures.length;

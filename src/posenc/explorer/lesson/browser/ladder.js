@@ -6,7 +6,7 @@ import { linePlot } from "../../browser/line_plot.js";
 import { PROPERTIES } from "./properties.js";
 
 export const RUNGS = [
-  ["Count the words", "The number grows without end and drowns the embedding beside it."],
+  ["Count the words", "The number grows without end and drowns the embedding next to it."],
   [
     "Count, divided by the length",
     "Bounded now. But the second word of “Thank you” gets 1, the second word of a sentence of four gets 0.5.",

@@ -1,4 +1,4 @@
-// The reader predicts before the page reveals: a guess opens the picture beside it.
+// The reader predicts before the page reveals: a guess opens the picture next to it.
 
 import { button } from "../../browser/controls.js";
 import { element } from "../../browser/dom.js";
