@@ -74,8 +74,10 @@ def test_scalings_are_slowed_as_their_frequencies_are():
 
 
 def test_heads_order_finder_media_and_models_answer_with_posenc():
-    assert np.allclose(facts("heads", record="ALiBi(heads=4)", tokens=5)["matrices"][2],
-                       np.asarray(ALiBi(heads=4).matrix(np.arange(5), np.arange(5)))[2].ravel())  # fmt: skip
+    matrix = np.asarray(ALiBi(heads=4).matrix(np.arange(5), np.arange(5)))[2]
+    assert (
+        unpacked(facts("heads", record="ALiBi(heads=4)", tokens=5)["matrices"][2]).tolist() == matrix.ravel().tolist()
+    )
     order = facts("order", sentence="Dog bites man", other="Man bites dog")["results"]
     assert [one["encoding"] for one in order if one["blind"]] == ["no encoding", "ALiBi(heads=2)"]
     assert facts("finder", values={"1088": "0.488814"})["fits"][0]["first"] == 7

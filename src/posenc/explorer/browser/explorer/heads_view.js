@@ -3,6 +3,7 @@
 import { slider, toggle } from "../controls.js";
 import { element, fill, svg } from "../dom.js";
 import { heatMap } from "../heat_map.js";
+import { unpacked } from "./packed.js";
 import { asking, unusual } from "./questions.js";
 
 export const headsView = {
@@ -45,11 +46,12 @@ function drawAll(grid, maps, facts, own) {
       maps.map((map, head) => element("figure", {}, element("figcaption", {}, `head ${head}`), map)),
     );
   }
-  const limits = facts.matrices.map((matrix) => matrix.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+  facts.unpacked ??= facts.matrices.map(unpacked);
+  const limits = facts.unpacked.map(largest);
   const limitOf = (head) => (own ? limits[head] : Math.max(...limits)) || 1;
   maps.forEach((map, head) =>
     map.draw({
-      values: Float64Array.from(facts.matrices[head], (value) => value ?? NaN),
+      values: facts.unpacked[head],
       rows: facts.tokens,
       columns: facts.tokens,
       low: -limitOf(head),
@@ -61,6 +63,11 @@ function drawAll(grid, maps, facts, own) {
       columnName: String,
     }),
   );
+}
+
+/** The largest size of a number; what is not finite does not count. */
+function largest(values) {
+  return values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most), 0);
 }
 
 function pictured(maps) {
