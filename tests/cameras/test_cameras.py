@@ -189,6 +189,7 @@ REFUSED = {
     "grid": (lambda: PRoPE(dim=8).transforms(ONE, [[1, 2, 3]]), "patches must have shape (patches, 2), or (1,) before"),
     "images": (lambda: PRoPE(dim=8).transforms(ONE, np.zeros((2, 3, 2))), "patches must have shape (patches, 2)"),
     "count": (lambda: CaPE(dim=8).transforms(ONE, 0), "patches must be an integer from 1"),
+    "memory": (lambda: CaPE(dim=8).transforms(ONE.repeat(2, 0), 1 << 26), "patches must need at most"),
     "size": (lambda: projection(ONE, PIXELS), "intrinsics must come with width and height"),
     "width": (lambda: projection(ONE, PIXELS, width=0, height=1), "width must be a finite number above 0"),
     "K of rows": (lambda: projection(ONE, PIXELS + 1, width=1, height=1), "intrinsics must be [fx s cx"),

@@ -73,7 +73,8 @@ def test_jax_jits_and_gives_nan_for_what_it_cannot_read(record, argument):
         transforms = record.transforms(cameras, argument)
         return {role: getattr(transforms, role)(x, layout="bhtd") for role in ROLES}
 
-    result = all_roles(jax.numpy.asarray(CAMERAS, dtype=jax.numpy.float32), x)
+    with jax.numpy_rank_promotion("raise"):
+        result = all_roles(jax.numpy.asarray(CAMERAS, dtype=jax.numpy.float32), x)
     for role in ROLES:
         np.testing.assert_allclose(result[role], exact[role], rtol=0, atol=2.0**-18 * np.abs(exact[role]).max())
     broken = CAMERAS.copy()

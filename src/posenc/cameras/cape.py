@@ -36,6 +36,7 @@ class CaPE(Untraced):
         if self.dim % 4:
             raise ValueError(f"dim must be a multiple of 4; got {self.dim}. Use {self.dim // 4 * 4}, for example.")
 
+    @_array.broadcasting
     def transforms(self, viewmats: Array, patches: int, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image.
 
@@ -47,8 +48,8 @@ class CaPE(Untraced):
         """
         matrices = rigid("viewmats", viewmats)
         count = _check.integer("patches", patches, 1, 1 << 26)
-        lib, dtype = _array.library(matrices), table_dtype(matrices, dtype)
-        back, matrix = (lib.astype(of_tokens(part, count), dtype) for part in (inverse("viewmats", matrices), matrices))
+        dtype = table_dtype(matrices, dtype)
+        back, matrix = (of_tokens(part, count, dtype) for part in (inverse("viewmats", matrices), matrices))
         same = Unchanged(self.dim)
         return CameraTransforms(Tiled(back, self.dim), Tiled(matrix.swapaxes(-1, -2), self.dim), same, same)
 
@@ -72,6 +73,7 @@ def cape_4dof(width: int) -> AxialRoPE:
     return AxialRoPE(axis=axis, frequency_index=(0,) * len(axis), frequency_dim=2)
 
 
+@_array.broadcasting
 def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -> Array:
     """Where cameras stand that look at the origin: (polar angle from z, azimuth, π·log_f(r/nearest), 0), f =
     farthest/nearest.

@@ -37,7 +37,7 @@ _QUADRATIC = np.array(
 class GTA(Untraced):
     """q → ρ_i⁻ᵀq, k → ρ_j·k, v → ρ_j·v, output → ρ_i⁻¹·output, for tokens i and j and the matrix ρ of a token's place.
 
-    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k. Miyato et al. 2024, arXiv:2310.10375, eq. 6, in the released code
+    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k. Miyato et al. 2024, arXiv:2310.10375, in the released code
     (autonomousvision/gta, commit 1dcbd37). From the first channel on, ρ is:
 
     triv: channels that stay as they are.
@@ -85,6 +85,7 @@ class GTA(Untraced):
             frequency_dim=InTurns(Geometric(dim=2 * octaves, base=2.0**octaves)),
         )
 
+    @_array.broadcasting
     def transforms(
         self, viewmats: Array, patches: Array, *, translation_scale: Any = 1.0, dtype: Any = None
     ) -> CameraTransforms:
@@ -109,17 +110,14 @@ class GTA(Untraced):
 
     def _parts(self, matrices: Array, positions: Positions, count: int, dtype: Any) -> list[tuple[Operator, ...]]:
         """What each part of the channels does to queries, to keys and values, and to the output."""
-        lib = positions.lib
         parts: list[tuple[Operator, ...]] = []
         if self.triv:
             parts.append((Unchanged(self.triv),) * 3)
         if self.se3:
-            back = lib.astype(of_tokens(inverse("viewmats", matrices), count), dtype)
-            pose = lib.astype(of_tokens(matrices, count), dtype)
+            back, pose = (of_tokens(part, count, dtype) for part in (inverse("viewmats", matrices), matrices))
             parts.append(tuple(Tiled(part, self.se3) for part in (pose.swapaxes(-1, -2), back, pose)))
         if self.so3:
-            rotation = matrices[..., :3, :3].swapaxes(-1, -2)
-            harmonics = lib.astype(of_tokens(_harmonics(rotation), count), dtype)
+            harmonics = of_tokens(_harmonics(matrices[..., :3, :3].swapaxes(-1, -2)), count, dtype)
             parts.append(tuple(Tiled(part, self.so3) for part in (harmonics, harmonics, harmonics.swapaxes(-1, -2))))
         if self.grid is not None:
             turn = self.grid.turn(positions, dtype=dtype)
@@ -130,7 +128,7 @@ class GTA(Untraced):
 def _scaled(matrices: Array, scale: Any) -> Array:
     """The matrices, with translations so many times as long."""
     lib = _array.library(matrices)
-    if _array.library_name(scale) is None:
+    if isinstance(scale, np.generic) or _array.library_name(scale) is None:
         factor = _check.real("translation_scale", scale, -1e9, 1e9)
     else:
         if tuple(scale.shape) not in ((), (1,)):

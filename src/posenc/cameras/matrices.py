@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -85,10 +86,12 @@ def required(valid: Array, matrices: Array, rule: str, advice: str) -> Array:
     return matrices
 
 
-def of_tokens(matrices: Array, patches: int) -> Array:
+def of_tokens(matrices: Array, patches: int, dtype: Any) -> Array:
     """The matrix of each token, (*batch, images·patches, size, size), where images follow one another."""
-    xp, (*batch, images, height, width) = _array.library(matrices).xp, matrices.shape
-    repeated = xp.broadcast_to(matrices[..., None, :, :], (*batch, images, patches, height, width))
+    lib, (*batch, images, height, width) = _array.library(matrices), matrices.shape
+    lib.check_size("patches", math.prod(matrices.shape) * patches, dtype, matrices)
+    narrow = lib.astype(matrices, dtype)[..., None, :, :]
+    repeated = lib.xp.broadcast_to(narrow, (*batch, images, patches, height, width))
     return repeated.reshape((*batch, images * patches, height, width))
 
 

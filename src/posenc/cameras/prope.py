@@ -57,6 +57,7 @@ class PRoPE(Untraced):
             blocks=2,
         )
 
+    @_array.broadcasting
     def transforms(self, cameras: Array, patches: Array, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image, each with its patches.
 
@@ -71,9 +72,8 @@ class PRoPE(Untraced):
         """
         matrices = _not_transposed(square("cameras", cameras, 4))
         positions, count = patch_positions(patches, matrices)
-        lib, dtype = positions.lib, table_dtype(matrices, dtype)
-        back = lib.astype(of_tokens(inverse("cameras", matrices), count), dtype)
-        matrix = lib.astype(of_tokens(matrices, count), dtype)
+        dtype = table_dtype(matrices, dtype)
+        back, matrix = (of_tokens(part, count, dtype) for part in (inverse("cameras", matrices), matrices))
         turn = self.grid.turn(positions, dtype=dtype)
         query, key, output = (
             BlockDiagonal((Tiled(part, self.dim // 2), rotation))
@@ -86,6 +86,7 @@ class PRoPE(Untraced):
         return CameraTransforms(query, key, key, output)
 
 
+@_array.broadcasting
 def projection(
     viewmats: Array, intrinsics: Array | None = None, *, width: float | None = None, height: float | None = None
 ) -> Array:
