@@ -44,7 +44,8 @@ def index() -> str:
         f"{WIDE}# The encodings\n\n"
         f"{len(posenc.CATALOG)} encodings: {counted}. Each has a page with its formula, source, claims, a picture, "
         "and code for PyTorch and JAX. [Choosing](choosing.md) says which one to use, [Conventions](conventions.md) "
-        "measures how libraries differ, and the [glossary](glossary.md#claims) says what each claim means.\n\n"
+        "measures how libraries differ, and the [glossary](glossary.md#claims) says what each claim means. PRoPE, GTA "
+        "and CaPE, whose positions are cameras, have a [page](cameras.md) of their own.\n\n"
         f"{catalog_table()}\n"
     )
 
