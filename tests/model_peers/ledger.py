@@ -32,12 +32,13 @@ TYPES = VERIFIED | BY_HAND
 LIVE = (
     "codegen", "gptj", "roformer",
     "falcon_mamba", "glm5_next_text", "jamba", "kimi_linear", "mamba", "mamba2", "moonshine_streaming_encoder",
-    "moshi_depth", "nemotron_h", "rwkv", "xlstm", "zamba",
+    "moshi_depth", "nemotron_h", "neucodec", "qwen2_5_omni_dit", "rwkv", "xcodec2", "xlstm", "zamba",
 )  # fmt: skip
 #: Why the others are not.
 REASONS = dict(line.split(": ", 1) for line in _lines("reasons.txt"))
 #: What a config needs before its model rotates, or can be built, at all.
 SETTINGS: dict[str, dict[str, Any]] = {
+    "bamba": {"attn_layer_indices": [1, 3]},
     "cohere_compass_text": {
         "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 5e4}, "full_attention": None},
         "layer_types": ["sliding_attention", "full_attention"],

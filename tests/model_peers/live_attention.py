@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ import torch
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
+from model_peers.inputs import given_to
 from model_peers.ledger import SETTINGS
-from model_peers.not_live import TAKES_VECTORS, TINY
+from model_peers.own_products import WRITTEN_OUT, Products
 from model_peers.rotary import config_class
+from model_peers.tiny import MODEL_OF, TINY, WEIGHTS
 from posenc.models.config.model_types import MODEL_TYPES
 
 #: Positions at which queries are looked at: query scaling grows by steps of a few thousand.
@@ -60,10 +63,16 @@ class Seen:
 
 
 class NotBuiltError(Exception):
-    """A type that no generic tiny config builds, or whose attention is not called by a name."""
+    """A type of which no tiny model is built and run."""
+
+
+class NoAttentionError(Exception):
+    """A model that calls no attention by a name, and writes out none."""
 
 
 _given: list[tuple[torch.nn.Module, torch.Tensor, torch.Tensor, Any, Any]] = []
+#: The module of attention that was entered last.
+_entered: list[torch.nn.Module] = []
 
 
 def _observe(
@@ -77,6 +86,10 @@ def _observe(
 ) -> tuple[torch.Tensor, None]:
     _given.append((module, query.detach(), key.detach(), scaling, attention_mask))
     return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1]), None
+
+
+def _told(query: torch.Tensor, key: torch.Tensor, scale: float, visible: torch.Tensor) -> None:
+    _given.append((_entered[0], query.detach(), key.detach(), scale, visible))
 
 
 AttentionInterface.register(OBSERVER, _observe)
@@ -106,7 +119,11 @@ def tiny_settings(model_type: str) -> dict[str, Any]:
 def seen_by_attention(model_type: str, settings: dict[str, Any], positions: tuple[int, ...]) -> list[Seen]:
     """What each layer of self-attention of a live model is given; NotBuiltError where there is no such model."""
     try:
-        return _run(_model(model_type, settings), positions)
+        model = _model(model_type, settings)
+        WEIGHTS.get(model_type, _as_they_are)(model)
+        return _run(model, given_to(model_type, model), positions, model_type in WRITTEN_OUT)
+    except NoAttentionError:
+        raise
     except Exception as problem:
         raise NotBuiltError(f"{type(problem).__name__}: {problem}".split("\n")[0][:160]) from problem
 
@@ -114,27 +131,34 @@ def seen_by_attention(model_type: str, settings: dict[str, Any], positions: tupl
 def _model(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
     kind = config_class(model_type)
     config = kind(**settings)
-    config._attn_implementation = OBSERVER
+    named = "eager" if model_type in WRITTEN_OUT else OBSERVER
+    config._attn_implementation = named
     problem: Exception | None = None
-    for model in model_classes(kind):
+    for model in model_classes(kind, MODEL_OF.get(model_type)):
         try:
             with torch.device("meta"):
                 weights = sum(weight.numel() for weight in model(config).parameters())
             if weights > MOST_WEIGHTS:
                 raise NotBuiltError(f"{weights} weights")
             torch.manual_seed(0)
-            return _prepared(model(config).eval())
+            return _prepared(model(config).eval(), named)
         except Exception as error:  # a class that takes more than a config
             problem = problem or error
     raise problem or NotBuiltError("no model class")
 
 
-def model_classes(kind: type, most: int = 2) -> list[type]:
-    """The models that take this config, bare ones first; `most` of them."""
+def _as_they_are(model: torch.nn.Module) -> None:
+    """Weights as the class draws them."""
+
+
+def model_classes(kind: type, name: str | None = None, most: int = 2) -> list[type]:
+    """The models that take this config, bare ones first; `most` of them. name: the one class, where it is stated."""
     folder = kind.__module__.rsplit(".", 1)[0]
     found = []
     for file in sorted(Path(importlib.import_module(folder).__file__).parent.glob("modeling_*.py")):
         module = importlib.import_module(f"{folder}.{file.stem}")
+        if name in vars(module):
+            return [vars(module)[name]]
         found += [
             value
             for value in vars(module).values()
@@ -146,10 +170,10 @@ def model_classes(kind: type, most: int = 2) -> list[type]:
     return sorted(dict.fromkeys(found), key=lambda model: ("For" in model.__name__, len(model.__name__)))[:most]
 
 
-def _prepared(model: torch.nn.Module) -> torch.nn.Module:
+def _prepared(model: torch.nn.Module, named: str) -> torch.nn.Module:
     for module in model.modules():
         if hasattr(module, "config") and hasattr(module.config, "_attn_implementation"):
-            module.config._attn_implementation = OBSERVER
+            module.config._attn_implementation = named
         if type(module).__name__.endswith(("Attention", "MLA")):
             module.register_forward_pre_hook(_same_everywhere, with_kwargs=True)
     return model
@@ -157,6 +181,7 @@ def _prepared(model: torch.nn.Module) -> torch.nn.Module:
 
 def _same_everywhere(module: torch.nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """One random vector at every position, in place of the hidden states."""
+    _entered[:] = [module]
     if torch.is_tensor(named.get("hidden_states")) and named["hidden_states"].ndim == 3:
         return given, named | {"hidden_states": _one_vector(named["hidden_states"])}
     if given and torch.is_tensor(given[0]) and given[0].ndim == 3:
@@ -169,22 +194,18 @@ def _one_vector(states: torch.Tensor) -> torch.Tensor:
     return torch.randn(1, 1, states.shape[-1], generator=generator).expand(states.shape)
 
 
-def _run(model: torch.nn.Module, positions: tuple[int, ...]) -> list[Seen]:
+def _run(model: torch.nn.Module, given: dict[str, Any], positions: tuple[int, ...], written_out: bool) -> list[Seen]:
     known = inspect.signature(model.forward).parameters
-    ids = torch.randint(5, 90, (1, len(POSITIONS)), generator=torch.Generator().manual_seed(0))
-    arguments: dict[str, Any] = {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
-    if "inputs_embeds" in known and model.config.model_type in TAKES_VECTORS:
-        arguments = {"inputs_embeds": torch.randn(1, len(POSITIONS), model.config.hidden_size), "use_cache": False}
     _given.clear()
-    with torch.no_grad():
-        model(**{name: value for name, value in arguments.items() if name in known})
+    products = Products(len(POSITIONS), _told) if written_out else nullcontext()
+    with torch.no_grad(), products:
+        model(**given)
         masks = {module: mask for module, *_, mask in _given}
         _given.clear()
-        arguments["position_ids"] = torch.tensor([positions])
-        model(**{name: value for name, value in arguments.items() if name in known})
-    if not _given:
-        raise NotBuiltError("its attention is not called by a name")
-    return list(_layers(model, masks))
+        model(**given | ({"position_ids": torch.tensor([positions])} if "position_ids" in known else {}))
+    if not (found := list(_layers(model, masks))):
+        raise NoAttentionError("no attention was seen")
+    return found
 
 
 def _layers(model: torch.nn.Module, masks: dict[torch.nn.Module, Any]) -> Iterator[Seen]:
@@ -197,14 +218,24 @@ def _layers(model: torch.nn.Module, masks: dict[torch.nn.Module, Any]) -> Iterat
         if module in counted or crosses or q.shape[2] != len(POSITIONS):
             continue
         counted[module] = len(counted)
-        layer = getattr(module, "layer_idx", None)
         scale = q.shape[-1] ** -0.5 if scale is None else float(torch.as_tensor(scale).flatten()[0])
-        layer = counted[module] if layer is None else layer
-        yield Seen(name, layer, q[0], k[0], scale, _visible(masks[module]))
+        own = k[0, :, : len(POSITIONS)]  # keys of an encoder may follow
+        yield Seen(name, _layer(module, name, counted[module]), q[0], own, scale, _visible(masks[module]))
+
+
+def _layer(module: torch.nn.Module, name: str, count: int) -> int:
+    """Which layer a module of attention is in: the one number in its name, what it says itself, or how many went
+    before; layers that share a module say a number that is no layer's."""
+    numbers = re.findall(r"\d+", name)
+    layer = getattr(module, "layer_idx", None)
+    if len(numbers) == 1:
+        return int(numbers[0])
+    return count if layer is None else layer
 
 
 def _visible(mask: torch.Tensor | None) -> torch.Tensor | None:
     """Which keys each query sees, from a mask that is true, or 0, where it does."""
-    if mask is None or mask.shape[-2:] != (len(POSITIONS), len(POSITIONS)):
+    if mask is None or mask.shape[-2] != len(POSITIONS):
         return None
+    mask = mask[..., : len(POSITIONS)]
     return mask[0, 0] if mask.dtype == torch.bool else mask[0, 0] >= -1

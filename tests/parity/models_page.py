@@ -103,7 +103,8 @@ def line(name: str, row: ModelType) -> str:
 def rotary(row: ModelType) -> str:
     """What a model type does that rotates, or has no positions at all."""
     if row.rotations is none_rotates:
-        return f"{row.part}: no positions; recurrences know the order, and attention between them does not rotate"
+        why = row.notes[0].removeprefix("nothing encodes positions: ")
+        return f"{row.part}: no positions; {why}"
     words = [f"RoPE, {'by rope_interleave' if row.pairing == 'rope_interleave' else row.pairing}"]
     words += [f"several axes ({row.axes.text})"] if row.axes else []
     words += ["part of the head by partial_rotary_factor"] * row.partial

@@ -4,14 +4,30 @@ of the logits, and which keys a query sees."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 pytest.importorskip("transformers")
 
-from model_peers.live_attention import POSITIONS, NotBuiltError, Seen, seen_by_attention, tiny_settings
-from model_peers.not_live import COUNTS_TOKENS, NOT_BUILT, NOT_COMPARED, SCALED_BEFORE
+from model_peers.live_attention import (
+    POSITIONS,
+    NoAttentionError,
+    NotBuiltError,
+    Seen,
+    seen_by_attention,
+    tiny_settings,
+)
+from model_peers.not_live import (
+    COUNTS_TOKENS,
+    FIRST_HEAD_ALONE,
+    NEVER_ATTEND,
+    NOT_BUILT,
+    NOT_COMPARED,
+    RUN_AGAIN,
+    SCALED_BEFORE,
+)
 from posenc.models import Chunks, LayerGroup, Window, from_config
 from posenc.models.config.model_types import MODEL_TYPES
 
@@ -31,6 +47,8 @@ DAILY = (
     "llama4_text",
     "ministral3",
 )
+#: Types that other tests run, or none.
+ELSEWHERE = (*NOT_BUILT, *NOT_COMPARED, *NEVER_ATTEND)
 #: Angles of thousands of radians in float32, and tables rounded to it.
 TOLERANCE = 2e-4
 
@@ -40,17 +58,24 @@ def check(model_type: str) -> None:
     positions = tuple(range(len(POSITIONS))) if model_type in COUNTS_TOKENS else POSITIONS
     seen = seen_by_attention(model_type, settings, positions)
     read = from_config({"model_type": model_type, **settings}, numerics="float32", length=max(POSITIONS) + 1)
+    groups = [group for group in read.groups if group.part == MODEL_TYPES[model_type].part]
+    rotate = {layer for group in groups if group.rotation is not None for layer in group.layers}
+    unseen = set() if model_type in RUN_AGAIN else rotate - {one.layer for one in seen}
+    assert not unseen, f"layers {sorted(unseen)} were not seen"
     for one in seen:
-        group = group_of(read.groups, one)
-        problem = compared(group, one, positions, MODEL_TYPES[model_type].rotated_slice is not None)
+        group = group_of(groups, one)
+        if model_type in FIRST_HEAD_ALONE:
+            assert torch.equal(one.q[1:], one.q[1:, :1].expand(one.q[1:].shape)), "another head than the first rotates"
+            one = replace(one, q=one.q[:1], k=one.k[:1])
+        sorts = MODEL_TYPES[model_type].rotated_slice is not None or model_type in FIRST_HEAD_ALONE
+        problem = compared(group, one, positions, sorts)
         assert not (told := other_keys(group, one.visible)), f"layer {one.layer}, {group.attention}: {told}"
-        if model_type not in SCALED_BEFORE:
-            factor = one.scale * math.sqrt(one.q.shape[-1])
-            assert group.logit_factor == pytest.approx(factor), f"layer {one.layer}: logits times {factor}"
+        factor = one.scale * (1.0 if model_type in SCALED_BEFORE else math.sqrt(one.q.shape[-1]))
+        assert group.logit_factor == pytest.approx(factor), f"layer {one.layer}: logits times {factor}"
         assert not problem, f"layer {one.layer}, {group.attention}: {problem}; read {group.encodings}"
 
 
-def group_of(groups: tuple[LayerGroup, ...], seen: Seen) -> LayerGroup:
+def group_of(groups: list[LayerGroup], seen: Seen) -> LayerGroup:
     own = [group for group in groups if seen.layer in group.layers]
     inside = [group for group in own if group.part in seen.name]
     return (inside or own)[-1]
@@ -70,13 +95,13 @@ def other_keys(group: LayerGroup, visible: torch.Tensor | None) -> str:
     return "" if torch.equal(expected, visible) else f"queries see {visible.sum(-1).tolist()} keys; read {group.window}"
 
 
-def compared(group: LayerGroup, seen: Seen, positions: tuple[int, ...], latent: bool) -> str:
+def compared(group: LayerGroup, seen: Seen, positions: tuple[int, ...], sorts: bool) -> str:
     """Which of queries and keys are not the first of them, rotated; "" where both are."""
     wrong = []
     for name, states in (("queries", seen.q.double()), ("keys", seen.k.double())):
         expected = [
             moved(group, order, positions, name == "queries")
-            for order in (orders(group, states) if latent else [states])
+            for order in (orders(group, states) if sorts else [states])
         ]
         if min(float((a - b).abs().max() / b.abs().max()) for a, b in expected) > TOLERANCE:
             wrong.append(f"{name} differ")
@@ -119,7 +144,7 @@ def test_a_live_model_does_what_is_read(model_type: str):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("model_type", [name for name in TYPES if name not in (*DAILY, *NOT_BUILT, *NOT_COMPARED)])
+@pytest.mark.parametrize("model_type", [name for name in TYPES if name not in (*DAILY, *ELSEWHERE)])
 def test_every_live_model_does_what_is_read(model_type: str):
     check(model_type)
 
@@ -130,3 +155,27 @@ def test_a_type_that_is_not_compared_cannot_be(model_type: str):
     """A type that can be built after all belongs to the others."""
     with pytest.raises(NotBuiltError):
         seen_by_attention(model_type, tiny_settings(model_type), POSITIONS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model_type", NEVER_ATTEND)
+def test_a_type_without_attention_has_none(model_type: str):
+    assert all(not group.encodings for group in from_config({"model_type": model_type}).groups)
+    with pytest.raises(NoAttentionError):
+        seen_by_attention(model_type, tiny_settings(model_type), POSITIONS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("window", [4, None])
+def test_the_window_of_blt_is_that_of_the_whole(window: int | None):
+    """Its local encoder and decoder take the mask that the model around them makes."""
+    small = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 32}
+    parts = {f"{part}_config": {**small, "vocab_size": 260} for part in ("encoder", "decoder", "global", "patcher")}
+    parts["encoder_config"]["sliding_window"] = 7
+    parts["decoder_config"]["hidden_size_global"] = 64
+    settings = {"local_attention_window_len": window, "patch_in_forward": False, "encoder_hash_byte_group_vocab": 100}
+    seen = seen_by_attention("blt", {**settings, **parts}, tuple(range(len(POSITIONS))))
+    decoder, encoder = from_config({"model_type": "blt", **settings, **parts}).groups[:2]
+    assert len(seen) == len(encoder.layers) + len(decoder.layers)
+    for one in seen:
+        assert not other_keys(decoder if "decoder" in one.name else encoder, one.visible)

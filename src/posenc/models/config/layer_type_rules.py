@@ -117,6 +117,18 @@ def by_attn_layer_period(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("full_attention" if i % period == offset else "mamba" for i in range(count))
 
 
+def by_attn_layer_indices(fields: Fields, count: int) -> tuple[str, ...]:
+    """Bamba: the layers that attn_layer_indices lists attend, none if it is null; the others are Mamba's."""
+    listed = fields.get("attn_layer_indices")
+    attending = () if listed is None else listed.value
+    if not isinstance(attending, tuple) or not all(type(i) is int and 0 <= i < count for i in attending):
+        raise ValueError(
+            f"attn_layer_indices must list numbers of layers, from 0 to {count - 1}; got {_check.shown(attending)}. "
+            "Correct the config."
+        )
+    return tuple("full_attention" if i in attending else "linear_attention" for i in range(count))
+
+
 def hybrid_by_period(fields: Fields, count: int) -> tuple[str, ...]:
     """Zamba: layer 2 attends, and of every attn_layer_period layers after it the attn_layer_offset-th."""
     period, offset = (

@@ -14,7 +14,7 @@ from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
+from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions, NotRead
@@ -174,8 +174,28 @@ def _read_parts(
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
         )
+    data, handed = _handed_down(data, model_type, known, inside, where)
     groups, more = _read_inside(data, known, inside, options, where)
-    return groups, (*MADE_OF_PARTS.get(model_type, ()), *more, *notes, *_notes_of_missing(data, known, options, where))
+    return groups, (
+        *handed,
+        *MADE_OF_PARTS.get(model_type, ()),
+        *more,
+        *notes,
+        *_notes_of_missing(data, known, options, where),
+    )
+
+
+def _handed_down(
+    data: Mapping[str, Any], model_type: str, known: ConfigClass, inside: list[str], where: str
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """A config whose parts hold the key that the model writes over theirs, and a note on it."""
+    if model_type not in HANDED_DOWN:
+        return data, ()
+    key, name, parts = HANDED_DOWN[model_type]
+    value = data.get(key, known.defaults.get(key))
+    held = {part: {**data[part], name: value} for part in parts if part in inside}
+    note = f"{name} of {' and '.join(held)} is {where}{key} = {value}, whatever they say themselves"
+    return {**data, **held}, (note,) if held else ()
 
 
 def _read_inside(

@@ -20,6 +20,9 @@ WINDOW_KEYS = (
     "attention_window_size",
     "local_attention",
     "attention_windows",
+    "block_size",
+    "look_ahead_layers",
+    "look_backward_layers",
 )
 
 
@@ -68,6 +71,13 @@ def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | No
 def both_sides(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
     """EmbeddingGemma 2: sliding layers see keys up to sliding_window positions away, on both sides."""
     return _around(_size(fields)) if _slides(types, layer) else None
+
+
+def both_sides_of_encoder(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """T5Gemma: the module that stands under "decoder", or says is_decoder, is causal; the encoder sees both sides."""
+    stated = fields.get("is_decoder", listed=False)
+    causal = fields.where.endswith("decoder.") or (stated is not None and stated.value is True)
+    return by_layer_type(fields, types, layer) if causal else both_sides(fields, types, layer)
 
 
 def both_sides_of_listed(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
@@ -150,3 +160,12 @@ def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> N
         )
     before, behind = _check.integer(pairs.key, pair[0], 1, 2**53), _check.integer(pairs.key, pair[1], 0, 2**53)
     return Window(before - 1, max(behind - 1, 0))
+
+
+def own_block(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
+    """Qwen 2.5 Omni's decoder of sound: the block of block_size frames, unless the layer looks into the next ones."""
+    looking = (fields.get("look_ahead_layers"), fields.get("look_backward_layers"))
+    if any(listed and isinstance(listed.value, tuple) and layer in listed.value for listed in looking):
+        return None
+    size = _size(fields, "block_size")
+    return None if size is None else Chunks(size)

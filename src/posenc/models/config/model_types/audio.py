@@ -5,7 +5,7 @@ from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
-from posenc.models.config.window_rules import in_every_layer
+from posenc.models.config.window_rules import in_every_layer, own_block
 
 #: Keys of conformers that only size their tables.
 CONFORMER_SIZES = (
@@ -19,7 +19,6 @@ BERT_ROTATIONS = ByLayerType(
     where=("position_embeddings_type", "rotary", "relative", "relative_key"), base="rotary_embedding_base"
 )
 
-CODECS = ("lasr_encoder", "neucodec", "qwen2_5_omni_dit", "xcodec2")
 WINDOWED_CODECS = (
     "Qwen3OmniMoeCode2WavConfig", "mimi", "mimi_decoder", "mimi_encoder", "pocket_tts_audio_tokenizer",
     "pocket_tts_audio_tokenizer_decoder", "pocket_tts_audio_tokenizer_encoder", "voxtral_realtime_encoder",
@@ -29,8 +28,17 @@ PARTLY_ROTATING_AUDIO = (
     "nemotron3_5_transcribe_word_timestamp", "nemotron3_diarization_audio",
 )  # fmt: skip
 
+FIRST_HEAD = "only the first head of each layer rotates; the others know no positions"
+NEXT_BLOCKS = (
+    "layers of look_backward_layers see the block before their own as well, those of look_ahead_layers the one after "
+    "it; no window says this"
+)
+
 AUDIO = (
-    ModelType(CODECS, part="audio"),
+    ModelType(("lasr_encoder",), part="audio"),
+    ModelType(
+        ("qwen2_5_omni_dit",), part="audio", pairing="adjacent", window=own_block, notes=(FIRST_HEAD, NEXT_BLOCKS)
+    ),
     ModelType(WINDOWED_CODECS, part="audio", window=in_every_layer("sliding_window")),
     ModelType(PARTLY_ROTATING_AUDIO, part="audio", partial=True),
     ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),

@@ -52,6 +52,10 @@ ADDED: Mapping[str, str] = MappingProxyType(
         "zoedepth": "the transformer of its head adds sines of patches, which are not read",
     }
 )
+#: Keys of a model that count for parts of it, whatever these say: the key, its name in a part, and the parts.
+HANDED_DOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
+    {"blt": ("local_attention_window_len", "sliding_window", ("encoder_config", "decoder_config"))}
+)
 #: The notes of every type that is made of parts.
 MADE_OF_PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(PARTS_ALONE, ()) | {name: (NotRead(note),) for name, note in ADDED.items()}

@@ -81,13 +81,20 @@ NO_POSITIONS = (
         ("moonshine_streaming_encoder",),
         part="encoder",
         window=pair_for_each_layer,
-        notes=("nothing encodes positions; without a mask of padding the class leaves out the windows as well",),
+        notes=("nothing encodes positions: layers have windows alone, and none without a mask of padding",),
     ),
     # Decoders of codebooks, whose tokens are few and have embeddings of their own.
     NoPositions(
         ("moshi_depth",),
         part="depth decoder",
         notes=("nothing encodes positions: every codebook has embeddings and projections of its own",),
+    ),
+    # A rotation along the heads: logits, which compare vectors of one head, are those without it.
+    NoPositions(
+        ("neucodec", "xcodec2"),
+        part="audio",
+        notes=("nothing encodes positions: each head is rotated by its own number, the same at every token",),
+        ignored_keys=("rope_parameters", "rope_theta", "rope_scaling"),
     ),
     # Pictures and sound without attention.
     *(

@@ -42,11 +42,11 @@ GRANITE_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
-    "bamba", "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
+    "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
     "solar_open", "stablelm",
 )  # fmt: skip
 ADJACENT = (
-    "blt_global_transformer", "blt_local_decoder", "cohere", "ernie4_5",
+    "blt_global_transformer", "cohere", "ernie4_5",
     "ernie4_5_moe", "helium",
 )  # fmt: skip
 
@@ -80,9 +80,10 @@ TEXT = (
     ModelType(PARTLY_ROTATING, partial=True),
     ModelType(("phi3", "phi4_multimodal"), partial=True, window=ONE_WINDOW),
     ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
+    ModelType(("bamba",), partial=True, layer_types=layer_type_rules.by_attn_layer_indices),
     # Adjacent channels.
     ModelType(ADJACENT, pairing="adjacent"),
-    ModelType(("blt_local_encoder", "blt_patcher"), pairing="adjacent", window=ONE_WINDOW),
+    ModelType(("blt_local_decoder", "blt_local_encoder", "blt_patcher"), pairing="adjacent", window=ONE_WINDOW),
     ModelType(
         ("openai_privacy_filter",),
         pairing="adjacent",
@@ -121,6 +122,7 @@ TEXT = (
         ("t5_gemma_module",),
         part="module",
         layer_types=EveryNth(2),
+        window=window_rules.both_sides_of_encoder,
         logit_factor=factors.by_query_pre_attn_scalar,
     ),
     ModelType(
