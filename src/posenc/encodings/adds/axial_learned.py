@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Spread
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
 from posenc.row import Row
@@ -41,7 +41,7 @@ class AxialLearned(Adds):
     dims: tuple[int, ...]
     std: Spread = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+    claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
         _check.settle(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.row import Row
 
 
@@ -30,7 +30,7 @@ class Count(Adds):
 
     start: int = 1
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         _check.settle(self, start=_start(self.start))
@@ -65,7 +65,7 @@ class NormalisedCount(Adds):
     length: Annotated[int, Whole(1, 1 << 30)]
     start: int = 1
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         _check.settle(self, start=_start(self.start))

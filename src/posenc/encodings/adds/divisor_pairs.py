@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from posenc import _check
 from posenc._array import Array
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Divisors
 from posenc.phase import cos_sin
@@ -34,7 +34,7 @@ class DivisorPairs(Adds):
 
     divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
         _check.settle(self, divisors=Divisors(self.divisors).divisors)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Spread
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds.resize_table import grid_sizes
 from posenc.positions.grid import on_grid
 from posenc.row import Row
@@ -44,7 +44,7 @@ class FactorisedLearned(Adds):
     combine: Literal["summed", "concatenated"] = "summed"
     std: Spread = 0.02
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+    claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
         sizes = grid_sizes("sizes", self.sizes, least=2)

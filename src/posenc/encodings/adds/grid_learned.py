@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Spread, Whole, Width
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds.resize_table import grid_sizes, resize_table
 from posenc.positions.grid import on_grid
 from posenc.row import Row
@@ -45,7 +45,7 @@ class GridLearned(Adds):
     prefix: Annotated[int, Whole(0, 1 << 20)] = 0
     std: Spread = 0.02
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+    claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
         _check.settle(self, sizes=grid_sizes("sizes", self.sizes, least=2))

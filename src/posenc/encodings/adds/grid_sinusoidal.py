@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
@@ -54,7 +54,7 @@ class GridSinusoidal(Adds):
     first: Literal["sine", "cosine"] = "sine"
     frequency_dim: int | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
         dims = _numbers("dims", self.dims)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from posenc._array import Array
 from posenc.declared_fields import Width
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.row import Row
 
 
@@ -24,9 +24,7 @@ class NoPE(Adds):
 
     dim: Width
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "shift-linear"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, _, dtype = self.checked_call(positions, params, dtype)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from posenc._array import Array
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.frequencies import Divisors
 from posenc.phase import cos_sin
 from posenc.row import Row
@@ -27,7 +27,7 @@ class OneSine(Adds):
     [[0.9093], [0.1411], [-0.7568]]
     """
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
     @property
     def width(self) -> int:

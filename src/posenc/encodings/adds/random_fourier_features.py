@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Whole
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.projected import LARGEST, Projected
@@ -51,7 +51,7 @@ class RandomFourierFeatures(Adds):
     axes: Annotated[int, Whole(1, 16)] = 1
     matrix: tuple[tuple[float, ...], ...] | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
         drawn = Drawn(self.features, self.std, self.seed)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import checked
 from posenc.declared_fields import Base, Real, Whole
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
 from posenc.frequencies.geometric import Exponent
@@ -52,7 +52,7 @@ class Sinusoidal(Adds):
     odd: Literal["error", "truncate", "zero"] = "error"
     numerics: Numerics = "exact"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
         if self.dim % 2 and self.odd == "error":

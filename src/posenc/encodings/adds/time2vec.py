@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc._array import Array
 from posenc.declared_fields import Spread, Whole
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.row import Row
 
 
@@ -35,7 +35,7 @@ class Time2Vec(Adds):
     dim: Annotated[int, Whole(2)]
     std: Spread = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
+    claims = frozenset({"streaming", "unlimited", "fractional", "learned"})
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Whole
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.shifted_exponent import Shifted
 from posenc.phase import Numerics, cos_sin
@@ -45,7 +45,7 @@ class TimestepEmbedding(Adds):
     max_period: float = 10_000.0
     numerics: Numerics = "exact"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
         shifted = self.frequencies

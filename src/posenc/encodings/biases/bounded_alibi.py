@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _array
 from posenc._array import Array
 from posenc.declared_fields import Real
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -39,9 +39,7 @@ class BoundedALiBi(Biases):
     per_head: bool = False
     initial_bound: Annotated[float, Real(0.0, 1e6)] = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric"})
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -42,7 +42,7 @@ class DynamicPositionBias(Biases):
     depth: Annotated[int, Whole(1, 64)] = 2
     log_distance: bool = False
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
+    claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("dim", self.dim * (self.heads + self.depth * self.dim))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Real, Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings._layers import over_pairs
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -48,7 +48,7 @@ class FIRE(Biases):
     initial_c: Annotated[float, Real(0.0, 1e6, above=True)] = 0.1
     epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional", "learned"})
+    claims = frozenset({"streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("width", self.heads * self.width)

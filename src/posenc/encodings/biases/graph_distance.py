@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings import _window
 from posenc.row import Row
 
@@ -43,9 +43,7 @@ class GraphDistance(Biases):
     nodes: Annotated[int, Whole(2, 1 << 16)]
     rows: Annotated[int, Whole(2, 1 << 20)] = 512
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "learned", "symmetric"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned", "symmetric"})
 
     def _check_together(self) -> None:
         _check.size("rows", math.prod(self.shapes["table"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
 from posenc.row import Row
@@ -36,7 +36,7 @@ class GridALiBi(Biases):
 
     axes: Annotated[int, Whole(2, 16)] = 2
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
+    claims = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)

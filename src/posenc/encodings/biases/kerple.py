@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from posenc._array import Array, Library
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -22,9 +22,7 @@ STEEPEST = 2.0
 class _Kerple(Biases):
     """What the two kernels share: two parameters a head."""
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"}
-    )
+    claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"})
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings import _window
 from posenc.encodings._layers import drawn
 from posenc.positions.distance import steps
@@ -49,9 +49,7 @@ class LogCPB(Biases):
     window: tuple[int, ...] = (8, 8)
     width: Annotated[int, Whole(1, 1 << 14)] = 512
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.settle(self, window=_window.sides("window", self.window, 2))

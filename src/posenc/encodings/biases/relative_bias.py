@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.positions.whole_positions import whole_difference
 from posenc.row import Row
 
@@ -36,7 +36,7 @@ class RelativeBias(Biases):
 
     clip: Annotated[int, Whole(1, 1 << 20)] = 6
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         _check.size("clip", (2 * self.clip + 1) * self.heads)

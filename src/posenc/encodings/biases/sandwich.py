@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
@@ -36,9 +36,7 @@ class Sandwich(Biases):
     dim: Annotated[int, Whole(2, 1 << 16, even=True)] = 128
     base: Base = 10_000.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})
 
     @cached_property
     def frequencies(self) -> Geometric:

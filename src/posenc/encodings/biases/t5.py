@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_positions import checked
 from posenc.declared_fields import Real, Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.positions.whole_positions import whole, whole_difference
 from posenc.row import Row
 
@@ -46,7 +46,7 @@ class T5Bias(Biases):
     bidirectional: bool = True
     scale: Annotated[float, Real(0.0, 1e6, above=True)] = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         both = _check.truth("bidirectional", self.bidirectional)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Real, Whole, Width
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Biases, Params
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.whole_positions import whole
 from posenc.row import Row
@@ -57,7 +57,7 @@ class TUPE(Biases):
     max_distance: int = FARTHEST
     epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-5
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "learned"})
+    claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
         width = self.heads * self.dim

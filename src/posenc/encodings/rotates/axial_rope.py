@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, Instance
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
 from posenc.row import Row
@@ -53,9 +53,7 @@ class AxialRoPE(Rotates):
     numerics: Numerics = "exact"
     scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
     _instead: ClassVar[str] = "For an image, posenc.axial(dim=64) gives them all."
 
     def _check_together(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions, along_axes
 from posenc.declared_fields import Base, EvenWidth, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Rebased
 from posenc.phase import cos_sin_of_learned
@@ -45,9 +45,7 @@ class CayleySTRING(Rotates):
     axes: Annotated[int, Whole(1, 16)] = 1
     base: Base = 10_000.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("dim", self.dim * self.dim)

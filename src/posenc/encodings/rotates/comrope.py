@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import along_axes
 from posenc.declared_fields import Heads, Real, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.operators import Matrices
 from posenc.phase import exponential
 from posenc.row import Row
@@ -48,9 +48,7 @@ class ComRoPE(Rotates):
     commuting: Literal["dependent", "partition"] = "dependent"
     std: Annotated[float, Real(0.0, 1e3, above=True)] = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "fractional", "learned"})
 
     def _check_together(self) -> None:
         if self.dim % self.block:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, EvenWidth
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Directed, Geometric
 from posenc.phase import cos_sin_of_sum
 from posenc.row import Row
@@ -50,9 +50,7 @@ class DirectionalRoPE(Rotates):
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if not isinstance(self.frequency_index, tuple | list) or not self.frequency_index:

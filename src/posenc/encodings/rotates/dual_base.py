@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from posenc._array import Array
 from posenc.declared_fields import Base, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
 from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 from posenc.row import Row
@@ -40,9 +40,7 @@ class DualBaseRoPE(Rotates):
     pairing: Literal["adjacent", "halves"] = "adjacent"
     numerics: Numerics = "exact"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if self.dim % 4:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.declared_fields import EvenWidth, Heads, Real, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
 from posenc.phase.frequencies import EXACT, TWO_PI
@@ -52,7 +52,7 @@ class FoPE(Rotates):
     padding: Literal["zero", "one"] = "zero"
     gain: Annotated[float, Real(0.0, 1e3)] = 0.3
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional", "learned"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim * self.dim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, EvenWidth, Heads
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
@@ -48,9 +48,7 @@ class HeadwiseRoPE(Rotates):
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "halves"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if not isinstance(self.shares, tuple | list) or not 2 <= len(self.shares) <= MOST_AXES:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc._array import Array
 from posenc.declared_fields import Base, EvenWidth
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
@@ -41,9 +41,7 @@ class LearnedRoPE(Rotates):
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
@@ -43,9 +43,7 @@ class MixedRoPE(Rotates):
     base: Base = 10.0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         if self.dim % 4:

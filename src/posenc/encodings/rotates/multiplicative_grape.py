@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc._array import Array
 from posenc.declared_fields import Real, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.operators import Rebased
 from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
@@ -39,9 +39,7 @@ class MultiplicativeGRAPE(Rotates):
     dim: Annotated[int, Whole(2)]
     rate: Annotated[float, Real(0.0, 1e3, above=True)] = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     @property
     def fastest(self) -> float:

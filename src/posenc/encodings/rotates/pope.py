@@ -12,7 +12,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Base, Heads, Width
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.operators import Polar
 from posenc.phase import cos_sin
@@ -46,9 +46,7 @@ class PoPE(Rotates):
     base: Base = 10_000.0
     phase: Literal["zero", "uniform"] = "zero"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
     roles_differ: ClassVar[str] = "whose keys have a phase"
 
     def _check_together(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Base, EvenWidth, Instance
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos_sin, product_dtype
 from posenc.row import Row
@@ -44,9 +44,7 @@ class RoPE(Rotates):
     numerics: Numerics = "exact"
     scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if self.attention_factor != 1.0:

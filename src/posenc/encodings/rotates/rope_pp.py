@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from posenc._array import Array, Library
 from posenc.declared_fields import Base, EvenWidth, Heads
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
@@ -41,9 +41,7 @@ class RoPEPlusPlus(Rotates):
     base: Base = 10_000.0
     pairing: Literal["adjacent", "halves"] = "halves"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"}
-    )
+    claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
     roles_differ: ClassVar[str] = "which treats them differently"
 
     def _check_together(self) -> None:

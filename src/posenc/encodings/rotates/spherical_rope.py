@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
 from posenc.operators import Matrices
 from posenc.phase import cos_sin
@@ -38,7 +38,7 @@ class SphericalRoPE(Rotates):
     dim: Annotated[int, Whole(3, _check.LARGEST_WIDTH // 2)]
     base: Base = 100.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"isometry", "streaming", "bounded", "unlimited", "fractional"})
+    claims = frozenset({"isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if self.dim % 3:

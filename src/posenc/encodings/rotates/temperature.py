@@ -14,7 +14,7 @@ import numpy as np
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import EvenWidth, Real, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.row import Row
 from posenc.turn import Pairing, Turn
 
@@ -69,7 +69,7 @@ class LogNTemperature(Temperature):
     length: Annotated[int, Whole(2, LONGEST)]
     start: Literal[0, 1] = 1
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _rise(self, positions: Positions) -> Array:
         xp, position = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)
@@ -98,7 +98,7 @@ class StepTemperature(Temperature):
     floor: Annotated[int, Whole(1, LONGEST)] = 8192
     start: Literal[0, 1] = 1
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited"})
+    claims = frozenset({"streaming", "unlimited"})
 
     def _rise(self, positions: Positions) -> Array:
         lib, xp = positions.lib, positions.lib.xp
@@ -129,7 +129,7 @@ class PowerTemperature(Temperature):
     length: Annotated[int, Whole(1, LONGEST)] = 2048
     start: Literal[0, 1] = 1
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _rise(self, positions: Positions) -> Array:
         xp, place = positions.lib.xp, positions.lib.widest(positions.array) + float(self.start)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
 from posenc.operators import ByChannel
@@ -44,7 +44,7 @@ class XDRoPE(Rotates):
     numerics: Numerics = "exact"
     scaling: Scaling | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "bounded", "unlimited", "fractional"})
+    claims = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
         if not isinstance(self.sections, tuple | list) or not 2 <= len(self.sections) <= MOST_AXES:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import Base, EvenWidth, Real, Whole
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import Frequencies, cos_sin, power_of_two
 from posenc.phase.frequencies import EXACT, TWO_PI
@@ -73,7 +73,7 @@ class XPos(Rotates):
     centre: Annotated[int, Whole(-(2**30), 2**30)] = 0
     pairing: Literal["adjacent", "halves"] = "adjacent"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "fractional"})
+    claims = frozenset({"relative", "streaming", "fractional"})
     roles_differ: ClassVar[str] = "which stretches one and shrinks the other"
 
     @cached_property

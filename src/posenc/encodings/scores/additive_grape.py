@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Params, Scores
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import log_sigmoid
@@ -50,7 +50,7 @@ class AdditiveGRAPE(Scores):
     gates: Gates = "both"
     normalised: bool = True
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
+    claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("dim", self.heads * self.dim)

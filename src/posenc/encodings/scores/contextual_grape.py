@@ -12,7 +12,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.encodings.scores._turned import added, rotated
 from posenc.frequencies import Geometric
@@ -61,7 +61,7 @@ class ContextualGRAPE(Gathers):
     gate: Literal["softplus", "sigmoid"] = "softplus"
     gate_scale: Annotated[float, Real(1e-3, 1e6)] = 1.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings._layers import blocks
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
@@ -48,7 +48,7 @@ class CoPE(Gathers):
     dim: Width
     rows: Annotated[int, Whole(2, 1 << 20)] = 64
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         _check.size("rows", self.rows * self.dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
@@ -57,7 +57,7 @@ class DeBERTa(ByDistance):
     max_distance: int | None = 512
     terms: Terms = "both"
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         spaced = self.max_distance is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Width
-from posenc.doors import Claim, Params, Scores
+from posenc.doors import Params, Scores
 from posenc.encodings import _window
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
@@ -43,7 +42,7 @@ class Decomposed(Scores):
     dim: Width
     size: tuple[int, ...] = (14, 14)
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         _check.settle(self, size=_window.sides("size", self.size, 2))

@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Whole, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
@@ -46,7 +46,7 @@ class DistanceBank(ByDistance):
     basis: Width = 16
     extent: Annotated[int, Whole(1, 1 << 20)] = 1024
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "query"
 
     def _check_together(self) -> None:

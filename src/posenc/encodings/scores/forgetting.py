@@ -11,7 +11,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid, sums_upto
@@ -43,7 +43,7 @@ class ForgettingGate(Gathers):
     heads: Heads
     model_dim: Width
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:

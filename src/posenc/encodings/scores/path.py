@@ -13,7 +13,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings._layers import blocks, drawn, joined
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
@@ -62,7 +62,7 @@ class PaTH(Gathers):
     taps: Annotated[int, Whole(1, 64)] = 3
     epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:

@@ -13,7 +13,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import EvenWidth, Heads, Real, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.biases.alibi import slopes_of
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.frequencies import Geometric
@@ -53,7 +53,7 @@ class PathGRAPE(Gathers):
     width: EvenWidth = 8
     epsilon: Annotated[float, Real(0.0, 1.0)] = 2.0**-23
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"streaming", "unlimited", "learned"})
+    claims = frozenset({"streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
 
     def _check_together(self) -> None:

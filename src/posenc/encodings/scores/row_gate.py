@@ -12,7 +12,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid
@@ -46,7 +46,7 @@ class RowGate(Gathers):
     model_dim: Width
     width: Width = 8
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "unlimited", "learned"})
     reads: ClassVar = "both"
 
     def _check_together(self) -> None:

@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings._layers import drawn
 from posenc.encodings.scores._gathers import Gathers, Prepared
 from posenc.encodings.scores._turned import added, rotated
@@ -60,7 +60,7 @@ class SelectiveRoPE(Gathers):
     gated: bool = False
     epsilon: Annotated[float, Real(0.0, 1.0)] = 1e-6
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.checked_content import content, placed
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
@@ -46,7 +46,7 @@ class Shaw(ByDistance):
     clip: Annotated[int, Whole(0, 1 << 20)] = 16
     ahead: Annotated[int, Whole(0, 1 << 20)] | None = None
 
-    claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
         _check.size("clip", self.rows * self.dim)

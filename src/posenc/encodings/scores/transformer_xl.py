@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
 from posenc.declared_fields import Base, EvenWidth, Heads, Width
-from posenc.doors import Claim, Params
+from posenc.doors import Params
 from posenc.encodings._layers import blocks, joined
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.frequencies import Geometric
@@ -51,9 +51,7 @@ class TransformerXL(ByDistance):
     model_dim: EvenWidth
     base: Base = 10_000.0
 
-    claims: ClassVar[frozenset[Claim]] = frozenset(
-        {"relative", "streaming", "bounded", "unlimited", "fractional", "learned"}
-    )
+    claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
         _check.size("model_dim", self.heads * self.model_dim * self.dim)
