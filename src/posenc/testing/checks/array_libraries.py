@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,6 @@ def positions_near_and_far(encoding: Encoding) -> np.ndarray:
     """Positions near and far that the record takes and its arithmetic keeps apart."""
     most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
     return np.array([position for position in WIDE_POSITIONS if position <= most])
-
-
-def _torch_double(encoding: Encoding) -> None:
-    _agree(encoding, "torch", "float64")
-
-
-def _torch_single(encoding: Encoding) -> None:
-    _agree(encoding, "torch", "float32")
-
-
-def _jax_single(encoding: Encoding) -> None:
-    _agree(encoding, "jax", "float32")
 
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
@@ -70,14 +59,6 @@ def _torch_bits(encoding: Encoding) -> None:
             rows(encoding, inputs, name="torch", dtype="float32", side=side),
             wanted,
         )
-
-
-def _stays_torch(encoding: Encoding) -> None:
-    _stays(encoding, "torch")
-
-
-def _stays_jax(encoding: Encoding) -> None:
-    _stays(encoding, "jax")
 
 
 def _stays(encoding: Encoding, name: str) -> None:
@@ -133,12 +114,15 @@ def _applied(encoding: Any, positions: Any, params: Any) -> Any:
 CHECKS = (
     Check(
         "torch_float64_is_numpy",
-        _torch_double,
+        partial(_agree, name="torch", dtype="float64"),
         "All libraries must compute the same.",
         needs=("torch",),
     ),
     Check(
-        "torch_float32_is_numpy", _torch_single, "float32 results must be the exact values, rounded.", needs=("torch",)
+        "torch_float32_is_numpy",
+        partial(_agree, name="torch", dtype="float32"),
+        "float32 results must be the exact values, rounded.",
+        needs=("torch",),
     ),
     Check(
         "torch_float32_bits",
@@ -148,16 +132,21 @@ CHECKS = (
         needs=("torch",),
     ),
     Check(
-        "jax_float32_is_numpy", _jax_single, "JAX has no float64 by default and must still be right.", needs=("jax",)
+        "jax_float32_is_numpy",
+        partial(_agree, name="jax", dtype="float32"),
+        "JAX has no float64 by default and must still be right.",
+        needs=("jax",),
     ),
     Check("numpy_default_dtype", _numpy_default, "dtype=None means float64 in NumPy."),
     Check(
         "torch_stays_torch",
-        _stays_torch,
+        partial(_stays, name="torch"),
         "A result in another library breaks the gradient.",
         needs=("torch",),
     ),
-    Check("jax_stays_jax", _stays_jax, "A result in another library cannot be traced.", needs=("jax",)),
+    Check(
+        "jax_stays_jax", partial(_stays, name="jax"), "A result in another library cannot be traced.", needs=("jax",)
+    ),
     Check(
         "torch_global_default_ignored",
         _global_default,

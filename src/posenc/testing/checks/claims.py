@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +22,20 @@ SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
 USEFUL_ANGLE = 0.02
 
 
-def _judge(encoding: Encoding, claim: Claim, result: str | None) -> None:
-    """`found`: what speaks against the claim; None when nothing does."""
-    if claim in encoding.claims:
-        ensure(result is None, f"{claim} is claimed, but {result}.")
-    else:
-        ensure(
-            result is not None,
-            f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed.",
-        )
+def _judged(claim: Claim, against: Callable[[Any], Iterator[str]]) -> Callable[[Encoding], None]:
+    """The check of a claim. against: yields what speaks against it."""
 
+    def check(encoding: Encoding) -> None:
+        result = next(against(encoding), None)
+        if claim in encoding.claims:
+            ensure(result is None, f"{claim} is claimed, but {result}.")
+        else:
+            ensure(
+                result is not None,
+                f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed.",
+            )
 
-def _relative(encoding: Encoding) -> None:
-    _judge(encoding, "relative", next(_shifted(encoding), None))
+    return check
 
 
 def _shifted(encoding: Encoding) -> Iterator[str]:
@@ -76,18 +77,13 @@ def _length(encoding: Encoding) -> float:
     return 4.0 * (encoding.head_dim if isinstance(encoding, Rotates) else 16)
 
 
-def _isometry(encoding: Encoding) -> None:
-    _judge(encoding, "isometry", _longer(cast(Rotates, encoding)))
+def _longer(encoding: Rotates) -> Iterator[str]:
+    yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)]))
+    if isinstance(encoding, Line):  # off the line: what cuts through a pair turns it only where coordinates are alike
+        yield from _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:])
 
 
-def _longer(encoding: Rotates) -> str | None:
-    return _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)])) or (
-        # Off the line: what cuts through a pair turns it only where its coordinates are alike.
-        _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:]) if isinstance(encoding, Line) else None
-    )
-
-
-def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
+def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
@@ -96,12 +92,7 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> str | None:
         change = np.abs(np.linalg.norm(rotated, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if not change.max() <= budget:  # what is no number is not as long
             where, factor = positions[change.argmax()], 1 + change.max()
-            return f"the length of a {role} at position {where} changes by a factor of {factor:.6g}"
-    return None
-
-
-def _streaming(encoding: Encoding) -> None:
-    _judge(encoding, "streaming", next(_alone(encoding), None))
+            yield f"the length of a {role} at position {where} changes by a factor of {factor:.6g}"
 
 
 def _alone(encoding: Encoding) -> Iterator[str]:
@@ -116,14 +107,11 @@ def _alone(encoding: Encoding) -> Iterator[str]:
                 yield f"the row of position {position} ({side}) alone is not its row among {len(whole)}"
 
 
-def _bounded(encoding: Encoding) -> None:
-    _judge(encoding, "bounded", _growth(encoding))
-
-
-def _growth(encoding: Encoding) -> str | None:
+def _growth(encoding: Encoding) -> Iterator[str]:
     """Values that are more than twice as large from 2^20 on as they are below 2^10 have no bound."""
     if isinstance(encoding, Scores) and encoding.gathers:
-        return _growth_with_keys(encoding)
+        yield from _growth_with_keys(encoding)
+        return
     most = reach(encoding)
     sign = np.array([1, -1] if accepts(encoding, -most) else [1])[:, None]
     near = np.arange(min(most, 1 << 10) + 1)
@@ -132,45 +120,33 @@ def _growth(encoding: Encoding) -> str | None:
         or [position for position in (most, most - 1) if position > 1 << 10],
         np.int64,
     )
-    if not len(far):
-        return None
-    for side in sides(encoding):
+    for side in sides(encoding) if len(far) else ():
         low, high = (float(np.abs(rows(encoding, (sign * inputs).ravel(), side=side)).max()) for inputs in (near, far))
         if high > 2 * low + 1e-9:
-            return (
+            yield (
                 f"the largest value grows from {low:.3g} below position 1024 to {high:.3g} at 2^20 and beyond ({side})"
             )
-    return None
 
 
-def _growth_with_keys(encoding: Encoding) -> str | None:
+def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
     """A score that reads the keys between two places grows, if it does, with their number."""
     short, long = (
         float(np.abs(rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max()) for count in (128, 2_048)
     )
-    return (
-        None
-        if long <= 2 * short + 1e-9
-        else f"the largest value grows from {short:.3g} for 128 keys to {long:.3g} for 2048"
-    )
+    if long > 2 * short + 1e-9:
+        yield f"the largest value grows from {short:.3g} for 128 keys to {long:.3g} for 2048"
 
 
-def _unlimited(encoding: Encoding) -> None:
-    result = None
+def _ends(encoding: Encoding) -> Iterator[str]:
     for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:
                 if np.isfinite(rows(encoding, np.array([position]), side=side)).all():
                     continue
             except (ValueError, TypeError) as error:
-                result = result or f"position {position} ({side}) is refused: {str(error)[:60]}"
+                yield f"position {position} ({side}) is refused: {str(error)[:60]}"
                 continue
-            result = result or f"position {position} ({side}) gives numbers that are not finite"
-    _judge(encoding, "unlimited", result)
-
-
-def _fractional(encoding: Encoding) -> None:
-    _judge(encoding, "fractional", next(_steps(encoding), None))
+            yield f"position {position} ({side}) gives numbers that are not finite"
 
 
 def _steps(encoding: Encoding) -> Iterator[str]:
@@ -186,24 +162,18 @@ def _steps(encoding: Encoding) -> Iterator[str]:
             yield f"position 2.5 ({side}) is taken for a whole one"
 
 
-def _symmetric(encoding: Encoding) -> None:
+def _mirrored(encoding: Encoding) -> Iterator[str]:
     # Also far apart: what is measured against a position or a length may be symmetric close to the start.
     inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= reach(encoding))])
     params = parameters(encoding)
     result = rows(encoding, inputs, params=params, anchors=inputs)
     other = np.swapaxes(result, -1, -2)
-    against = None
     if differ(result, other, budgets.own_value(encoding, 1.0 + float(np.abs(result).max()))):
         head, m, n = np.unravel_index(int(np.abs(result - other).argmax()), result.shape)
-        against = (
+        yield (
             f"head {head} gives {result[head, m, n]:.6g} for ({inputs[m]}, {inputs[n]}) and {other[head, m, n]:.6g} "
             f"for ({inputs[n]}, {inputs[m]})"
         )
-    _judge(encoding, "symmetric", against)
-
-
-def _shift_linear(encoding: Encoding) -> None:
-    _judge(encoding, "shift-linear", next(_no_matrix(cast(Adds, encoding)), None))
 
 
 def _no_matrix(encoding: Adds) -> Iterator[str]:
@@ -234,32 +204,36 @@ def _no_matrix(encoding: Adds) -> Iterator[str]:
 CHECKS = (
     Check(
         "claim_relative",
-        _relative,
+        _judged("relative", _shifted),
         "A relative encoding depends only on distances, so shifting a prompt changes nothing.",
     ),
     Check(
         "claim_isometry",
-        _isometry,
+        _judged("isometry", _longer),
         "A rotation that changes lengths changes the weight of a token.",
         doors=("rotates",),
     ),
-    Check("claim_streaming", _streaming, "Decoding computes a row alone; training computed it among the others."),
-    Check("claim_bounded", _bounded, "Values that grow with position drown the content."),
-    Check("claim_unlimited", _unlimited, "A last position limits the length that can be served."),
+    Check(
+        "claim_streaming",
+        _judged("streaming", _alone),
+        "Decoding computes a row alone; training computed it among the others.",
+    ),
+    Check("claim_bounded", _judged("bounded", _growth), "Values that grow with position drown the content."),
+    Check("claim_unlimited", _judged("unlimited", _ends), "A last position limits the length that can be served."),
     Check(
         "claim_fractional",
-        _fractional,
+        _judged("fractional", _steps),
         "Fractional coordinates must be used as they are or raise an error, never be rounded.",
     ),
     Check(
         "claim_symmetric",
-        _symmetric,
+        _judged("symmetric", _mirrored),
         "A symmetric bias cannot distinguish a sentence from its mirror image.",
         doors=PAIRWISE,
     ),
     Check(
         "claim_shift_linear",
-        _shift_linear,
+        _judged("shift-linear", _no_matrix),
         "The lecture's argument for sinusoids: a shift is one matrix.",
         doors=("adds",),
     ),

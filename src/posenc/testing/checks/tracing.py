@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -19,14 +20,6 @@ from posenc.testing.traced import layer
 
 #: Lengths that no tracer has seen when they come.
 LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
-
-
-def _compiled(encoding: Encoding) -> None:
-    _compile(encoding, "aot_eager")
-
-
-def _inductor(encoding: Encoding) -> None:
-    _compile(encoding, "inductor")
 
 
 def _compile(encoding: Encoding, backend: str) -> None:
@@ -184,7 +177,12 @@ def _untraced(encoding: Encoding) -> str:
 
 
 TRACED = (
-    Check("compiles_in_one_graph", _compiled, "A graph break in every layer is a slow model.", needs=("torch",)),
+    Check(
+        "compiles_in_one_graph",
+        partial(_compile, backend="aot_eager"),
+        "A graph break in every layer is a slow model.",
+        needs=("torch",),
+    ),
     Check(
         "exports_with_any_length",
         _exported,
@@ -217,7 +215,7 @@ TRACED = (
     ),
     Check(
         "compiles_to_machine_code",
-        _inductor,
+        partial(_compile, backend="inductor"),
         "The code generator may reassociate what the tracer kept.",
         needs=("torch",),
         slow=True,
