@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from posenc._array import Array
 from posenc.declared_fields import Instance
 from posenc.doors import Params, Role, Rotates
-from posenc.encodings._of_one import OfOne
+from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
 from posenc.row import Row
@@ -16,7 +16,7 @@ from posenc.turn import Turn, of_pairs
 
 
 @dataclass(frozen=True)
-class Backward(OfOne, Rotates):
+class Backward(RotatesOne):
     """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another record by the negative of each
     angle.
 
@@ -36,14 +36,6 @@ class Backward(OfOne, Rotates):
     """
 
     encoding: Annotated[Rotates, Instance("a record that rotates")]
-
-    @property
-    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
-        return self.encoding.roles
-
-    @property
-    def head_dim(self) -> int:
-        return self.encoding.head_dim
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         turn = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))

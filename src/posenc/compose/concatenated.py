@@ -9,14 +9,14 @@ from posenc import _array
 from posenc._array import Array
 from posenc.declared_fields import Instance
 from posenc.doors import Adds, Params
-from posenc.encodings._of_one import OfOne
+from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class Concatenated(OfOne, Adds):
+class Concatenated(AddsOne):
     """The encoding's vector is appended to the embedding, not added: `attach` widens x by `width` channels.
 
     encoding: a record that adds.
@@ -31,10 +31,6 @@ class Concatenated(OfOne, Adds):
     """
 
     encoding: Annotated[Adds, Instance("a record that adds")]
-
-    @property
-    def width(self) -> int:
-        return self.encoding.width
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         return self.encoding.embed(positions, params, dtype=dtype)

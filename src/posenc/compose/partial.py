@@ -10,7 +10,7 @@ from posenc import _check
 from posenc._array import Array
 from posenc.declared_fields import Whole
 from posenc.doors import Params, Role, Rotates
-from posenc.encodings._of_one import OfOne
+from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
 from posenc.phase import FixedFrequencies, fixed_frequencies_of
@@ -19,7 +19,7 @@ from posenc.turn import Pairing, Turn, of_pairs
 
 
 @dataclass(frozen=True)
-class Partial(OfOne, Rotates):
+class Partial(RotatesOne):
     """A rotation of some channels of a wider head; the others pass unchanged.
 
     The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1). Any
@@ -51,8 +51,8 @@ class Partial(OfOne, Rotates):
             )
 
     @property
-    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
-        return self.encoding.roles
+    def head_dim(self) -> int:
+        return self.dim
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:

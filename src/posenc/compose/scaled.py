@@ -13,14 +13,14 @@ from posenc._array import Array
 from posenc.compose._parts import part_params
 from posenc.declared_fields import Instance, Real
 from posenc.doors import Adds, Claim, Params
-from posenc.encodings._of_one import OfOne
+from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class Scaled(OfOne, Adds):
+class Scaled(AddsOne):
     """embed(p) = factor · the encoding's vector, as MLX scales its sinusoidal one by √(2/d).
 
     encoding: a record that adds.     factor: what its vector is multiplied by.
@@ -35,10 +35,6 @@ class Scaled(OfOne, Adds):
 
     encoding: Annotated[Adds, Instance("a record that adds")]
     factor: Annotated[float, Real(-1e6, 1e6)]
-
-    @property
-    def width(self) -> int:
-        return self.encoding.width
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         return _times(self.encoding, positions, params, self.factor, dtype)

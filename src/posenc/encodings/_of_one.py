@@ -1,4 +1,4 @@
-"""What a record of one other record hands on: its axes, what is learned and what is claimed."""
+"""What a record of one other record hands on: its axes, its width, what is learned and what is claimed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Claim, Encoding
+from posenc.doors import Adds, Claim, Encoding, Role, Rotates
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,29 @@ class OfOne(Encoding):
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         drawn: dict[str, np.ndarray] = self.encoding.init(rng)
         return drawn
+
+
+@dataclass(frozen=True)
+class AddsOne(OfOne, Adds):
+    """A record that adds, made of one that adds."""
+
+    encoding: Adds
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+
+@dataclass(frozen=True)
+class RotatesOne(OfOne, Rotates):
+    """A record that rotates, made of one that rotates."""
+
+    encoding: Rotates
+
+    @property
+    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
+        return self.encoding.roles
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim

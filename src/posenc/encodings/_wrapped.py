@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
-from posenc.doors import Biases, Claim, Encoding, Params
+from posenc.declared_fields import Instance
+from posenc.doors import Biases, Claim, Encoding, Params, Scores
 
 #: What a bias may claim that still holds when content decides how much of it counts.
 KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})
 
 
-def biasing(encoding: Biases) -> Biases:
-    """The record, if it biases."""
-    record: Biases = _check.instance("encoding", encoding, Biases, "a record that biases")
-    return record
+@dataclass(frozen=True)
+class ScoresByBias(Scores):
+    """A learned score made of a record that biases, for as many heads."""
 
+    encoding: Annotated[Biases, Instance("a record that biases")]
 
-def claims(encoding: Biases) -> frozenset[Claim]:
-    """What a learned score made of this bias may claim."""
-    return (encoding.claims & KEPT) | {"learned"}
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        return (self.encoding.claims & KEPT) | {"learned"}
+
+    @property
+    def heads(self) -> int:
+        return self.encoding.heads
 
 
 def shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:

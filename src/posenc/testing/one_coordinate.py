@@ -7,13 +7,12 @@ a place that is no number stays one. What several coordinates mean beyond a line
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from posenc import _array
 from posenc._array import Array
-from posenc.doors import Adds, Biases, Claim, Encoding, Params, Role, Rotates, Scores
+from posenc.doors import Adds, Biases, Encoding, Params, Role, Rotates, Scores
+from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
 from posenc.turn import Operator
 
 
@@ -48,22 +47,14 @@ def placed(encoding: Encoding, positions: Array) -> Array:
     return _array.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
-class Line:
-    """What a record along a line says of itself: what the record says."""
+class Line(OfOne):
+    """What a record along a line says of itself: what the record says, but for its one axis."""
 
-    encoding: Any
     spread: bool
 
     @property
-    def claims(self) -> frozenset[Claim]:
-        return cast(frozenset[Claim], self.encoding.claims)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return cast(dict[str, tuple[int, ...]], self.encoding.shapes)
-
-    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        return cast(dict[str, np.ndarray], self.encoding.init(rng))
+    def axes(self) -> int:
+        return 1
 
     def __getattr__(self, name: str) -> Any:
         if name in ("encoding", "spread") or name.startswith("__"):
@@ -72,30 +63,18 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LineAdds(Line, Adds):  # type: ignore[override]
+class LineAdds(Line, AddsOne):
     encoding: Adds
     spread: bool = False
-
-    @property
-    def width(self) -> int:
-        return self.encoding.width
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         return self.encoding.embed(along(self, "positions", positions), params, dtype=dtype)
 
 
 @dataclass(frozen=True)
-class LineRotates(Line, Rotates):  # type: ignore[override]
+class LineRotates(Line, RotatesOne):
     encoding: Rotates
     spread: bool = False
-
-    @property
-    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
-        return self.encoding.roles
-
-    @property
-    def head_dim(self) -> int:
-        return self.encoding.head_dim
 
     def turn(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
@@ -104,7 +83,7 @@ class LineRotates(Line, Rotates):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class LineBiases(Line, Biases):  # type: ignore[override]
+class LineBiases(Line, Biases):
     encoding: Biases
     spread: bool = False
 
@@ -118,7 +97,7 @@ class LineBiases(Line, Biases):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class LineScores(Line, Scores):  # type: ignore[override]
+class LineScores(Line, Scores):
     encoding: Scores
     spread: bool = False
 

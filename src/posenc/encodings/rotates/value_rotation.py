@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from posenc import _check
 from posenc._array import Array
 from posenc.doors import Params, Role, Rotates
-from posenc.encodings._of_one import OfOne
+from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.row import Row
@@ -16,7 +16,7 @@ from posenc.turn import Turn, of_pairs
 
 
 @dataclass(frozen=True)
-class ValueRotation(OfOne, Rotates):
+class ValueRotation(RotatesOne):
     """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
@@ -45,10 +45,6 @@ class ValueRotation(OfOne, Rotates):
                 f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), "
                 "say."
             )
-
-    @property
-    def head_dim(self) -> int:
-        return self.encoding.head_dim
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         if role not in self.roles:

@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
-from posenc.doors import Biases, Claim, Params, Scores
+from posenc.doors import Params
 from posenc.encodings import _layers, _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.kerple import KerpleLog
@@ -22,7 +22,7 @@ LEAK = 0.01
 
 
 @dataclass(frozen=True)
-class DAPE(Scores):
+class DAPE(_wrapped.ScoresByBias):
     """score(m, n) = B(m, n) + f([A(m, n), B(m, n)]), with A = q_m·k_n / √dim of all heads and B a bias of all heads.
 
     Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a
@@ -44,21 +44,12 @@ class DAPE(Scores):
     [[[[1.0, 2.0, 3.0]]]]
     """
 
-    encoding: Biases
     dim: int
     width: int = 32
 
     def _check_together(self) -> None:
         settle(self)
         _check.size("width", self.width * 3 * self.heads)
-
-    @property
-    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        return _wrapped.claims(self.encoding)
-
-    @property
-    def heads(self) -> int:
-        return self.encoding.heads
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -81,7 +72,6 @@ class DAPE(Scores):
 
 def settle(record: Any) -> None:
     """Check the fields that both versions have."""
-    _wrapped.biasing(record.encoding)
     _check.settle(
         record, dim=_check.integer("dim", record.dim, 1), width=_check.integer("width", record.width, 1, 1 << 14)
     )

@@ -11,7 +11,7 @@ from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole
-from posenc.doors import Biases, Claim, Params
+from posenc.doors import Claim, Params
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
@@ -22,7 +22,7 @@ from posenc.row import Row
 
 
 @dataclass(frozen=True)
-class DAPEv2(Gathers):
+class DAPEv2(_wrapped.ScoresByBias, Gathers):
     """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
 
     Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
@@ -48,7 +48,6 @@ class DAPEv2(Gathers):
     [[[[-1.0, 2.5, 5.0, 0.0]]]]
     """
 
-    encoding: Biases
     dim: int
     width: int = 32
     kernel: Annotated[int, Whole(3, 63)] = 3
@@ -61,11 +60,7 @@ class DAPEv2(Gathers):
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        return _wrapped.claims(self.encoding) - {"symmetric"}
-
-    @property
-    def heads(self) -> int:
-        return self.encoding.heads
+        return super().claims - {"symmetric"}
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

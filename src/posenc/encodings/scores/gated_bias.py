@@ -10,7 +10,7 @@ import numpy as np
 from posenc._array import Array
 from posenc.checked_content import inputs
 from posenc.declared_fields import Width
-from posenc.doors import Biases, Claim, Params, Scores
+from posenc.doors import Params
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
@@ -22,7 +22,7 @@ CHANNELS = 4
 
 
 @dataclass(frozen=True)
-class GatedBias(Scores):
+class GatedBias(_wrapped.ScoresByBias):
     """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} +
     bias.
 
@@ -44,21 +44,9 @@ class GatedBias(Scores):
     [[[[-2.5, -1.25, 0.0]]]]
     """
 
-    encoding: Biases
     dim: Width
 
     reads: ClassVar = "query"
-
-    def _check_together(self) -> None:
-        _wrapped.biasing(self.encoding)
-
-    @property
-    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
-        return _wrapped.claims(self.encoding)
-
-    @property
-    def heads(self) -> int:
-        return self.encoding.heads
 
     @property
     def model_dim(self) -> int:
