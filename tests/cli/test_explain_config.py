@@ -62,7 +62,26 @@ def test_a_key_that_is_not_understood_is_named_and_can_be_waived(posenc, config)
     refused = posenc("explain", path)
     assert refused.code == 2
     assert "rope_style" in refused.err
-    assert posenc("explain", path, "--waive", "rope_style").code == 0
+    read = posenc("explain", path, "--waive", "rope_style")
+    assert read.code == 0
+    assert "rope_style = 'spiral' is waived" in read.out
+
+
+@pytest.mark.parametrize("verb", ["doctor", "diff"])
+def test_a_verdict_names_the_keys_that_are_waived(posenc, config, verb):
+    path = config(rope_style="spiral")
+    ran = posenc(verb, path, path, "--waive", "rope_style")
+    assert ran.code == 0
+    assert "in what was compared\n" in ran.out
+    assert "not compared, because posenc does not read it: rope_style = 'spiral' is waived\n" in ran.out
+    # A key that would be read and is waived all the same is left out, so it is named too.
+    assert (
+        "rope_scaling.rope_type = 'llama3' is waived"
+        in posenc(verb, path, path, "--waive", "rope_type", "rope_style").out
+    )
+    idle = posenc(verb, path, path, "--waive", "rope_style", "hidden_size")
+    assert idle.code == 2
+    assert "waive must name keys of the config that posenc would otherwise reject; got 'hidden_size'" in idle.err
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "answer": ("8",),
     },
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
-    "diff": {},
+    "diff": {"waive": ("rope_style",)},
     "doctor": {
         "layer": ("99",),
         "part": ("decoder",),

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from posenc import ALiBi, Learned, Linear, Partial, RoPE, Sinusoidal, StepTemperature, YaRN
@@ -169,6 +170,67 @@ def test_an_all_clear_names_what_posenc_does_not_read(first: Any, second: Any, n
     line = "not compared, because posenc does not read it: " + not_compared.replace("(", r"\(").replace(")", r"\)")
     assert re.search(line, str(found))
     assert re.search(line, str(difference))
+
+
+SCALED = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "waive", "lines"),
+    [
+        (
+            {"rope_style": "one"},
+            {"rope_style": "two"},
+            "rope_style",
+            ["rope_style = 'one' is waived (the first alone)", "rope_style = 'two' is waived (the second alone)"],
+        ),
+        ({"rope_style": "one"}, {"rope_style": "one"}, "rope_style", ["rope_style = 'one' is waived"]),
+        (
+            {"rope_scaling": SCALED | {"attn_factor": 2.0}},
+            {"rope_scaling": SCALED},
+            "attn_factor",
+            ["rope_scaling.attn_factor = 2.0 is waived (the first alone)"],
+        ),
+        (
+            {"rope_scaling": SCALED | {"attn_factor": 2.0}},
+            {"rope_scaling": SCALED},
+            "rope_scaling.attn_factor",
+            ["rope_scaling.attn_factor = 2.0 is waived (the first alone)"],
+        ),
+        (
+            {"rope_scaling": SCALED | {"beta_fast": 16.0}},
+            {"rope_scaling": SCALED},
+            "beta_fast",
+            ["rope_scaling.beta_fast = 16.0 is waived (the first alone)"],
+        ),
+    ],
+)
+def test_a_verdict_names_what_the_caller_waived(first: Any, second: Any, waive: str, lines: list[str]) -> None:
+    one, other = LLAMA | first, LLAMA | second
+    found = diagnose(one, other, waive=(waive,))
+    assert found.agree
+    assert str(found).startswith("they agree in what was compared\n")
+    assert list(found.not_compared) == lines
+    assert list(diff(*(from_config(config, waive=(waive,)) for config in (one, other))).not_compared) == lines
+    assert lines[0].removesuffix(" (the first alone)") in from_config(one, waive=(waive,)).explain()
+
+
+def test_a_verdict_on_arrays_names_what_the_caller_waived() -> None:
+    frequencies = {"inv_freq": 5e5 ** (-np.arange(32) / 32)}
+    found = diagnose(LLAMA | {"rope_style": "one"}, frequencies, waive=("rope_style",))
+    assert found.agree
+    assert found.not_compared == ("rope_style = 'one' is waived",)
+    assert diagnose(LLAMA, frequencies).not_compared == ()
+
+
+def test_a_verdict_names_a_part_that_the_caller_waived() -> None:
+    text, vision = {"model_type": "gemma3_text"}, {"model_type": "siglip_vision_model"}
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": vision}
+    assert diagnose(config, config, waive=("vision_config",)).not_compared == ("vision_config is waived",)
+
+
+def test_a_waived_key_that_is_not_there_is_not_named() -> None:
+    assert from_config(LLAMA, waive=("rope_style",)).not_read == ()
 
 
 def test_an_all_clear_of_models_that_are_read_whole_is_one() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import implementation
+from posenc.cli.inputs import implementations
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,13 @@ class DiffVerb(Verb):
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
     """What to compare with it: one of the same kinds."""
 
+    waive: tuple[str, ...] = ()
+    """Keys of configs that concern positions and may go unread; the answer names them."""
+
     def run(self) -> Answer:
         from posenc.models import diff, fingerprint
 
-        first, second = implementation("first", self.first), implementation("second", self.second)
+        first, second = implementations({"first": self.first, "second": self.second}, self.waive)
         difference = diff(first, second)
         same = difference.same
 

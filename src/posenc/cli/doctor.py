@@ -55,7 +55,7 @@ class DoctorVerb(Verb):
     """The length to serve, for scalings that depend on it; that of the arrays if left out."""
 
     waive: tuple[str, ...] = ()
-    """Keys of configs that concern positions and may go unread."""
+    """Keys of configs that concern positions and may go unread; the verdict names them."""
 
     def run(self) -> Answer:
         expected, actual = record_or_path("expected", self.expected), _actual(self.actual)

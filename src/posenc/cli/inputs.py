@@ -41,17 +41,21 @@ def is_config(text: str) -> bool:
 
 def model(path: str, length: int | None = None, waive: tuple[str, ...] = ()) -> ModelPositions:
     """What a config.json, its folder or a .gguf file says of positions."""
-    from posenc.models import from_config, from_gguf
-
     if path.endswith(WEIGHTS):
         raise ValueError(f"config must be a config.json, its folder or a .gguf file; got {path!r}. Name the config.")
+    found = _read(path, length, waive)
+    _each_has_an_effect(path, length, waive, found)
+    return found
+
+
+def _read(path: str, length: int | None, waive: tuple[str, ...]) -> ModelPositions:
+    from posenc.models import from_config, from_gguf
+
     if not path.endswith(".gguf"):
-        found = from_config(path, length=length, waive=waive)
-        _each_has_an_effect(path, length, waive, found)
-        return found
-    if length is not None or waive:
-        raise ValueError("length and waive must be left out for a .gguf file; got one. They are for configs.")
-    return from_gguf(path)
+        return from_config(path, length=length, waive=waive)
+    if length is not None:
+        raise ValueError(f"length must be left out for a .gguf file; got {length}. It is for configs.")
+    return from_gguf(path, waive=waive)
 
 
 def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> None:
@@ -66,12 +70,10 @@ def _each_has_an_effect(path: str, length: int | None, waive: tuple[str, ...], f
 
 def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) -> None:
     """Refuse a key that no config of the sides holds, or that would have been read."""
-    from posenc.models import from_config
-
-    configs = [side for side in sides if isinstance(side, str) and is_config(side) and not side.endswith(".gguf")]
+    configs = [side for side in sides if isinstance(side, str) and is_config(side)]
     for left_out in dict.fromkeys(waive):
         others = tuple(key for key in waive if key != left_out)
-        if all(_reads_the_same(path, None, others, from_config(path, waive=waive)) for path in configs):
+        if all(_reads_the_same(path, None, others, _read(path, None, waive)) for path in configs):
             raise ValueError(
                 f"waive must name keys of the config that posenc would otherwise reject; got {left_out!r:.100}, which "
                 "changes nothing. Leave it out."
@@ -79,18 +81,17 @@ def each_waived_has_an_effect(sides: tuple[Any, ...], waive: tuple[str, ...]) ->
 
 
 def _reads_the_same(path: str, length: int | None, waive: tuple[str, ...], found: ModelPositions) -> bool:
-    from posenc.models import from_config
-
     try:
-        return from_config(path, length=length, waive=waive) == found
+        return _read(path, length, waive) == found
     except ValueError:
         return False
 
 
-def implementation(name: str, text: str) -> Encoding | ModelPositions:
-    """What `diff` compares: a record, or the config of a model."""
-    found = record_or_path(name, text)
-    return found if isinstance(found, Encoding) else model(found)
+def implementations(texts: dict[str, str], waive: tuple[str, ...]) -> list[Encoding | ModelPositions]:
+    """What `diff` compares, by the names of its arguments: records, or the configs of models."""
+    sides = tuple(record_or_path(name, text) for name, text in texts.items())
+    each_waived_has_an_effect(sides, waive)
+    return [side if isinstance(side, Encoding) else _read(side, None, waive) for side in sides]
 
 
 def record_or_path(name: str, text: str) -> Encoding | str:

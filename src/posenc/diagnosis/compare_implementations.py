@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +59,33 @@ def diagnose(
     if isinstance(actual, Capture):
         return judge_capture(_require_model(one.positions), actual, length)
     groups = _groups(one.positions, layer, part)
-    tables = _tables_of_checkpoint(actual, groups)
-    if tables is not None:
-        return tables
-    arrays = _arrays(actual)
+    verdict = _tables_of_checkpoint(actual, groups)
+    arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
         return judge_models(one, side_of("actual", actual, waive))
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
-        return judge_rotations(groups, one.positions, evidence, length)
+        verdict = judge_rotations(groups, one.positions, evidence, length)
+    verdict = verdict or _judge_arrays(groups, one.positions, arrays or {}, layout, length)
+    waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
+    return replace(verdict, not_compared=tuple(map(str, waived)))
+
+
+def _judge_arrays(
+    groups: tuple[LayerGroup, ...],
+    wanted: Encoding | ModelPositions,
+    arrays: Mapping[str, Any],
+    layout: str | None,
+    length: int | None,
+) -> Diagnosis:
+    """Compare arrays with what is meant for their layers."""
     added = table_record([record for group in groups for record in group.encodings])
     if added is not None and "table" in arrays:
         return judge_table(added, named_arrays(arrays))
     if any(isinstance(record, Biases) for group in groups for record in group.encodings):
-        return judge_biases(groups, arrays, isinstance(one.positions, ModelPositions))
+        return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
-    return judge_rotations(groups, one.positions, [("", rotation_evidence(arrays, layout, logit_factor))], length)
+    return judge_rotations(groups, wanted, [("", rotation_evidence(arrays, layout, logit_factor))], length)
 
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:

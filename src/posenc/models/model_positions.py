@@ -23,6 +23,12 @@ class NotRead(str):
     __slots__ = ()
 
 
+class Waived(NotRead):
+    """A note on a key that concerns positions, which the caller lets go unread."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Value(Declared):
     """One value that a record was made from.
@@ -199,6 +205,11 @@ class ModelPositions:
         """The notes on what the model does with positions that posenc does not read, each once."""
         notes = (*self.notes, *(note for group in self.groups for note in group.notes))
         return tuple(dict.fromkeys(note for note in notes if isinstance(note, NotRead)))
+
+    @property
+    def waived(self) -> tuple[Waived, ...]:
+        """The notes on keys that the caller lets go unread."""
+        return tuple(note for note in self.not_read if isinstance(note, Waived))
 
     def of(self, part: str) -> tuple[LayerGroup, ...]:
         """The groups of a part."""

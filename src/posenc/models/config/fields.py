@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
-from posenc.models.model_positions import Plain, Source, Value
+from posenc.models.model_positions import Plain, Source, Value, Waived
 from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
 
@@ -67,6 +67,7 @@ class Fields:
         self.options, self.older_names = options or Options(), older_names or {}
         self.used: set[str] = set()
         self.values: list[Value] = []
+        self.waived: dict[Waived, None] = {}
 
     def get(self, name: str, *, listed: bool = True) -> Value | None:
         """The value of a key in the first source that has it; None where none has, or where that one says null.
@@ -145,6 +146,10 @@ class Fields:
         """Take keys as understood."""
         self.used.update(names)
 
+    def mark_waived(self, *keys: tuple[str, Any]) -> None:
+        """Remember keys, by their place in the file, and their values as what the caller lets go unread."""
+        self.waived.update(dict.fromkeys(waived_notes(keys)))
+
     def unknown_keys(self) -> list[str]:
         """Keys of the file that concern positions and that no reader has read."""
         known = self.used | NEUTRAL_KEYS
@@ -193,6 +198,15 @@ def refuse_unknown_keys(
         f"{first[:LONGEST_NAME]} must be understood, since it concerns positions; {problem}{others}. "
         f"If it is harmless, give waive=({_named([first, *more])},)."
     )
+
+
+def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
+    """A note for each key that goes unread, with its value.
+
+    >>> waived_notes([("rope_style", "fancy")])
+    ("rope_style = 'fancy' is waived",)
+    """
+    return tuple(Waived(f"{key:.{LONGEST_NAME}} = {value!r:.{LONGEST_NAME}} is waived") for key, value in keys)
 
 
 def _named(keys: list[str]) -> str:

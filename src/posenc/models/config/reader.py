@@ -10,14 +10,14 @@ from typing import Any
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.model_positions import ModelPositions, NotRead
+from posenc.models.model_positions import ModelPositions, NotRead, Waived
 from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
 
@@ -110,10 +110,11 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     fields = Fields(stated_values, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
+    fields.mark_waived(*((where + key, data[key]) for key in fields.unknown_keys()))
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
     missing = _notes_of_missing(data, known, options, where)
-    return (*groups, *more), (*ignored_notes, *_notes_of_row(row, where), *notes, *missing)
+    return (*groups, *more), (*fields.waived, *ignored_notes, *_notes_of_row(row, where), *notes, *missing)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
@@ -123,15 +124,19 @@ def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
 
 
 def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
-    """What to know of the configs that a file of this class can hold, and does not."""
+    """What to know of the configs that a file of this class can hold, and that are waived or not there."""
+    waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
     filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
     missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
-    return tuple(
-        NotRead(
-            f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; read "
-            "the config that the class saves"
-        )
-        for key in missing
+    return (
+        *(Waived(f"{where}{key} is waived") for key in waived),
+        *(
+            NotRead(
+                f"{where}{key} is not in the file, and the default that {known.config} fills in for it is not read; "
+                "read the config that the class saves"
+            )
+            for key in missing
+        ),
     )
 
 
@@ -170,6 +175,7 @@ def _read_parts(
     # A key that merely repeats one of a config inside says nothing more.
     unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
     refuse_unknown_keys(unknown, options.waive, where)
+    notes = (*waived_notes((where + key, data[key]) for key in unknown), *notes)
     if not inside:
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."

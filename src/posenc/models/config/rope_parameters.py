@@ -69,6 +69,16 @@ class RopeParameters:
         left_out = frozenset(names)
         return RopeParameters(tuple(value for value in self.values if value.name not in left_out))
 
+    def left_out_by(self, names: Iterable[str], also_known: frozenset[str] = frozenset()) -> list[Value]:
+        """Values that go unread where these names, or these places in the file, are waived."""
+        waived = frozenset(names)
+        unknown = self.unknown_keys(also_known)
+        return [
+            value
+            for value in self.values
+            if value.value is not None and (value.name in waived or (value.key in waived and value.key in unknown))
+        ]
+
     def unknown_keys(self, also_known: frozenset[str]) -> list[str]:
         """Keys that no reader understands, by their place in the file."""
         known = KNOWN_KEYS | also_known

@@ -26,9 +26,11 @@ AXES_KEYS = ("mrope_section", "mrope_interleaved")
 def rotary_groups(fields: Fields, row: ModelType) -> Groups:
     """A group for each type of layer, rotation and head, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
-    waive = fields.options.waive
+    waive, known = fields.options.waive, _rope_keys(row)
     layers: dict[tuple[str, RopeParameters | None, Head | None, NearKeys | None], list[int]] = {}
     for layer, (layer_type, stated) in enumerate(zip(types, row.rotations(fields, types), strict=True)):
+        if stated:
+            fields.mark_waived(*((value.key, value.value) for value in stated.left_out_by(waive, known)))
         rope = stated.without(waive) if stated else None
         head = _head(fields, row, rope, layer_type, layer) if rope else None
         layers.setdefault((layer_type, rope, head, row.window(fields, types, layer)), []).append(layer)
@@ -42,6 +44,11 @@ def rotary_groups(fields: Fields, row: ModelType) -> Groups:
         )
         for (layer_type, rope, head, window), numbers in layers.items()
     )
+
+
+def _rope_keys(row: ModelType) -> frozenset[str]:
+    """Keys inside rope_parameters that these types read besides those of every type."""
+    return frozenset((*row.rope_keys, *(AXES_KEYS if row.axes else ())))
 
 
 def _with_window(fields: Fields, window: NearKeys | None, group: LayerGroup) -> LayerGroup:
@@ -62,7 +69,7 @@ def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: t
 def _rotary_group(
     fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters, head: Head
 ) -> LayerGroup:
-    keys = frozenset((*row.rope_keys, *(AXES_KEYS if row.axes else ())))
+    keys = _rope_keys(row)
     refuse_unknown_keys(rope.unknown_keys(keys), fields.options.waive)
     longest = fields.get("max_position_embeddings")
     pairing = _pairing(fields, row)

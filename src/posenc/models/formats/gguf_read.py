@@ -15,7 +15,7 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
-from posenc.models.config.fields import plain, refuse_unknown_keys
+from posenc.models.config.fields import plain, refuse_unknown_keys, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
@@ -25,7 +25,7 @@ from posenc.models.formats.gguf_architectures import (
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value
+from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value, Waived
 from posenc.models.pair_rotation import PairLayout
 from posenc.phase.frequencies import EXACT
 
@@ -61,8 +61,11 @@ def from_gguf(
     if keys.row.scale == "key" and keys.has("rope.scaling.finetuned") and not keys.get("rope.scaling.finetuned"):
         groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values.values())),)
     groups = tuple(replace(group, logit_factor=factor) for group in groups)
-    refuse_unknown_keys(keys.unread(), waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
-    return ModelPositions(keys.arch, groups)
+    unread = keys.unread()
+    refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
+    waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
+    alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
+    return ModelPositions(keys.arch, groups, (*alike, *waived))
 
 
 class _Keys:

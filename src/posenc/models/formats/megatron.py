@@ -12,7 +12,7 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS, count_of
 from posenc.models.formats.single_rotation import (
     every_nth,
@@ -70,8 +70,9 @@ def from_megatron(
     else:
         neutral += [key for key in data if "rot" in key or "rope" in key]
         groups = (_unrotated_group(fields, layers, kind),)
-    refuse_unknown_keys(fields.set_unknown_keys(neutral), waive)
-    return ModelPositions("megatron", groups)
+    unknown = fields.set_unknown_keys(neutral)
+    refuse_unknown_keys(unknown, waive)
+    return ModelPositions("megatron", groups, waived_notes((key, data[key]) for key in unknown))
 
 
 def _namespace(arguments: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
 from posenc.models.config.json_file import load_config
 from posenc.models.config.layer_type_rules import count_of
 from posenc.models.formats.single_rotation import (
@@ -60,9 +60,11 @@ def from_meta(
     record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer("nope_layer_interval", 1) if fields.states("nope_layer_interval") else 0
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
-    refuse_unknown_keys(fields.set_unknown_keys(neutral), waive)
+    unknown = fields.set_unknown_keys(neutral)
+    refuse_unknown_keys(unknown, waive)
+    notes = waived_notes((key, data[key]) for key in unknown)
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
-    return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values))
+    return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values), notes)
 
 
 def _scaling(fields: Fields) -> Llama3 | None:
