@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from posenc import Partial, RoPE
+from posenc.diagnosis import diagnose
 from posenc.frequencies import Linear, Llama3, LongRoPE, Resonance, YaRN
-from posenc.models import LayerGroup, ModelPositions, from_config, from_gguf, to_gguf
+from posenc.models import LayerGroup, ModelPositions, diff, from_config, from_gguf, from_megatron, from_meta, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
+from posenc.models.model_positions import Window, windows_of_layers
 
 
 def set_of_rows():
@@ -127,6 +129,108 @@ def test_gemma_3_takes_what_llama_cpp_takes(tmp_path):
     del named["gemma3.attention.sliding_window"]
     (alone,) = from_gguf(written(tmp_path / "b.gguf", named)).groups
     assert alone.encodings == full.encodings
+
+
+#: A small config of each architecture whose windows are read, and its base.
+WINDOWS = {
+    "gemma2": ({"model_type": "gemma2", "query_pre_attn_scalar": 8}, 1e4),
+    "gemma3": ({"model_type": "gemma3_text", "query_pre_attn_scalar": 8}, 1e6),
+    "gpt-oss": ({"model_type": "gpt_oss", "rope_parameters": {"rope_type": "default", "rope_theta": 1.5e5}}, 1.5e5),
+}
+
+
+def with_windows(arch, **more):
+    """The config of seven layers, and its file's head with these keys."""
+    config, base = WINDOWS[arch]
+    keys = {"block_count": 7, "attention.key_length": 8, "rope.freq_base": base, "attention.sliding_window": 512} | more
+    named = {f"{arch}.{name}": value for name, value in keys.items() if value is not None}
+    head = GGUFHead({"general.architecture": arch, **named}, (), {})
+    return config | {"num_hidden_layers": 7, "head_dim": 8, "sliding_window": 512}, head
+
+
+@pytest.mark.parametrize("arch", WINDOWS)
+def test_windows_are_read_where_llama_cpp_says_which_layers_have_one(arch):
+    config, head = with_windows(arch)
+    expected, found = from_config(config), from_gguf(head)
+    assert windows_of_layers(found) == windows_of_layers(expected)
+    agreed = diagnose(expected, found)
+    assert agreed.agree
+    assert agreed.not_compared == ()
+    other = diagnose(expected, from_gguf(with_windows(arch, **{"attention.sliding_window": 511})[1]))
+    assert [finding.name for finding in other.findings] == ["window"]
+    assert not diff(found, from_gguf(with_windows(arch, **{"attention.sliding_window": 511})[1])).same
+
+
+def test_gemma_2_takes_its_window_where_the_file_has_none():
+    _, head = with_windows("gemma2", **{"attention.sliding_window": None})
+    assert [group.window for group in from_gguf(head).groups] == [None, Window(4095)]
+    _, head = with_windows("gemma2", **{"attention.sliding_window": 0})
+    with pytest.raises(ValueError, match=r"^gemma2\.attention\.sliding_window must be an integer from 1 to"):
+        from_gguf(head)
+    _, head = with_windows("gemma3", **{"attention.sliding_window": 0})
+    assert [group.window for group in from_gguf(head).groups] == [None, None]
+
+
+def test_windows_are_written_as_they_are_read(tmp_path):
+    config, _ = with_windows("gpt-oss")
+    scaled = {"rope_type": "yarn", "rope_theta": 1.5e5, "factor": 32.0, "original_max_position_embeddings": 4096}
+    expected = from_config(config | {"rope_parameters": scaled | {"truncate": True}})
+    keys, tensors = to_gguf(expected, "gpt-oss", context_length=131_072)
+    found = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
+    assert windows_of_layers(found) == windows_of_layers(expected)
+    assert diagnose(expected, found).agree
+    mixed = replace(expected, groups=tuple(replace(group, window=Window(3, 4)) for group in expected.groups))
+    with pytest.raises(ValueError, match=r"^window must be one for 'gpt-oss', of keys before the query; got keys"):
+        to_gguf(mixed, "gpt-oss", context_length=4096)
+
+
+@pytest.mark.parametrize(
+    ("read", "note"),
+    [
+        (
+            lambda: from_megatron({"num_layers": 2, "position_embedding_type": "none", "window_size": [127, 0]}),
+            "window_size = [127, 0], the window of some or all layers",
+        ),
+        (
+            lambda: from_meta(
+                {"dim": 96, "n_layers": 2, "n_heads": 12, "rope_theta": 5e5, "attention_chunk_size": 8192}
+            ),
+            "attention_chunk_size = 8192, the chunks of some layers",
+        ),
+    ],
+)
+def test_other_formats_name_the_windows_that_are_not_read(read, note):
+    assert diff(read(), read()).not_compared == (note,)
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "not_compared"),
+    [
+        (
+            None,
+            4096,
+            ["llama.attention.sliding_window = 4096: no key says which layers have this window (the second alone)"],
+        ),
+        (
+            4096,
+            None,
+            [
+                "keys up to 4,095 positions before the query in layers 0-1, of which the other's format says nothing "
+                "(the first alone)"
+            ],
+        ),
+        (None, None, []),
+        (None, 0, []),
+    ],
+)
+def test_windows_that_are_not_compared_are_named(config, file, not_compared):
+    sizes = {"hidden_size": 96, "num_attention_heads": 12, "num_hidden_layers": 2, "rope_theta": 5e5}
+    mistral = from_config({"model_type": "mistral", "sliding_window": config, "head_dim": 8, **sizes})
+    read = from_gguf(GGUFHead(llama(**({} if file is None else {"attention.sliding_window": file})), (), {}))
+    found = diagnose(mistral, read)
+    assert found.agree
+    assert list(found.not_compared) == not_compared
+    assert found.lines()[0] == ("they agree in what was compared" if not_compared else "they agree")
 
 
 def test_divisors_of_llama_3_as_its_converter_forms_them():

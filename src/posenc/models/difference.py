@@ -154,6 +154,7 @@ def _records(first: Encoding | None, second: Encoding | None, where: str) -> Dif
 
 
 def _models(first: ModelPositions, second: ModelPositions) -> Difference:
+    unlike = _windows_of_one(first, second)
     if not (first.windows_known and second.windows_known):
         first, second = without_windows(first), without_windows(second)
     same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
@@ -162,10 +163,24 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     ]
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
-    not_compared = not_read_of_either(first, second)
+    not_compared = (*not_read_of_either(first, second), *unlike)
     return Difference(
         first.model_type, second.model_type, same, "", tuple(fields), parts=parts, not_compared=not_compared
     )
+
+
+def _windows_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
+    """The windows of a model that is compared with a format which does not say which layers have one."""
+    if first.windows_known and second.windows_known:
+        return ()
+    lines = []
+    for side, model in (("first", first), ("second", second)):
+        for window in dict.fromkeys(window for window in windows_of_layers(model).values() if window):
+            layers = tuple(sorted(layer for (_, layer), own in windows_of_layers(model).items() if own == window))
+            lines.append(
+                f"{window} in {layer_ranges(layers)}, of which the other's format says nothing (the {side} alone)"
+            )
+    return tuple(lines)
 
 
 def _same_layers(

@@ -22,6 +22,8 @@ class Architecture:
     last     whether the rotated channels lie last in a head, as in multi-head latent attention
     varying  whether layers differ in ways that no key states: some do not rotate, or rotate otherwise
     windows  what layers with a window take where a file that has one lacks these keys; such layers are never scaled
+    period   every so manieth layer has no window, where no key says which have one; 0 where llama.cpp's code alone says
+    window   the window where no key says it; 0 where there is none then
     scale    what logits are multiplied by: "head", 1/√(width of a head); "key", attention.scale where a file has it,
              and rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count)
              in the model of `largest` layers
@@ -32,6 +34,8 @@ class Architecture:
     last: bool = False
     varying: bool = False
     windows: Mapping[str, Any] = field(default_factory=dict)
+    period: int = 0
+    window: int = 0
     scale: Literal["head", "key", "layers"] = "head"
     largest: int = 0
 
@@ -50,16 +54,18 @@ _ROWS = (
         ("falcon", "falcon-h1", "grok", "dbrx", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "eurobert",
          "stablelm", "bitnet", "qwen", "qwen2", "dream", "qwen2moe", "qwen3", "qwen3moe", "llada-moe", "rnd1", "olmoe",
          "phi2", "phi3", "phimoe", "plamo", "plamo2", "gemma", "starcoder2", "openelm", "gptneox",
-         "codeshell", "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2", "gpt-oss",
+         "codeshell", "orion", "nemotron", "exaone", "bailingmoe2", "dots1", "hunyuan-moe", "jais2",
          "hunyuan-dense", "seed_oss", "grovemoe", "apertus", "minimax-m2", "cogvlm", "pangu-embedded", "glm4moe"),
         "halves",
     ),
     Architecture(("minicpm3",), "halves", last=True),
-    Architecture(("gemma2",), "halves", scale="layers", largest=46),
+    Architecture(("gemma2",), "halves", period=2, window=4096, scale="layers", largest=46),
+    Architecture(("gpt-oss",), "halves", period=2),
     Architecture(
         ("gemma3",),
         "halves",
-        windows={"rope.freq_base_swa": 10_000.0, "attention.sliding_window_pattern": 6},
+        windows={"rope.freq_base_swa": 10_000.0},
+        period=6,
         scale="layers",
         largest=62,
     ),

@@ -25,7 +25,7 @@ from posenc.models.formats.gguf_architectures import (
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions, Source, Value, Waived
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Value, Waived, Window
 from posenc.models.pair_rotation import PairLayout
 from posenc.phase.frequencies import EXACT
 
@@ -65,7 +65,8 @@ def from_gguf(
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
-    return ModelPositions(keys.arch, groups, (*alike, *waived))
+    notes = (*alike, *waived, *_notes_of_window(keys))
+    return ModelPositions(keys.arch, groups, notes, windows_known=bool(keys.row.period))
 
 
 class _Keys:
@@ -77,7 +78,9 @@ class _Keys:
         self.row = ARCHITECTURES.get(self.arch, Architecture((self.arch,), None))
         self.values: dict[str, Value] = {}
         self.windows = self.row.windows if f"{self.arch}.attention.sliding_window" in head.keys else {}
-        self.defaults = {**DEFAULTS, **self.windows}
+        # Where no key has the period or the window, it is 0 in a row that has none.
+        of_row = {"attention.sliding_window_pattern": self.row.period, "attention.sliding_window": self.row.window}
+        self.defaults = {**DEFAULTS, **self.windows, **{name: value for name, value in of_row.items() if value}}
         self.used = set(NEUTRAL_KEYS)
 
     def has(self, name: str) -> bool:
@@ -263,15 +266,35 @@ def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 def _groups(keys: _Keys, layers: tuple[int, ...], full: Rotates, sliding: Rotates) -> tuple[LayerGroup, ...]:
     """One group, or one for each kind of layer where sliding layers rotate otherwise."""
-    slides = (False,) * len(layers)
-    if full != sliding:
+    slides, window = (False,) * len(layers), _window(keys)
+    if full != sliding or window:
         slides = _slides(keys, keys.get("attention.sliding_window_pattern"), len(layers))
     values = tuple(keys.values.values())
     groups = (
         LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), (full,), values=values),
-        LayerGroup("text", "sliding_attention", tuple(i for i in layers if slides[i]), (sliding,), values=values),
+        LayerGroup(
+            "text", "sliding_attention", tuple(i for i in layers if slides[i]), (sliding,), values=values, window=window
+        ),
     )
     return tuple(group for group in groups if group.layers)
+
+
+def _window(keys: _Keys) -> Window | None:
+    """The window of sliding layers, which counts the query's own key; None where there is none, or nothing says which
+    layers have it."""
+    name = "attention.sliding_window"
+    # A file of Gemma 3 may say 0, for no window.
+    least = 0 if keys.row.windows else 1
+    size = keys.whole(name, least) if keys.row.period and (keys.has(name) or name in keys.defaults) else 0
+    return Window(size - 1) if size else None
+
+
+def _notes_of_window(keys: _Keys) -> tuple[NotRead, ...]:
+    """A note on a window of which no key says which layers have it."""
+    name = "attention.sliding_window"
+    if keys.row.period or not keys.has(name) or not keys.get(name):
+        return ()
+    return (NotRead(f"{keys.arch}.{name} = {keys.get(name)!r}: no key says which layers have this window"),)
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:

@@ -13,7 +13,7 @@ from posenc.frequencies import Linear, LongRoPE, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_read import divisors_of
 from posenc.models.formats.single_rotation import SingleRotation, layer_count, single_rotation
-from posenc.models.model_positions import ModelPositions
+from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 
 
 def to_gguf(
@@ -38,7 +38,7 @@ def to_gguf(
     keys, tensors = _scaling_keys(full)
     keys |= {"block_count": layer_count(positions), "context_length": context_length, **_widths(full, "")}
     keys |= _scale_of_logits(positions, arch, full.dim)
-    if len(rotations) == 2:
+    if full.group.encodings != sliding.group.encodings:
         if sliding.scaling is not None or full.scaling is not None:
             raise ValueError(
                 "scaling must be None for GGUF where two kinds of layers rotate, since its readers disagree. Leave it "
@@ -47,6 +47,7 @@ def to_gguf(
         keys |= _widths(sliding, "_swa")
         slides = frozenset(sliding.group.layers)
         keys["attention.sliding_window_pattern"] = [layer in slides for layer in range(layer_count(positions))]
+    keys |= _windows(positions, arch)
     named = {"general.architecture": arch, **{f"{arch}.{name}": value for name, value in keys.items()}}
     return named, {name: np.array(values, np.float32) for name, values in tensors.items()}
 
@@ -77,6 +78,22 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
                 f"latent attention; got {rotation.start}. Choose the architecture of the model."
             )
     return rotations
+
+
+def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
+    """The window, and which layers have it, of architectures whose windows follow from keys."""
+    windows = windows_of_layers(positions)
+    sizes = dict.fromkeys(window for window in windows.values() if window)
+    if not ARCHITECTURES[arch].period or not sizes:
+        return {}
+    (window, *others) = sizes
+    if others or not isinstance(window, Window) or window.after:
+        raise ValueError(
+            f"window must be one for {arch!r}, of keys before the query; got {', '.join(map(str, sizes))}. GGUF has no "
+            "keys for that."
+        )
+    slides = [windows["text", layer] is not None for layer in range(layer_count(positions))]
+    return {"attention.sliding_window": window.before + 1, "attention.sliding_window_pattern": slides}
 
 
 def _scale_of_logits(positions: ModelPositions, arch: str, dim: int) -> dict[str, float]:

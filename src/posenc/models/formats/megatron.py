@@ -21,7 +21,7 @@ from posenc.models.formats.single_rotation import (
     single_rotation,
     unrotated_layers,
 )
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead
 
 #: What the arguments are where a command line leaves them out.
 DEFAULTS = ConfigClass(
@@ -72,7 +72,10 @@ def from_megatron(
         groups = (_unrotated_group(fields, layers, kind),)
     unknown = fields.set_unknown_keys(neutral)
     refuse_unknown_keys(unknown, waive)
-    return ModelPositions("megatron", groups, waived_notes((key, data[key]) for key in unknown))
+    notes = waived_notes((key, data[key]) for key in unknown)
+    window = data.get("window_size")
+    unread = (NotRead(f"window_size = {window!r:.80}, the window of some or all layers"),) if window else ()
+    return ModelPositions("megatron", groups, (*notes, *unread))
 
 
 def _namespace(arguments: Any) -> dict[str, Any]:

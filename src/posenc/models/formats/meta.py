@@ -20,7 +20,7 @@ from posenc.models.formats.single_rotation import (
     only_rotation,
     unrotated_layers,
 )
-from posenc.models.model_positions import ModelPositions, Value
+from posenc.models.model_positions import ModelPositions, NotRead, Value
 
 #: What Meta's code has as constants, the high factor only where a file has none.
 CONSTANTS = ConfigClass(
@@ -62,7 +62,9 @@ def from_meta(
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
     unknown = fields.set_unknown_keys(neutral)
     refuse_unknown_keys(unknown, waive)
-    notes = waived_notes((key, data[key]) for key in unknown)
+    chunk = data.get("attention_chunk_size")
+    unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
+    notes = (*waived_notes((key, data[key]) for key in unknown), *unread)
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
     return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values), notes)
 
