@@ -93,6 +93,14 @@ def test_angles_and_turned_pairs_of_what_rotates(record):
     assert any("keeps its length" in line for line in example.lines()) == ("isometry" in record.claims)
 
 
+@pytest.mark.parametrize("name", ["HARoPE", "LieRE"])
+def test_other_maps_keep_lengths_where_they_claim_to(name):
+    """The first matrices of HARoPE make a vector longer by a millionth."""
+    record = next(sample for sample in SAMPLES if type(sample).__name__ == name)
+    lines = worked(record, (7, 8) if record.axes == 2 else 7).lines()
+    assert any("keeps its length" in line for line in lines) == ("isometry" in record.claims)
+
+
 def test_a_place_of_several_coordinates():
     record = AxialRoPE(axis=(0, 1), frequency_index=(0, 1), frequency_dim=4)
     first, second = (step.text.split(";")[0] for step in worked(record, (3, 5)).steps)

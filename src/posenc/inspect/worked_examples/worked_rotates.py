@@ -20,7 +20,7 @@ def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
     turn = record.turn(request.positions, request.params_of(record), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:
-        return _by_channel(turn, request)
+        return _by_channel(record, turn, request)
     cosine, sine = (_array.to_numpy(part)[0] for part in (turn.cos, turn.sin))
     first, second = (channels.tolist() for channels in turn.pairing.split(np.arange(record.head_dim)))
     x = np.isin(np.arange(record.head_dim), first).astype(np.float64) if request.vector is None else request.vector
@@ -41,10 +41,10 @@ def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
             steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
     scaled = "" if turn.factor in (None, 1.0) else f"{_text.number(turn.factor)} · "
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
-    return WorkedSteps(formula, tuple(steps), (_lengths(x, y), *_notes(record, turn), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, turn), *request.notes()))
 
 
-def _by_channel(operator: Operator, request: Request) -> WorkedSteps:
+def _by_channel(record: Rotates, operator: Operator, request: Request) -> WorkedSteps:
     """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = _array.to_numpy(at_every_head(operator, x[None]))
@@ -56,7 +56,7 @@ def _by_channel(operator: Operator, request: Request) -> WorkedSteps:
     ]
     which = "" if operator.heads is None else " at head 0"
     formula = f"x → what {type(operator).__name__} makes of it at this position{which}"
-    return WorkedSteps(formula, tuple(steps), (_lengths(x, y), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *request.notes()))
 
 
 def _notes(record: Rotates, turn: Turn) -> list[str]:
@@ -75,10 +75,11 @@ def _notes(record: Rotates, turn: Turn) -> list[str]:
     return notes
 
 
-def _lengths(x: np.ndarray, y: np.ndarray) -> str:
+def _lengths(record: Rotates, x: np.ndarray, y: np.ndarray) -> str:
     before, after = (float(np.linalg.norm(vector)) for vector in (x, y))
     lengths = f"length {_text.number(before)} before, {_text.number(after)} after"
-    return f"The vector keeps its length: {lengths}." if math.isclose(before, after, rel_tol=1e-6) else lengths
+    kept = before == after or ("isometry" in record.claims and math.isclose(before, after, rel_tol=1e-6))
+    return f"The vector keeps its length: {lengths}." if kept else lengths
 
 
 def _frequencies(record: Rotates, request: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
