@@ -14,7 +14,7 @@ from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.model_type import Groups, Reader
 from posenc.models.model_positions import LayerGroup
 
@@ -144,15 +144,11 @@ def side_lengths(fields: Fields, key: str, *, square: bool = False) -> tuple[int
         side = _check.integer(value.key, value.value, 1)
         return side, side
     if len(value.value) != 2:
-        raise ValueError(
-            f"{value.key} must be a number, or a height and a width; got {_check.shown(value.value)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong(value.key, "must be a number, or a height and a width", value.value))
     height, width = (_check.integer(value.key, side, 1) for side in value.value)
     if square and height != width:
         raise ValueError(
-            f"{value.key} must be equal in height and width, since its class takes squares alone; "
-            f"got {_check.shown(value.value)}. Correct the config."
+            wrong(value.key, "must be equal in height and width, since its class takes squares alone", value.value)
         )
     return height, width
 

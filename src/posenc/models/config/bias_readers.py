@@ -18,7 +18,7 @@ from posenc.encodings.biases.window_bias import WindowBias
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.models.config.added_tables import BICUBIC, MOST_ROWS, grid_sides, side_length
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
 from posenc.models.config.model_type import Groups, Reader
 from posenc.models.model_positions import LayerGroup, Value
@@ -162,7 +162,7 @@ def _terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
     }
     terms = known.get(frozenset(words))
     if terms is None:
-        raise ValueError(f"pos_att_type must name c2p, p2c or both; got {_check.shown(stated)}. Correct the config.")
+        raise ValueError(wrong("pos_att_type", "must name c2p, p2c or both", stated))
     return terms
 
 
@@ -194,9 +194,7 @@ def _trained_window(fields: Fields, stage: int) -> int:
         return 0
     sizes = trained.value if isinstance(trained.value, tuple) else ()
     if stage >= len(sizes):
-        raise ValueError(
-            f"{trained.key} must have a number for each stage; got {_check.shown(trained.value)}. Correct the config."
-        )
+        raise ValueError(wrong(trained.key, "must have a number for each stage", trained.value))
     return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
 
 
@@ -226,7 +224,5 @@ def _numbers(fields: Fields, name: str) -> tuple[int, ...]:
     """A number for each stage."""
     value = fields.require(name)
     if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
-        raise TypeError(
-            f"{value.key} must list a number for each stage; got {_check.shown(value.value)}. Correct the config."
-        )
+        raise TypeError(wrong(value.key, "must list a number for each stage", value.value))
     return tuple(_check.integer(value.key, number, 1, 1 << 20) for number in value.value)

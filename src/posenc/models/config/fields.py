@@ -169,6 +169,11 @@ class Fields:
         return [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
 
 
+def wrong(key: str, rule: str, value: object) -> str:
+    """The message about a value of a config that breaks a rule."""
+    return f"{key} {rule}; got {_check.shown(value)}. Correct the config."
+
+
 def plain(key: str, value: Any) -> Plain:
     """A value that cannot be changed: lists become tuples."""
     if isinstance(value, list | tuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc import _check
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 
 #: The most layers that are accepted; the deepest released models have a few hundred.
 MOST_LAYERS = 1 << 13
@@ -101,10 +101,7 @@ def by_attention_windows(fields: Fields, count: int) -> tuple[str, ...]:
     if listed is None:
         return EveryNth(3)(fields, count)
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
-        raise ValueError(
-            f"{listed.key} must hold a window for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong(listed.key, f"must hold a window for each of {count} layers", listed.value))
     return tuple("sliding_attention" if window else "full_attention" for window in listed.value)
 
 
@@ -122,10 +119,7 @@ def by_attn_layer_indices(fields: Fields, count: int) -> tuple[str, ...]:
     listed = fields.get("attn_layer_indices")
     attending = () if listed is None else listed.value
     if not isinstance(attending, tuple) or not all(type(i) is int and 0 <= i < count for i in attending):
-        raise ValueError(
-            f"attn_layer_indices must list numbers of layers, from 0 to {count - 1}; got {_check.shown(attending)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong("attn_layer_indices", f"must list numbers of layers, from 0 to {count - 1}", attending))
     return tuple("full_attention" if i in attending else "linear_attention" for i in range(count))
 
 
@@ -179,10 +173,7 @@ def by_compress_ratios(fields: Fields, count: int) -> tuple[str, ...]:
         return rule(fields, count)
     listed = ratios.value if isinstance(ratios.value, tuple) else ()
     if len(listed) < count or not set(listed) <= set(BY_COMPRESS_RATIO):
-        raise ValueError(
-            f"{ratios.key} must hold 0, 4 or 128 for each of {count} layers; got {_check.shown(ratios.value)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong(ratios.key, f"must hold 0, 4 or 128 for each of {count} layers", ratios.value))
     return tuple(BY_COMPRESS_RATIO[ratio] for ratio in listed[:count])
 
 
@@ -218,10 +209,7 @@ def by_hybrid_override_pattern(fields: Fields, count: int) -> tuple[str, ...]:
     stated = fields.get("hybrid_override_pattern")
     letters = "".join(BY_LETTER) * count if stated is None else word("hybrid_override_pattern", stated.value)
     if not set(letters) <= BY_LETTER.keys():
-        raise ValueError(
-            f"hybrid_override_pattern must hold the letters {', '.join(BY_LETTER)}; got {_check.shown(letters)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong("hybrid_override_pattern", f"must hold the letters {', '.join(BY_LETTER)}", letters))
     return tuple(BY_LETTER[letter] for letter in letters[:count])
 
 
@@ -233,7 +221,7 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
     if {"full_attn_layers", "kda_layers"} <= lists.keys():
         full = lists["full_attn_layers"]
     if isinstance(full, str) or not isinstance(full, Iterable):
-        raise TypeError(f"full_attn_layers must list layers; got {_check.shown(full)}. Correct the config.")
+        raise TypeError(wrong("full_attn_layers", "must list layers", full))
     numbers = {_check.integer("full_attn_layers", number, 1, count) for number in full}
     return tuple("full_attention" if i + 1 in numbers else "linear_attention" for i in range(count))
 
@@ -260,7 +248,7 @@ def by_block_types(fields: Fields, count: int) -> tuple[str, ...]:
     """RecurrentGemma: block_types over and over."""
     blocks = fields.require("block_types").value
     if not isinstance(blocks, tuple) or not blocks:
-        raise TypeError(f"block_types must list the types of blocks; got {_check.shown(blocks)}. Correct the config.")
+        raise TypeError(wrong("block_types", "must list the types of blocks", blocks))
     types = ["full_attention" if word("block_types", block) == "attention" else "recurrent" for block in blocks]
     return tuple(types[i % len(types)] for i in range(count))
 
@@ -283,8 +271,7 @@ def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:
         return tuple((i + 1) % n != 0 for i in range(count))
     if not isinstance(flags.value, tuple) or len(flags.value) != count or not set(flags.value) <= {0, 1}:
         raise ValueError(
-            f"{flags.key} must hold 1, for a layer that rotates, or 0 for each of {count} layers; "
-            f"got {_check.shown(flags.value)}. Correct the config."
+            wrong(flags.key, f"must hold 1, for a layer that rotates, or 0 for each of {count} layers", flags.value)
         )
     return tuple(bool(flag) for flag in flags.value)
 
@@ -312,15 +299,12 @@ def layer_types(
     if listed is None:
         return rule(fields, count)
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
-        raise ValueError(
-            f"{listed.key} must name a type for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong(listed.key, f"must name a type for each of {count} layers", listed.value))
     types = tuple(word(listed.key, layer_type) for layer_type in listed.value)
     return settled(fields, types) if settled else types
 
 
 def word(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{key} must hold words; got {_check.shown(value)}. Correct the config.")
+        raise TypeError(wrong(key, "must hold words", value))
     return value

@@ -10,7 +10,7 @@ from typing import Any
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes, wrong
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.model_types import MODEL_TYPES
@@ -87,7 +87,7 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
             "stated={'model_type': 'llama'}, say."
         )
     if not isinstance(value, str):
-        raise TypeError(f"model_type must be a word; got {_check.shown(value)}. Correct the config.")
+        raise TypeError(wrong("model_type", "must be a word", value))
     return value
 
 

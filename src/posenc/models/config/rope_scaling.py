@@ -6,6 +6,7 @@ from typing import Any
 
 from posenc import _check
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Proportional, Scaling, YaRN
+from posenc.models.config.fields import wrong
 from posenc.models.config.rope_parameters import TRAINED, RopeParameters
 from posenc.models.config.rope_types import ROPE_TYPES
 from posenc.models.model_positions import Value
@@ -69,9 +70,7 @@ def _whole(length: Value | None) -> int:
 def _divisors(rope: RopeParameters, name: str) -> tuple[Any, ...]:
     value = rope.get(name)
     if value is None or not isinstance(value.value, tuple):
-        raise TypeError(
-            f"{name} must be a list with a number for each pair; got {_check.shown(value)}. Correct the config."
-        )
+        raise TypeError(wrong(name, "must be a list with a number for each pair", value))
     return value.value
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import rope_flags
 from posenc.models.config.rope_parameters import (
     OUTER_KEYS,
@@ -206,10 +206,7 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
     if listed is None:
         return None
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
-        raise ValueError(
-            f"{listed.key} must hold a number for each of {count} layers; got {_check.shown(listed.value)}. "
-            "Correct the config."
-        )
+        raise ValueError(wrong(listed.key, f"must hold a number for each of {count} layers", listed.value))
     return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
 
 

@@ -10,7 +10,7 @@ from posenc.encodings.biases.window_bias import WindowBias
 from posenc.encodings.scores.decomposed import Decomposed
 from posenc.models.config.added_tables import BICUBIC, grid_sides
 from posenc.models.config.bias_readers import swin
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import num_hidden_layers
 from posenc.models.config.model_type import Groups, Reader
 from posenc.models.model_positions import LayerGroup
@@ -61,7 +61,7 @@ def _whole_layers(fields: Fields, count: int) -> frozenset[int]:
     """The layers whose patches see the whole picture."""
     listed = fields.require("global_attn_indexes")
     if not isinstance(listed.value, tuple):
-        raise TypeError(f"{listed.key} must list layers; got {_check.shown(listed.value)}. Correct the config.")
+        raise TypeError(wrong(listed.key, "must list layers", listed.value))
     return frozenset(_check.integer(listed.key, layer, 0, count - 1) for layer in listed.value)
 
 

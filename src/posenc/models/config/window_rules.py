@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from posenc import _check
-from posenc.models.config.fields import Fields
+from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.head_rules import of_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.model_positions import Chunks, NearKeys, Window
@@ -154,10 +154,7 @@ def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> N
     listed = pairs.value if isinstance(pairs.value, tuple) else ()
     pair = listed[layer] if layer < len(listed) else None
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise TypeError(
-            f"{pairs.key} must list two sizes for each of {len(types)} layers; got {_check.shown(pairs.value)}. "
-            "Correct the config."
-        )
+        raise TypeError(wrong(pairs.key, f"must list two sizes for each of {len(types)} layers", pairs.value))
     before, behind = _check.integer(pairs.key, pair[0], 1, 2**53), _check.integer(pairs.key, pair[1], 0, 2**53)
     return Window(before - 1, max(behind - 1, 0))
 
