@@ -14,6 +14,7 @@ from posenc.checked_attention import (
     check_heads,
     check_hidden_is_read,
     check_inside,
+    check_list,
     documents_of_tokens,
     number_of_axes,
     repeated,
@@ -115,8 +116,7 @@ def attention(
 def _paired(
     encodings: Sequence[Encoding], params: Sequence[Params | None]
 ) -> tuple[tuple[Encoding, ...], tuple[Params | None, ...]]:
-    if not isinstance(encodings, tuple | list):
-        raise TypeError(f"encodings must be a list of records; got {_check.shown(encodings)}. Put it in a list.")
+    check_list(encodings, "records")
     for encoding in encodings:
         check_inside(encoding, "its attach(x, positions, params)")
     if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):

@@ -112,6 +112,12 @@ def token_positions(name: str, positions: Array, x: Array, axes: int) -> Array:
     return positions
 
 
+def check_list(encodings: Any, of: str) -> None:
+    """Refuse encodings that are no list."""
+    if not isinstance(encodings, list | tuple):
+        raise TypeError(f"encodings must be a list of {of}; got {_check.shown(encodings)}. Put it in a list.")
+
+
 def check_causal(causal: bool, queries: int, keys: int) -> bool:
     """Whether attention is causal. The last query stands at the last key then, so keys are at least as many."""
     if _check.truth("causal", causal) and keys < queries:

@@ -17,6 +17,7 @@ from posenc.checked_attention import (
     check_fits,
     check_inside,
     check_learns_nothing,
+    check_list,
     check_mask_axes,
     checked_hidden,
     checked_window,
@@ -95,11 +96,7 @@ def collected(
 
 
 def _bound(encodings: Any) -> tuple[Bound, ...]:
-    if not isinstance(encodings, list | tuple):
-        raise TypeError(
-            f"encodings must be a list of records and of what bind gives; got {_check.shown(encodings)}. "
-            "Put it in a list."
-        )
+    check_list(encodings, "records and of what bind gives")
     found = []
     for each in encodings:
         record = each.record if isinstance(each, Bound) else each

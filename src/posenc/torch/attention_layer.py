@@ -11,7 +11,7 @@ import torch
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_attention import Window, check_inside, number_of_axes
+from posenc.checked_attention import Window, check_inside, check_list, number_of_axes
 from posenc.doors import Documents, Encoding, Rotates, Scores
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
@@ -222,11 +222,7 @@ def _head_dim(head_dim: int | None, model_dim: int, heads: int) -> int:
 
 
 def _modules(encodings: Any) -> list[RecordModule]:
-    if not isinstance(encodings, list | tuple):
-        raise TypeError(
-            f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. "
-            "Put it in a list."
-        )
+    check_list(encodings, "records and modules of posenc")
     for each in encodings:
         check_inside(
             each.record if isinstance(each, RecordModule) else each, "posenc.torch.module(record)(x, positions)"

@@ -17,6 +17,7 @@ from posenc.checked_attention import (
     check_heads,
     check_inside,
     check_learns_nothing,
+    check_list,
     check_mask_axes,
     checked_hidden,
     checked_window,
@@ -174,11 +175,7 @@ def check_alike(**tensors: Any) -> None:
 
 def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]:
     """The encodings as modules, in their order, and the biases that are made already."""
-    if not isinstance(encodings, list | tuple):
-        raise TypeError(
-            f"encodings must be a list of records and modules of posenc; got {_check.shown(encodings)}. "
-            "Put it in a list."
-        )
+    check_list(encodings, "records and modules of posenc")
     modules, shared = [], tuple(each for each in encodings if isinstance(each, SharedBias))
     for each in encodings:
         if isinstance(each, SharedBias):
