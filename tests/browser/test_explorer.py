@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 from posenc import RoPE, Sinusoidal
 from posenc.explorer import Explorer
@@ -59,6 +60,26 @@ def test_sliders_change_the_record_and_the_picture(watched, server):
     assert page.get_by_label("Record", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
     page.locator(".worked .step", has_text="20000").wait_for()
     assert abs(value_of(readout(page)) - np.cos(3 * record.frequencies.radians()[1])) < 5e-7
+
+
+@pytest.mark.browser
+def test_a_slider_that_is_dragged_writes_few_addresses_and_the_last_one(watched, server):
+    page = watched().open(server.address)
+    page.locator("canvas.heat-map").wait_for()
+    drag = """() => {
+      let written = 0;
+      const replace = history.replaceState.bind(history);
+      history.replaceState = (...asked) => { written += 1; replace(...asked); };
+      const slider = [...document.querySelectorAll("input[type=range]")].find((one) =>
+        one.labels[0].textContent === "First position");
+      for (let value = 1; value <= 300; value += 1) {
+        slider.value = value;
+        slider.dispatchEvent(new Event("input"));
+      }
+      return new Promise((done) => setTimeout(() => done(written), 500));
+    }"""
+    assert 1 <= page.evaluate(drag) <= 3
+    assert page.url.endswith("first=300")
 
 
 def test_a_record_that_does_not_parse_is_one_line_and_the_page_stays_usable(watched, server):

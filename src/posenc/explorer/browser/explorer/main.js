@@ -3,7 +3,7 @@
 import { theme, setTheme, pageColour } from "../colours.js";
 import { button, choice, slider, textField } from "../controls.js";
 import { element, fill, shown } from "../dom.js";
-import { onLink, readLink, writeLink } from "../links.js";
+import { linkOf, onLink, readLink, writeLink } from "../links.js";
 import { copyText, savePng, saveSvg } from "../save.js";
 import { ask, data, latestOnly, live, Unanswered } from "./ask.js";
 import { VIEWS as EVERY } from "./views.js";
@@ -264,7 +264,7 @@ function main(made) {
     { class: "actions" },
     made.saving,
     copyButton("Copy code", () => open.code(facts, state)),
-    copyButton("Copy link", () => location.href),
+    copyButton("Copy link", () => location.href.split("#")[0] + linkOf(state)),
   );
   return element(
     "main",
