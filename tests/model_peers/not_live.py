@@ -21,6 +21,8 @@ NOT_COMPARED = {
     "deepseek_v4": "its keys are those of tokens and compressed ones",
     "zaya": "a convolution stands between the hidden states and the queries",
 }
+#: Types whose models cannot be run with windows, though their configs state them.
+NO_WINDOWS = frozenset({"qwen3_omni_moe_talker_code_predictor"})
 #: Types that run the same layers again, in cycles, and are seen once.
 RUN_AGAIN = frozenset({"hrm_text"})
 #: Types whose layers never attend.

@@ -112,6 +112,21 @@ MODEL_OF = {
     **dict.fromkeys(POCKET, "PocketTTSAudioTokenizerTransformerModel"),
 }
 
+#: Keys of windows, each with a value that few classes have by default.
+WINDOWS = {"use_sliding_window": True, "max_window_layers": 2, "sliding_window": 3}
+
+
+def other_windows(config: Any) -> dict[str, dict[str, Any]]:
+    """Keys that give a config other windows, or other layers that have them, by what is done to it."""
+    held = vars(config)
+    made: dict[str, dict[str, Any]] = {"stated": {name: value for name, value in WINDOWS.items() if name in held}}
+    if "use_sliding_window" in held:
+        made["not used"] = {"use_sliding_window": False, "sliding_window": 3}
+    types = held.get("layer_types")
+    if isinstance(types, list) and len(set(types)) > 1:
+        made["other layers"] = {"layer_types": [*types[1:], types[0]]}
+    return {name: keys for name, keys in made.items() if keys}
+
 
 def _only_positions(model: torch.nn.Module) -> None:
     """Queries and keys that are the rotated hidden states themselves, of conformers that rotate before they project."""

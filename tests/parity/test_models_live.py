@@ -4,7 +4,10 @@ of the logits, and which keys a query sees."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 import torch
@@ -23,11 +26,14 @@ from model_peers.not_live import (
     COUNTS_TOKENS,
     FIRST_HEAD_ALONE,
     NEVER_ATTEND,
+    NO_WINDOWS,
     NOT_BUILT,
     NOT_COMPARED,
     RUN_AGAIN,
     SCALED_BEFORE,
 )
+from model_peers.rotary import config_class
+from model_peers.tiny import other_windows
 from posenc.models import Chunks, LayerGroup, Window, from_config
 from posenc.models.config.model_types import MODEL_TYPES
 
@@ -53,11 +59,14 @@ ELSEWHERE = (*NOT_BUILT, *NOT_COMPARED, *NEVER_ATTEND)
 TOLERANCE = 2e-4
 
 
-def check(model_type: str) -> None:
-    settings = tiny_settings(model_type)
+def check(
+    model_type: str, stated: Mapping[str, Any] = MappingProxyType({}), misread: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """stated: further keys of the config.   misread: keys that the file to read states otherwise than the model's."""
+    settings = {**tiny_settings(model_type), **stated}
     positions = tuple(range(len(POSITIONS))) if model_type in COUNTS_TOKENS else POSITIONS
     seen = seen_by_attention(model_type, settings, positions)
-    read = from_config({"model_type": model_type, **settings}, numerics="float32", length=max(POSITIONS) + 1)
+    read = from_config({"model_type": model_type, **settings, **misread}, numerics="float32", length=max(POSITIONS) + 1)
     groups = [group for group in read.groups if group.part == MODEL_TYPES[model_type].part]
     rotate = {layer for group in groups if group.rotation is not None for layer in group.layers}
     unseen = set() if model_type in RUN_AGAIN else rotate - {one.layer for one in seen}
@@ -147,6 +156,40 @@ def test_a_live_model_does_what_is_read(model_type: str):
 @pytest.mark.parametrize("model_type", [name for name in TYPES if name not in (*DAILY, *ELSEWHERE)])
 def test_every_live_model_does_what_is_read(model_type: str):
     check(model_type)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model_type", [name for name in TYPES if name not in (*ELSEWHERE, *NO_WINDOWS)])
+def test_windows_are_those_that_the_keys_say(model_type: str):
+    """Windows stated, not used, and in other layers."""
+    for done, stated in other_windows(config_class(model_type)(**tiny_settings(model_type))).items():
+        try:
+            check(model_type, stated)
+        except AssertionError as problem:
+            raise AssertionError(f"{done}, {stated}: {problem}") from problem
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("model_type", "misread", "told"),
+    [
+        ("csm", {"rope_theta": 1e4}, "queries differ and keys differ"),
+        ("moonshine", {"partial_rotary_factor": 0.5}, "queries differ and keys differ"),
+        ("codegen", {"rotary_dim": 16}, "queries differ and keys differ"),
+        ("bamba", {"attn_layer_indices": [1, 2]}, "were not seen"),
+        ("bamba", {"attn_layer_indices": [1]}, "differ"),
+        ("dots1", {"sliding_window": 5, "max_window_layers": 0}, "queries see"),
+        ("mimi", {"sliding_window": 5}, "queries see"),
+        ("t5_gemma_module", {"is_decoder": True}, "queries see"),
+        ("qwen2_5_omni_dit", {"block_size": 3}, "queries see"),
+        ("t5gemma2_text", {"query_pre_attn_scalar": 128}, "logits times"),
+        ("zamba2", {"use_mem_rope": False}, "differ"),
+        ("wav2vec2-bert", {"rotary_embedding_base": 1e5}, "queries differ and keys differ"),
+    ],
+)
+def test_a_wrong_reading_is_seen(model_type: str, misread: dict[str, Any], told: str):
+    with pytest.raises(AssertionError, match=told):
+        check(model_type, misread=misread)
 
 
 @pytest.mark.nightly

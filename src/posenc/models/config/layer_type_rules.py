@@ -134,12 +134,25 @@ def hybrid_by_period(fields: Fields, count: int) -> tuple[str, ...]:
     )
 
 
-def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
-    """Qwen: sliding from max_window_layers on, where use_sliding_window says so."""
-    if not fields.flag("use_sliding_window") or fields.get("sliding_window") is None:
+def from_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
+    """Dots 1: sliding from max_window_layers on, unless sliding_window is null."""
+    if fields.get("sliding_window") is None:
         return ("full_attention",) * count
     first = fields.integer("max_window_layers", 0)
     return tuple("sliding_attention" if i >= first else "full_attention" for i in range(count))
+
+
+def by_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
+    """Qwen: sliding from max_window_layers on, where use_sliding_window says so."""
+    return from_max_window_layers(fields, count) if fields.flag("use_sliding_window") else ("full_attention",) * count
+
+
+def even_below_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
+    """Qwen 2 with experts: where use_sliding_window says so, even layers below max_window_layers slide."""
+    if not fields.flag("use_sliding_window"):
+        return ("full_attention",) * count
+    end = fields.integer("max_window_layers", 0)
+    return tuple("sliding_attention" if i % 2 == 0 and i < end else "full_attention" for i in range(count))
 
 
 def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:

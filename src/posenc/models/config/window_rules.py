@@ -64,7 +64,7 @@ def where_used(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys |
 
 
 def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Unlimited OCR: windows concern generated tokens alone, which forget others that were generated."""
+    """Unlimited OCR: windows concern generated tokens alone, which forget others; DeepSeek-OCR 2's encoder has none."""
     return None
 
 

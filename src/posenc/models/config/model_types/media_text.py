@@ -16,9 +16,9 @@ QWEN3_KIN = (
 
 MEDIA_TEXT = (
     # Runs of pairs, time, height, width.
-    ModelType(("paddleocr_vl_text", "qwen2_5_omni_talker"), axes=section_runs, sections=(16, 24, 24)),
+    ModelType(("paddleocr_vl_text",), axes=section_runs, sections=(16, 24, 24)),
     ModelType(
-        ("qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"),
+        ("qwen2_5_omni_talker", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"),
         axes=section_runs,
         sections=(16, 24, 24),
         layer_types=by_max_window_layers,

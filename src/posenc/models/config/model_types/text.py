@@ -31,7 +31,7 @@ ESM = ByLayerType(where=("position_embedding_type", "rotary", "absolute"), base=
 NO_ROPE_LAYERS = ("no_rope_layers holds 1 for a layer that does rotate",)
 
 LLAMA_KIN = (
-    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama", "dots1",
+    "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
     "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "iquestcoder", "jais2", "jetmoe", "jina_embeddings_v3",
     "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "moshi", "olmo", "olmo2",
@@ -113,9 +113,17 @@ TEXT = (
     ),
     # Layers with a window among full ones, all of which rotate.
     ModelType(
-        ("deepseek_ocr2_encoder", "qwen2", "qwen2_moe", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
+        ("qwen2", "qwen3", "qwen3_omni_moe_talker_code_predictor"),
         layer_types=layer_type_rules.by_max_window_layers,
     ),
+    ModelType(
+        ("deepseek_ocr2_encoder",),
+        layer_types=layer_type_rules.by_max_window_layers,
+        window=window_rules.nowhere,
+        notes=("layers that are called sliding have the mask of the full ones",),
+    ),
+    ModelType(("dots1",), layer_types=layer_type_rules.from_max_window_layers),
+    ModelType(("qwen2_moe",), layer_types=layer_type_rules.even_below_max_window_layers),
     ModelType(("gpt_oss",), layer_types=EveryNth(2)),
     ModelType(("gemma2", "vaultgemma"), layer_types=EveryNth(2), logit_factor=factors.by_query_pre_attn_scalar),
     ModelType(
