@@ -128,6 +128,12 @@ def other_windows(config: Any) -> dict[str, dict[str, Any]]:
     return {name: keys for name, keys in made.items() if keys}
 
 
+def other_scales(config: Any) -> list[dict[str, Any]]:
+    """Keys that give a config heads of another width, or another scale of its logits."""
+    keys = {"head_dim": 48, "query_pre_attn_scalar": 100, "attention_multiplier": 0.1}
+    return [{name: value} for name, value in keys.items() if name in vars(config)]
+
+
 def _only_positions(model: torch.nn.Module) -> None:
     """Queries and keys that are the rotated hidden states themselves, of conformers that rotate before they project."""
     for module in model.modules():

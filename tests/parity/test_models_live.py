@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +34,7 @@ from model_peers.not_live import (
     SCALED_BEFORE,
 )
 from model_peers.rotary import config_class
-from model_peers.tiny import other_windows
+from model_peers.tiny import other_scales, other_windows
 from posenc.models import Chunks, LayerGroup, Window, from_config
 from posenc.models.config.model_types import MODEL_TYPES
 
@@ -167,6 +168,14 @@ def test_windows_are_those_that_the_keys_say(model_type: str):
             check(model_type, stated)
         except AssertionError as problem:
             raise AssertionError(f"{done}, {stated}: {problem}") from problem
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model_type", [name for name in TYPES if name not in ELSEWHERE])
+def test_widths_and_scales_are_those_that_the_keys_say(model_type: str):
+    for stated in other_scales(config_class(model_type)(**tiny_settings(model_type))):
+        with suppress(NotBuiltError):  # some classes cannot compute with another width
+            check(model_type, stated)
 
 
 @pytest.mark.nightly

@@ -61,6 +61,11 @@ def by_query_pre_attn_scalar(fields: Fields, rope: RopeParameters | None, dim: i
     return math.sqrt(dim / fields.real("query_pre_attn_scalar"))
 
 
+def by_query_pre_attn_scalar_unless_null(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Step 3.5: logits are divided by the root of query_pre_attn_scalar in place of d, unless it is null."""
+    return 1.0 if fields.get("query_pre_attn_scalar") is None else by_query_pre_attn_scalar(fields, rope, dim)
+
+
 def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
     """Granite: logits are multiplied by attention_multiplier in place of 1/√d, unless it is null."""
     if fields.get("attention_multiplier") is None:

@@ -24,7 +24,7 @@ WINDOWED_CODECS = (
     "pocket_tts_audio_tokenizer_decoder", "pocket_tts_audio_tokenizer_encoder", "voxtral_realtime_encoder",
 )  # fmt: skip
 PARTLY_ROTATING_AUDIO = (
-    "dots3_note_audio_encoder", "glmasr_encoder", "nemotron3_5_transcribe_asr_audio",
+    "glmasr_encoder", "nemotron3_5_transcribe_asr_audio",
     "nemotron3_5_transcribe_word_timestamp", "nemotron3_diarization_audio",
 )  # fmt: skip
 
@@ -41,6 +41,7 @@ AUDIO = (
     ),
     ModelType(WINDOWED_CODECS, part="audio", window=in_every_layer("sliding_window")),
     ModelType(PARTLY_ROTATING_AUDIO, part="audio", partial=True),
+    ModelType(("dots3_note_audio_encoder",), part="audio", partial=True, head_dim=hidden_over_heads),
     ModelType(("pe_audio_encoder", "pe_audio_video_encoder"), part="audio", pairing="adjacent"),
     # Encoders and decoders of speech.
     ModelType(("moonshine",), part="encoder", pairing="adjacent", partial=True),

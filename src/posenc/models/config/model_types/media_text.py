@@ -1,6 +1,5 @@
 """Text models whose positions of text, pictures and video have several coordinates: time, height and width."""
 
-from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.layer_type_rules import EveryNth, by_max_window_layers
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.pair_axes import alternating, channel_runs, even_and_odd, every_third, section_runs
@@ -49,7 +48,6 @@ MEDIA_TEXT = (
         axes=every_third,
         sections=(24, 20, 20),
         rotations=object_for_each_type,
-        head_dim=hidden_over_heads,
     ),
     ModelType(("ernie4_5_vl_moe_text",), pairing="adjacent", axes=alternating, sections=(22, 22, 20)),
     # Rows and columns.

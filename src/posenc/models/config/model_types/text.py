@@ -265,7 +265,12 @@ TEXT = (
         rotations=rotation_rules.where_layer_rope_theta,
     ),
     ModelType(("molmo2_text",), rotations=rotation_rules.scaled_in_listed_layers),
-    ModelType(("step3p5",), partial=True, rotations=rotation_rules.lists_by_layer),
+    ModelType(
+        ("step3p5",),
+        partial=True,
+        rotations=rotation_rules.lists_by_layer,
+        logit_factor=factors.by_query_pre_attn_scalar_unless_null,
+    ),
     # Attention among layers of other kinds.
     ModelType(
         ("granitemoehybrid",),
