@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
 import importlib
 import io
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -20,6 +22,8 @@ USAGE = 2
 BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+#: What an error of the Python API advises.
+WAIVED_KEYS = re.compile(r"waive=(?P<keys>\((?:'[^'\\]*', ?)*(?:'[^'\\]*',?)\))")
 
 
 class VerbEntry(NamedTuple):
@@ -200,7 +204,12 @@ def _line(error: BaseException) -> str:
         return f"{error.filename or 'file'}: {error.strerror}. Name another file."
     if isinstance(error, ModuleNotFoundError) and error.name and str(error).startswith("No module named"):
         return f"{error.name} must be installed for this; it is not. Run: pip install {error.name.partition('.')[0]}"
-    return " ".join(str(error).split()) or type(error).__name__
+    return WAIVED_KEYS.sub(_as_option, " ".join(str(error).split())) or type(error).__name__
+
+
+def _as_option(advice: re.Match[str]) -> str:
+    """Python's waive=('key', 'other') as it is typed here."""
+    return " ".join(["--waive", *(shlex.quote(key) for key in ast.literal_eval(advice["keys"]))])
 
 
 def _complain(verb: str, message: str, code: int) -> int:

@@ -24,7 +24,8 @@ def to_gguf(
     arch: the architecture, whose pairing must be the record's: GGUF has no key for it (see `convert_checkpoint`).
     context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types
     of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become
-    divisors of the frequencies, rope_freqs.weight. Raises ValueError naming what the format cannot say.
+    divisors of the frequencies, rope_freqs.weight. Windows are written for Gemma 2, Gemma 3 and gpt-oss alone;
+    elsewhere llama.cpp has them in its code, or not at all. Raises ValueError naming what the format cannot say.
 
     >>> from posenc.models import from_gguf, GGUFHead
     >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
