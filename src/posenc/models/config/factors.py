@@ -61,9 +61,10 @@ def by_query_pre_attn_scalar(fields: Fields, rope: RopeParameters | None, dim: i
     return math.sqrt(dim / fields.real("query_pre_attn_scalar"))
 
 
-def by_query_pre_attn_scalar_unless_null(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
-    """Step 3.5: logits are divided by the root of query_pre_attn_scalar in place of d, unless it is null."""
-    return 1.0 if fields.get("query_pre_attn_scalar") is None else by_query_pre_attn_scalar(fields, rope, dim)
+def by_query_pre_attn_scalar_or_width(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Step 3.5: logits are divided by the root of query_pre_attn_scalar, or of head_dim, also in other heads."""
+    stated = fields.get("query_pre_attn_scalar") is not None
+    return math.sqrt(dim / fields.real("query_pre_attn_scalar" if stated else "head_dim"))
 
 
 def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: int) -> float:

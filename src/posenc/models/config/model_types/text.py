@@ -269,7 +269,7 @@ TEXT = (
         ("step3p5",),
         partial=True,
         rotations=rotation_rules.lists_by_layer,
-        logit_factor=factors.by_query_pre_attn_scalar_unless_null,
+        logit_factor=factors.by_query_pre_attn_scalar_or_width,
     ),
     # Attention among layers of other kinds.
     ModelType(
