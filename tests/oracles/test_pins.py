@@ -36,6 +36,7 @@ SINUSOIDAL = {
 OF_OTHERS = {
     "RoPE",
     "AxialRoPE",
+    "HARoPE",
     "ValueRotation",
     "Sum",
     "Scaled",
