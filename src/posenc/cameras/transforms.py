@@ -37,10 +37,6 @@ class Tiled(Operator):
     def dim(self) -> int:
         return self.channels
 
-    @property
-    def width(self) -> int:
-        return self.dim
-
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.matrix)
         matrix = lib.astype(with_heads(self.matrix, x, layout, self.dim, tail=2), y.dtype)
@@ -58,10 +54,6 @@ class BlockDiagonal(Operator):
     @property
     def dim(self) -> int:
         return sum(part.dim for part in self.parts)
-
-    @property
-    def width(self) -> int:
-        return sum(part.width for part in self.parts)
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib = _array.library(_array.floats("x", x))
@@ -85,10 +77,6 @@ class Unchanged(Operator):
     @property
     def dim(self) -> int:
         return self.channels
-
-    @property
-    def width(self) -> int:
-        return self.dim
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         return x
