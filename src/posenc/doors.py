@@ -245,7 +245,8 @@ class Biases(Encoding):
         if lib.concrete(query) and lib.concrete(key):
             batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
             count = self.heads * math.prod((*batch, query.shape[last], key.shape[last]))
-            lib.check_size("query and key", count, lib.result_dtype(dtype))
+            if count > _check.LARGEST_BYTES // 8:
+                lib.check_size("query and key", count, lib.result_dtype(dtype), query, key)
         head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
             return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)

@@ -57,6 +57,8 @@ HOLDS = re.compile(
     r"pos(ition)?(al)?_?(emb|enc|ids|bias)|rel_pos|relative|rotary|rope|alibi|inv_freq|sinus|wpe|distance"
 )
 SOUNDS = re.compile(r"post_|positionwise|relative_head")
+#: What NeuCodec and X-Codec 2 hold: an encoder that is read as a part of its own, and a rotation along the heads.
+IN_CODECS = ("semantic_encoder.", "acoustic_decoder.rotary_emb.")
 
 
 def settings(model_type: str) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def test_distances_along_rows_and_columns(model_type: str, flags: dict[str, bool
 def test_a_model_without_positions_has_nothing_that_could_hold_them(model_type: str):
     if not model_classes(CLASSES[model_type]):
         pytest.skip("a part without a model of its own")
-    names = {name for name, _ in held(live(model_type, {}, "meta"))}
+    names = {name for name, _ in held(live(model_type, {}, "meta")) if not name.startswith(IN_CODECS)}
     assert not [name for name in names if HOLDS.search(name.lower()) and not SOUNDS.search(name.lower())]
 
 
