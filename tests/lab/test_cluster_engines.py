@@ -1,6 +1,8 @@
 """The same jobs on Ray, on a Ray cluster of two nodes, and through submitit give what the local engine gives."""
 
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +23,16 @@ def test_the_local_engine_ends_with_the_same():
 @forks
 @pytest.mark.nightly
 def test_ray_on_this_machine(monkeypatch):
+    """Also where the last cluster of the machine was killed: Ray remembers its address, at which nobody answers."""
     import ray
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert set(ray_core.run(JOBS)) == LAST
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder:  # not tmp_path, which is too long for sockets
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        remembered = Path(folder, "ray", "ray_current_cluster")
+        remembered.parent.mkdir()
+        remembered.write_text("127.0.0.1:1")
+        assert set(ray_core.run(JOBS)) == LAST
     assert not ray.is_initialized()
 
 

@@ -27,7 +27,8 @@ def run(jobs: Sequence[Job], gpus: int = 0) -> Generator[Event, None, None]:
     if begun_here:
         joins = bool(os.environ.get("RAY_ADDRESS"))
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors without being asked
-        settings = {} if joins else {"include_dashboard": False}
+        # Else Ray looks for the last cluster of this machine, and waits minutes for one that was killed.
+        settings = {} if joins else {"address": "local", "include_dashboard": False}
         try:
             ray.init(log_to_driver=False, logging_level="error", **settings)
         except ConnectionError as error:
