@@ -100,7 +100,7 @@ class PaTH(Gathers):
             unit = lib.astype(index[:, None] == index, k.dtype)
             chain = unit + strength * (own @ columns) * later
             of_keys = (own @ k[..., block, :].swapaxes(-1, -2)) * later
-            missing = sizes[0].stop - len(index)  # of the last block, which may be smaller
+            missing = sizes[0].stop - (block.stop - block.start)  # of the last block, which may be smaller
             none = xp.broadcast_to(xp.zeros_like(own[..., :1]), (*own.shape[:-1], missing))
             yield xp.linalg.solve(chain, strength * xp.concatenate([of_keys, none, own], -1))
 

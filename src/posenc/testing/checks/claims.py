@@ -138,6 +138,11 @@ def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
 
 
 def _ends(encoding: Encoding) -> Iterator[str]:
+    """Every end at once: a position that is refused does not hide another one that crashes."""
+    return iter(list(_refused_or_infinite(encoding)))
+
+
+def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
     for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:
