@@ -20,6 +20,9 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
     alike = like is None or type(like) is np.ndarray
     if type(value) is np.ndarray and value.dtype.kind in "iuf" and (alike or _keeps_numpy(like)):
         return value
+    torch = sys.modules.get("torch")
+    if torch and type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested:
+        return value
     if library_name(value) in ("torch", "jax"):
         return whole_array(name, value)
     if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):

@@ -56,7 +56,7 @@ class Library:
 
     def scaled(self, integers: Array, factor: float) -> Array:
         """Integers times a factor, in the widest float."""
-        return self.astype(integers, self.real) * factor
+        return integers.astype(self.real) * factor
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array to be written into, which JAX has none of."""

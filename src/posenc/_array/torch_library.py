@@ -39,6 +39,9 @@ class Torch(Library):
     def astype(self, array: Array, dtype: Any) -> Array:
         return array.to(dtype)
 
+    def scaled(self, integers: Array, factor: float) -> Array:
+        return integers.to(self.real) * factor
+
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         return self.xp.empty(shape, dtype=dtype, device=self.device)
 

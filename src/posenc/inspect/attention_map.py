@@ -59,5 +59,5 @@ def attention_map(
     seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
     _check.truth("causal", causal)
     encoding, params = prepared(encoding, params, seed)
-    attended = one_layer(words, encoding, params, causal, width_of_words(encoding), seed)
+    attended = one_layer([words], encoding, params, causal, width_of_words(encoding), seed)
     return AttentionMap(tuple(words), encoding, causal, np.asarray(attended.weights[0], dtype=np.float64))

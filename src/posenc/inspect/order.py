@@ -157,22 +157,52 @@ def order_blindness(
     seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
     _check.truth("causal", causal)
     encoding, params = prepared(encoding, params, seed)
-    width = width_of_words(encoding, dim)
-    here, there = (heads_joined(one_layer(words, encoding, params, causal, width, seed)) for words in (first, second))
-    changes_nothing = encoding is not None and all(
-        np.array_equal(outputs, heads_joined(one_layer(words, encoding, params, causal, width, seed, without=True)))
-        for words, outputs in ((first, here), (second, there))
-    )
-    # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
-    size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
-    rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
-    changes = [
-        WordChange(word, i, j, amount, amount <= rounding)
-        for word, i, j in matched(first, second)
-        for amount in (float(np.abs(here[i] - there[j]).max()),)
-    ]
-    alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
-    return OrderBlindness(sentence, other, encoding, causal, tuple(changes), alone, rounding, changes_nothing)
+    layer = WordLayer(encoding, params, causal, width_of_words(encoding, dim), seed)
+    here, there = layer.outputs([first]), layer.outputs([second])
+    changes_nothing = all(layer.idle([first], here) + layer.idle([second], there))
+    return layer.blindness((sentence, here[0]), (other, there[0]), changes_nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class WordLayer:
+    """One layer of self-attention over words. encoding, params: as `prepared` gives them; seed: of all projections."""
+
+    encoding: Encoding | None
+    params: Params | None
+    causal: bool
+    width: int
+    seed: int
+
+    def outputs(self, rows: list[list[str]], *, without: bool = False) -> np.ndarray:
+        """The outputs for rows of equally many words, (rows, words, heads·d). without: the encoding left out."""
+        return heads_joined(
+            one_layer(rows, self.encoding, self.params, self.causal, self.width, self.seed, without=without)
+        )
+
+    def idle(self, rows: list[list[str]], outputs: np.ndarray) -> list[bool]:
+        """For each row whether its outputs are what they are without the encoding."""
+        if self.encoding is None:
+            return [False] * len(rows)
+        return [bool(same) for same in (outputs == self.outputs(rows, without=True)).all((1, 2))]
+
+    def blindness(
+        self, one: tuple[str, np.ndarray], two: tuple[str, np.ndarray], changes_nothing: bool
+    ) -> OrderBlindness:
+        """Two sentences, each with its outputs, compared word by word."""
+        (sentence, here), (other, there) = one, two
+        first, second = words_of(sentence), words_of(other)
+        # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
+        size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
+        rounding = 8 * (len(first) + len(second) + self.width) * float(np.finfo(np.float64).eps) * size
+        changes = [
+            WordChange(word, i, j, amount, amount <= rounding)
+            for word, i, j in matched(first, second)
+            for amount in (float(np.abs(here[i] - there[j]).max()),)
+        ]
+        alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
+        return OrderBlindness(
+            sentence, other, self.encoding, self.causal, tuple(changes), alone, rounding, changes_nothing
+        )
 
 
 def prepared(encoding: Encoding | None, params: Params | None, seed: int) -> tuple[Encoding | None, Params | None]:
@@ -196,18 +226,24 @@ def word_outputs(
     words: list[str], encoding: Encoding | None = None, *, causal: bool = False, seed: int = 0
 ) -> np.ndarray:
     """The outputs that `order_blindness` compares, for one order of words; shape (words, heads·d)."""
+    (outputs,) = fresh_layer(encoding, causal=causal, seed=seed).outputs([words])
+    return np.asarray(outputs)
+
+
+def fresh_layer(encoding: Encoding | None, *, causal: bool, seed: int) -> WordLayer:
+    """The layer of `order_blindness` with what the encoding learns drawn from the seed."""
     encoding, params = prepared(encoding, None, seed)
-    return heads_joined(one_layer(words, encoding, params, causal, width_of_words(encoding), seed))
+    return WordLayer(encoding, params, causal, width_of_words(encoding), seed)
 
 
 def heads_joined(attended: Attended) -> np.ndarray:
-    """A layer's output for every word, the heads side by side; shape (n, heads·d)."""
-    output = np.asarray(attended.output[0]).swapaxes(0, 1)
-    return output.reshape(len(output), -1)
+    """A layer's output for every word of each row, the heads side by side; shape (rows, n, heads·d)."""
+    output = np.asarray(attended.output).swapaxes(1, 2)
+    return output.reshape(*output.shape[:2], -1)
 
 
 def one_layer(
-    words: list[str],
+    rows: list[list[str]],
     encoding: Encoding | None,
     params: Params | None,
     causal: bool,
@@ -215,18 +251,19 @@ def one_layer(
     seed: int,
     without: bool = False,
 ) -> Attended:
-    """One layer of self-attention with projections drawn from the seed. without: the encoding left out."""
+    """One layer of self-attention with projections drawn from the seed, over rows of equally many words. without: the
+    encoding left out."""
     axes = 1 if encoding is None else encoding.axes
-    positions = row_positions = np.arange(len(words))
+    positions = row_positions = np.arange(len(rows[0]))
     if axes > 1:  # a word among pictures stands at the same number on every axis
         positions = np.stack([positions] * axes, -1)
-    x = np.stack([embedding(word, width, seed) for word in words])[None]
+    x = embeddings = np.array([[embedding(word, width, seed) for word in words] for words in rows])
     inside: tuple[Encoding, ...] = ()
     with_params: tuple[Params | None, ...] = ()
     if isinstance(encoding, Adds):
         x = encoding.attach(x, positions, params)
         if without:
-            x[..., :width] = np.stack([embedding(word, width, seed) for word in words])[None]
+            x[..., :width] = embeddings
             x[..., width:] = 0.0
     elif encoding is not None and not without:
         inside, with_params, row_positions = (encoding,), (params if encoding.shapes else None,), positions

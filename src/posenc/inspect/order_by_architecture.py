@@ -88,7 +88,8 @@ def _convolution(words: list[str], seed: int) -> np.ndarray:
 
 
 def _attention(words: list[str], seed: int) -> np.ndarray:
-    return heads_joined(one_layer(words, None, None, False, DIM, seed))
+    (outputs,) = heads_joined(one_layer([words], None, None, False, DIM, seed))
+    return np.asarray(outputs)
 
 
 def _vectors(words: list[str], seed: int) -> np.ndarray:

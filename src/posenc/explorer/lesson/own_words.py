@@ -27,12 +27,9 @@ def own_words(seed: int) -> dict[str, Any]:
     sentences, architectures = {}, {}
     for count in range(FEWEST, len(VECTORS_OF) + 1):
         words = VECTORS_OF[:count]
-        orders = orders_of((" ".join(words), " ".join(words[::-1])), seed, every=count)
-        sentences[count] = orders
-        architectures[count] = [
-            architectures_of((" ".join(words), " ".join(words[index] for index in order)), seed)
-            for order in orders["orders"]
-        ]
+        pair = (" ".join(words), " ".join(words[::-1]))
+        sentences[count] = orders_of(pair, seed, every=count)
+        architectures[count] = architectures_of(pair, seed)
     record = Sinusoidal(dim=8)
     places = [input_sum(" ".join([word] * len(VECTORS_OF)), record, seed=seed) for word in VECTORS_OF]
     return {

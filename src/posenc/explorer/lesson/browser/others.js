@@ -57,11 +57,9 @@ export function others(view, { architectures, words, own }) {
 }
 
 /** The layers for the reader's words, which stand in reverse in the second order. */
-function ownLayers({ sentences, architectures }) {
+function ownLayers({ architectures }) {
   const words = ownWords();
-  const { orders } = sentences[words.length];
-  const reverse = orders.findIndex((order) => order.every((word, place) => word === words.length - 1 - place));
-  return architectures[words.length][reverse].map((layer) => ({
+  return architectures[words.length].map((layer) => ({
     ...layer,
     words: layer.words.map(([, here, ...rest]) => [words[here], here, ...rest]),
   }));
