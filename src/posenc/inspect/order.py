@@ -222,14 +222,6 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
 
 
-def word_outputs(
-    words: list[str], encoding: Encoding | None = None, *, causal: bool = False, seed: int = 0
-) -> np.ndarray:
-    """The outputs that `order_blindness` compares, for one order of words; shape (words, heads·d)."""
-    (outputs,) = fresh_layer(encoding, causal=causal, seed=seed).outputs([words])
-    return np.asarray(outputs)
-
-
 def fresh_layer(encoding: Encoding | None, *, causal: bool, seed: int) -> WordLayer:
     """The layer of `order_blindness` with what the encoding learns drawn from the seed."""
     encoding, params = prepared(encoding, None, seed)
