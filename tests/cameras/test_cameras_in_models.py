@@ -106,3 +106,20 @@ def test_torch_compiles_and_exports(record, argument):
     torch.testing.assert_close(compiled, expected, rtol=0, atol=2.0**-18 * expected.abs().max().item())
     exported = torch.export.export(Layer(), inputs).module()(*inputs)
     torch.testing.assert_close(exported, expected, rtol=0, atol=2.0**-18 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize(("record", "argument"), RECORDS, ids=IDS)
+def test_maps_are_arguments_of_a_jitted_step(record, argument):
+    import jax
+
+    import posenc.jax  # which makes them pytrees
+
+    assert posenc.jax
+    cameras = jax.numpy.asarray(CAMERAS, "float32")
+    given = jax.numpy.asarray(argument) if isinstance(argument, np.ndarray) else argument
+    maps, x = record.transforms(cameras, given), jax.numpy.ones((12, 16))
+    for role in ROLES:
+        mapped = jax.jit(lambda maps, x, role=role: getattr(maps, role)(x))(maps, x)
+        plain = getattr(maps, role)(x)
+        # Sums of four products, which a compiler may fuse.
+        np.testing.assert_allclose(mapped, plain, rtol=0, atol=4 * 2.0**-23 * float(abs(plain).max()))

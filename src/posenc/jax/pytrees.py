@@ -10,6 +10,7 @@ import jax
 from jax import export
 
 from posenc import _check, parse
+from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled, Unchanged
 from posenc.doors import Encoding
 from posenc.jax.bound import Bound
 from posenc.operators import ByChannel, Matrices, MatrixTurn, Polar, Rebased
@@ -23,6 +24,10 @@ OPERATORS: dict[type, tuple[list[str], list[str]]] = {
     ByChannel: (["cos", "sin"], []),
     Matrices: (["matrix"], ["heads"]),
     MatrixTurn: (["turn", "matrix"], []),
+    Tiled: (["matrix"], ["channels"]),
+    Unchanged: ([], ["channels"]),
+    BlockDiagonal: (["parts"], []),
+    CameraTransforms: (["query", "key", "value", "output"], []),
 }
 
 
