@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from posenc.diagnosis.added_tables import judge_table, table_record
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_capture import judge_capture
 from posenc.diagnosis.judge_models import judge_models
+from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
@@ -79,9 +79,9 @@ def _judge_arrays(
     length: int | None,
 ) -> Diagnosis:
     """Compare arrays with what is meant for their layers."""
-    added = table_record([record for group in groups for record in group.encodings])
+    added = sinusoids_among([record for group in groups for record in group.encodings])
     if added is not None and "table" in arrays:
-        return judge_table(added, named_arrays(arrays))
+        return judge_sinusoids(added, named_arrays(arrays))
     if any(isinstance(record, Biases) for group in groups for record in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)

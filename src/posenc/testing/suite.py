@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.doors import Encoding
 from posenc.testing.checks import (
     array_libraries,
-    claims,
+    claims_both_ways,
     derived,
     gradients,
     grid_axes,
@@ -34,7 +34,7 @@ THEMES = (
     shapes,
     position_inputs,
     rows_of_a_batch,
-    claims,
+    claims_both_ways,
     derived,
     published,
     array_libraries,

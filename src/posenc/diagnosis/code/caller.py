@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc.diagnosis.code.cosine_and_sine import PairLayout
-from posenc.diagnosis.code.parameter_roles import Call
-from posenc.diagnosis.code.user_code import Prepared, UnsupportedFormError, UserCode
+from posenc.diagnosis.code.parameter_roles import ArgumentRoles
+from posenc.diagnosis.code.user_code import PreparedCode, UnsupportedFormError, UserCode
 from posenc.diagnosis.named_arrays import NamedArray
 
 
@@ -19,8 +19,8 @@ class Caller:
     """
 
     code: UserCode
-    prepared: Prepared
-    call: Call
+    prepared: PreparedCode
+    call: ArgumentRoles
     library: str
     dim: int
     base: float

@@ -12,7 +12,7 @@ from posenc import _check
 from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.parameter_roles import Parameter
-from posenc.diagnosis.code.user_code import CodeFailedError, Prepared, UnsupportedFormError
+from posenc.diagnosis.code.user_code import CodeFailedError, PreparedCode, UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
 
 SERVER = "posenc.diagnosis.code.child_server"
@@ -28,12 +28,12 @@ class RemoteCode:
         self.child = child
         self.is_record = self.ask("load", target=target) == {"is_record": True}
 
-    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+    def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         answer = self.ask("prepare", dim=dim, base=base, heads=heads)
         with _well_formed():
             parameters = tuple(Parameter(str(name), bool(a), bool(b)) for name, a, b in answer["parameters"])
             libraries = tuple(map(str, answer["libraries"]))
-            return Prepared(str(answer["name"])[:200], parameters, libraries, int(answer["heads"]))
+            return PreparedCode(str(answer["name"])[:200], parameters, libraries, int(answer["heads"]))
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
         results = self.ask("call", library=library, positional=list(positional), named=dict(named))

@@ -68,7 +68,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Call:
+class ArgumentRoles:
     """One way to call: the name and the role of each argument that is given."""
 
     roles: tuple[tuple[str, str], ...]
@@ -98,7 +98,7 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     ]
 
 
-def calls(parameters: Sequence[Parameter]) -> Iterator[Call]:
+def roles_by_likelihood(parameters: Sequence[Parameter]) -> Iterator[ArgumentRoles]:
     """Every documented way in which the function may be meant to be called, the likeliest first."""
     options: list[list[tuple[str, str | None]]] = []
     for parameter in parameters:
@@ -117,7 +117,7 @@ def calls(parameters: Sequence[Parameter]) -> Iterator[Call]:
         form = tuple(sorted(role for _, role in assigned if role != "base"))
         for rank, documented in enumerate(FORMS):
             if tuple(sorted(documented)) == form:
-                known_forms.append((rank - 100 * len(assigned), Call(assigned)))
+                known_forms.append((rank - 100 * len(assigned), ArgumentRoles(assigned)))
     yield from (call for _, call in sorted(known_forms, key=lambda pair: pair[0]))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.caller import Caller
 from posenc.diagnosis.code.cosine_and_sine import PairLayout
-from posenc.diagnosis.code.parameter_roles import calls
+from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
 from posenc.diagnosis.code.user_code import UserCode
 
 #: Heads that are asked for: a power of two, for which every rule of slopes is one.
@@ -21,7 +21,7 @@ def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: Pai
     """
     prepared = code.prepare(dim, base, heads)
     first_error = ""
-    for call in calls(prepared.parameters):
+    for call in roles_by_likelihood(prepared.parameters):
         for library in prepared.libraries:
             try:
                 probed = observe(Caller(code, prepared, call, library, dim, base, heads, layout))

@@ -35,7 +35,7 @@ class CodeFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCode:
     """Code that is ready to be called. libraries: whose arrays it takes, the likeliest first.   heads: 0 where none
     were asked for when it was made."""
 
@@ -48,7 +48,7 @@ class Prepared:
 class UserCode(Protocol):
     """A function, a class or an object, here or in another process."""
 
-    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+    def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         """Make it, where it is a class. Raises ValueError in one line where it cannot be made."""
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
@@ -70,7 +70,7 @@ class LocalCode:
         self.function: Function = target
         self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
 
-    def prepare(self, dim: int, base: float, heads: int) -> Prepared:
+    def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         target, name, built_with = self.target, _name_of(self.target), {}
         if isinstance(target, type):
             heads = 1 if has_width(target) else heads
@@ -87,7 +87,9 @@ class LocalCode:
                 f"target must be a function, a class or an object that can be called; got {name}. Name another one."
             )
         heads_of_module = heads if heads > 1 and heads in built_with.values() else 0
-        return Prepared(name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), heads_of_module)
+        return PreparedCode(
+            name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), heads_of_module
+        )
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
         self.last = (

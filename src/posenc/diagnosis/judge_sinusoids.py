@@ -23,7 +23,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 TABLES = (Sinusoidal, GridSinusoidal)
 
 
-def judge_table(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
+def judge_sinusoids(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
     """Compare `table` (n, dim) with a record of sinusoids, row for row at `positions`, or 0, 1, 2, ...
 
     A grid is taken row by row, and its size read off the table. Raises ValueError for a table of another shape.
@@ -100,6 +100,6 @@ def _worst(report: CodeReport) -> list[str]:
     return [f"{report.first_difference.line()}; off by up to {report.largest_difference:.6g}"]
 
 
-def table_record(encodings: list[Encoding]) -> Sinusoidal | GridSinusoidal | None:
+def sinusoids_among(encodings: list[Encoding]) -> Sinusoidal | GridSinusoidal | None:
     """The one record of sinusoids among these; None where there is none."""
     return next((record for record in encodings if isinstance(record, TABLES)), None)
