@@ -15,6 +15,8 @@ LAYOUTS = ("bhtd", "bthd")
 #: What an operator takes besides: tokens without a batch, and queries grouped by the key head (k) that they share.
 OperatorLayout = Literal["bhtd", "bthd", "thd", "btkgd"]
 OPERATOR_LAYOUTS = ("bhtd", "bthd", "thd", "btkgd")
+#: How pairs lie in a head: channels (2i, 2i+1), or (i, i + width/2).
+PairLayout = Literal["adjacent", "halves"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Pairing(Declared):
     dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
     """
 
-    layout: Literal["adjacent", "halves"]
+    layout: PairLayout
     dim: Annotated[int, Whole(2)]
     width: EvenWidth
     start: Annotated[int, Whole(0)] = 0

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     Heads = HeadShape | tuple[HeadShape | None, ...]
 
-Word = Literal["adjacent", "halves"]
+#: As in `posenc.turn`, which is not imported, since it would load NumPy before the arguments are read.
+PairLayout = Literal["adjacent", "halves"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class ConvertVerb(Verb):
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE|FOLDER")]
     """A safetensors file, or a folder of shards with their index."""
 
-    source: Word
+    source: PairLayout
     """The pairing of its channels now."""
 
-    target: Word
+    target: PairLayout
     """The pairing to convert them to."""
 
     config: Path | None = None

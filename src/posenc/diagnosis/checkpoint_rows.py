@@ -16,8 +16,7 @@ from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import row_order
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
 from posenc.models.formats.safetensors_header import Entry
-from posenc.models.pair_rotation import PairLayout
-from posenc.turn import Pairing
+from posenc.turn import Pairing, PairLayout
 
 #: Numbers of each row that are compared: rows of weights differ in their first ones.
 COLUMNS = 32

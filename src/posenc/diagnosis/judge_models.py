@@ -15,7 +15,7 @@ from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.head_shapes_from_config import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.model_positions import ModelPositions
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:

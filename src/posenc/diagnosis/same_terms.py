@@ -13,7 +13,8 @@ from posenc.doors import Encoding, Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.pair_rotation import PairLayout, pair_rotation
+from posenc.models.pair_rotation import pair_rotation
+from posenc.turn import PairLayout
 
 #: How far numbers of a GGUF file may be off, of themselves: it holds float32, formed in float32.
 FLOAT32 = 1e-6

@@ -14,7 +14,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import ModelPositions
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 

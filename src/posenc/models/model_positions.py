@@ -10,7 +10,7 @@ from posenc.declared_fields import Declared, Whole
 from posenc.doors import Encoding, Rotates
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
-from posenc.turn import Pairing, of_pairs
+from posenc.turn import Pairing, PairLayout, of_pairs
 
 Source = Literal["file", "class default", "caller"]
 #: What a value of a config may be once read: nothing that can be changed.
@@ -148,7 +148,7 @@ class LayerGroup:
         return of_pairs("rotation", rotation.turn(origin)).pairing
 
     @property
-    def pairing(self) -> Literal["adjacent", "halves"] | None:
+    def pairing(self) -> PairLayout | None:
         """The layout of the channels that rotate together; None where nothing rotates."""
         return None if self.channels is None else self.channels.layout
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import singledispatch
-from typing import Literal
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from posenc.encodings.rotates.dual_base import DualBaseRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.phase import Frequencies
 from posenc.turn import Pairing
-
-#: How pairs lie in a head: channels (2i, 2i+1), or (i, i + width/2).
-PairLayout = Literal["adjacent", "halves"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from posenc import _check
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.code.cosine_and_sine import PairLayout
 from posenc.diagnosis.code.judge_bias_values import fitting_record, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
@@ -20,6 +19,7 @@ from posenc.diagnosis.code.user_code import LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.turn import PairLayout
 
 Layout = Literal["batch-first", "sequence-first"]
 LAYOUTS = ("batch-first", "sequence-first")

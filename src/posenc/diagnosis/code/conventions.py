@@ -16,6 +16,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import _text
 from posenc.inspect.rotation_matrix import rotation_matrices
+from posenc.turn import PairLayout
 
 #: What is tried for the last channel, by width.
 EVEN: tuple[Literal["error"], ...] = ("error",)
@@ -45,7 +46,7 @@ class Convention:
         """How the numbers are computed; None for a record that no recipe describes."""
         record = self.record
         if isinstance(record, Sinusoidal) and record.dim % 2 == 0:
-            order: Literal["adjacent", "halves"] = "adjacent" if record.layout == "interleaved" else "halves"
+            order: PairLayout = "adjacent" if record.layout == "interleaved" else "halves"
             functions = ("sine", "cosine") if record.first == "sine" else ("cosine", "sine")
             start = record.start + self.start
             return Recipe(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
 from posenc.diagnosis.code.user_code import UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
-from posenc.turn import Pairing
-
-PairLayout = Literal["adjacent", "halves"]
+from posenc.turn import Pairing, PairLayout
 
 #: How the numbers of a pair lie, and what is said of it.
 NOTES = {

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from posenc.inspect.rounding import NarrowType, narrowed
+from posenc.turn import PairLayout
 
 Door = Literal["adds", "rotates"]
-Order = Literal["adjacent", "halves"]
 Rounded = Literal["positions", "frequencies", "angles"]
 Rule = Callable[[float, np.ndarray, np.ndarray, int], np.ndarray]
 
@@ -58,8 +58,8 @@ class Recipe:
     door: Door
     base: float = 10_000.0
     rule: str = "2i/d"
-    frequency_order: Order = "adjacent"
-    pair_order: Order = "adjacent"
+    frequency_order: PairLayout = "adjacent"
+    pair_order: PairLayout = "adjacent"
     functions: tuple[str, str] = ("sine", "cosine")
     signs: tuple[float, float] = (1.0, 1.0)
     angle_factor: float = 1.0

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from posenc.diagnosis.code.observed_values import ObservedValues
-from posenc.diagnosis.code.recipe import Order, Recipe
+from posenc.diagnosis.code.recipe import Recipe
 from posenc.diagnosis.mistake import Change, Words, fewest_digits
+from posenc.turn import PairLayout
 
 Changes = Iterator[tuple[Recipe | None, Words]]
 #: Widths, besides multiples of four, that are written into code in place of the one asked for.
@@ -35,7 +36,7 @@ def positions_shifted(by: int) -> Change[Recipe]:
 def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
     """Frequencies laid out otherwise than the pairs."""
     words = {"adjacent": "side by side", "halves": "half a width apart"}
-    order: Order = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
+    order: PairLayout = "halves" if recipe.frequency_order == "adjacent" else "adjacent"
     changed = replace(recipe, frequency_order=order)
     yield changed, {"frequencies": words[order], "pairs": words[recipe.pair_order]}
 
@@ -44,7 +45,7 @@ def other_layout(names: Mapping[str, str]) -> Change[Recipe]:
     """Pairs and their frequencies both laid out the other way; names: of the two orders."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
-        order: Order = "halves" if recipe.pair_order == "adjacent" else "adjacent"
+        order: PairLayout = "halves" if recipe.pair_order == "adjacent" else "adjacent"
         if recipe.pair_order == recipe.frequency_order:
             words = {"got": names[order], "meant": names[recipe.pair_order]}
             yield replace(recipe, frequency_order=order, pair_order=order), words

@@ -12,6 +12,7 @@ from posenc.encodings.rotates import _axial_rules as rules
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Geometric, InTurns, Joined, Proportional, Scaling
 from posenc.phase import Frequencies, Numerics
+from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AxialLayout:
     """
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
-    pairing: Literal["adjacent", "halves"]
+    pairing: PairLayout
     used_by: str
     axes: int | None = None
     blocks: Literal["one", "axes"] = "one"

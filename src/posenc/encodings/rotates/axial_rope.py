@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 MOST_AXES = 16  # more coordinates than any medium has
 
@@ -48,7 +48,7 @@ class AxialRoPE(Rotates):
     frequency_index: tuple[int, ...]
     frequency_dim: int | Frequencies
     base: Base = 10_000.0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
     blocks: int = 1
     numerics: Numerics = "exact"
     scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None

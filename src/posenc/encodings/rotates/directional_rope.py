@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from posenc import _check
 from posenc._array import Array
@@ -14,7 +14,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Directed, Geometric
 from posenc.phase import cos_sin_of_sum
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class DirectionalRoPE(Rotates):
     frequency_index: tuple[int, ...]
     frequency_dim: EvenWidth
     base: Base = 10_000.0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 

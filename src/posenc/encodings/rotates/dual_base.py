@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from posenc._array import Array
 from posenc.declared_fields import Base, Whole
@@ -12,7 +12,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric, Joined
 from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class DualBaseRoPE(Rotates):
     dim: Annotated[int, Whole(4, even=True)]
     base: Base = 10_000.0
     second_base: Base = 100_000.0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
     numerics: Numerics = "exact"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})

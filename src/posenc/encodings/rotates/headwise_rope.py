@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 #: More coordinates than any medium has.
 MOST_AXES = 16
@@ -46,7 +46,7 @@ class HeadwiseRoPE(Rotates):
     heads: Heads
     shares: tuple[int, ...]
     base: Base = 10_000.0
-    pairing: Literal["adjacent", "halves"] = "halves"
+    pairing: PairLayout = "halves"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 

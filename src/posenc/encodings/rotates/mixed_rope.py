@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from posenc.declared_fields import Base, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.phase import cos_sin_of_learned
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MixedRoPE(Rotates):
 
     dim: Annotated[int, Whole(4, even=True)]
     base: Base = 10.0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 

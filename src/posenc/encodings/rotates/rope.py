@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
@@ -13,7 +13,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos_sin, product_dtype
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RoPE(Rotates):
 
     dim: EvenWidth
     base: Base = 10_000.0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
     numerics: Numerics = "exact"
     scaling: Annotated[Scaling, Instance("a scaling such as Linear(factor=4.0), or None")] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from posenc._array import Array, Library
 from posenc.declared_fields import Base, EvenWidth, Heads
@@ -12,7 +12,7 @@ from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RoPEPlusPlus(Rotates):
     dim: EvenWidth
     heads: Heads
     base: Base = 10_000.0
-    pairing: Literal["adjacent", "halves"] = "halves"
+    pairing: PairLayout = "halves"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
     roles_differ: ClassVar[str] = "which treats them differently"

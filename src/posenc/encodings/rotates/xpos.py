@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from posenc._array import Array
 from posenc.checked_positions import Positions, checked
@@ -16,7 +16,7 @@ from posenc.frequencies import Geometric
 from posenc.phase import Frequencies, cos_sin, power_of_two
 from posenc.phase.frequencies import EXACT, TWO_PI
 from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.turn import Pairing, PairLayout, Turn
 
 #: Powers of two that a vector may grow or shrink by: float32 and bfloat16 hold them.
 LARGEST_POWER = 100
@@ -71,7 +71,7 @@ class XPos(Rotates):
     scale_base: Annotated[float, Real(0.0, 1e9, above=True)] = 512.0
     gamma: Annotated[float, Real(0.0, 1e3, above=True)] = 0.4
     centre: Annotated[int, Whole(-(2**30), 2**30)] = 0
-    pairing: Literal["adjacent", "halves"] = "adjacent"
+    pairing: PairLayout = "adjacent"
 
     claims = frozenset({"relative", "streaming", "fractional"})
     roles_differ: ClassVar[str] = "which stretches one and shrinks the other"

@@ -17,7 +17,7 @@ from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permut
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.formats.safetensors_header import Header, read_header
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 #: Called with the bytes done and the bytes in all.
 Progress = Callable[[int, int], None]

@@ -15,7 +15,7 @@ from posenc.models.config.converted_type import as_converted_from, layout_of
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 #: Suffixes of files that torch.save writes, which can run any code when loaded.
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")

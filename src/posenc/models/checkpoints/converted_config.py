@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.models.config.converted_type import converted_type, layout_of
 from posenc.models.config.reader import from_config
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 #: Keys by which a config itself says whether pairs are adjacent.
 SAYS_ADJACENT = ("rope_interleave", "rope_interleaved", "is_neox_style")

@@ -8,8 +8,7 @@ from typing import Annotated
 from posenc import _check
 from posenc.declared_fields import Declared, Heads, Whole, Width
 from posenc.models.checkpoints.row_permutation import Fused
-from posenc.models.pair_rotation import PairLayout
-from posenc.turn import Pairing
+from posenc.turn import Pairing, PairLayout
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import Fused, row_order
-from posenc.models.pair_rotation import PairLayout
-from posenc.turn import Pairing
+from posenc.turn import Pairing, PairLayout
 
 #: The dtype and shape of every tensor.
 Shapes = dict[str, tuple[str, tuple[int, ...]]]

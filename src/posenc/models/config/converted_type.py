@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.models.model_positions import ModelPositions
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 #: What stands behind the model type where no key can say it: no loader knows such a type.
 _CONVERTED = re.compile(r"(?P<type>.+)-(?P<layout>adjacent|halves)-pairs")

@@ -10,8 +10,8 @@ from typing import Any
 from posenc import _check
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value, Waived
-from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
+from posenc.turn import PairLayout
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.
 POSITION_KEYS = re.compile(

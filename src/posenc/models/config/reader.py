@@ -18,8 +18,8 @@ from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
 from posenc.models.model_positions import ModelPositions, NotRead, Waived
-from posenc.models.pair_rotation import PairLayout
 from posenc.phase import Numerics
+from posenc.turn import PairLayout
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"

@@ -11,7 +11,8 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.fields import Fields
 from posenc.models.model_positions import LayerGroup, RoleRotation
-from posenc.models.pair_rotation import PairLayout, unwrapped
+from posenc.models.pair_rotation import unwrapped
+from posenc.turn import PairLayout
 
 #: The rotations other than attention of a group of layers, from what its attention does.
 RoleRule = Callable[[Fields, LayerGroup], tuple[RoleRotation, ...]]

@@ -17,7 +17,7 @@ from posenc.models.config.rotation_record import rotation_record
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = ("mrope_section", "mrope_interleaved")

@@ -13,7 +13,7 @@ from posenc.models.config.pair_axes import PairAxes
 from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_scaling import scaling_of
 from posenc.models.model_positions import Value
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 
 def rotation_record(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from posenc.models.formats.gguf_architectures import (
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Value, Waived, Window
-from posenc.models.pair_rotation import PairLayout
 from posenc.phase.frequencies import EXACT
+from posenc.turn import PairLayout
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 TOLERANCE = 1e-4

@@ -22,7 +22,7 @@ from posenc.models.formats.protobuf_parts import more_parts_than
 from posenc.models.formats.safetensors_header import plain_size
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto

@@ -9,7 +9,7 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
-from posenc.models.pair_rotation import PairLayout
+from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True)

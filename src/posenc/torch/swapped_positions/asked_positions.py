@@ -16,9 +16,9 @@ from posenc.torch.modules import module
 from posenc.torch.one_call import one_turn_serves
 from posenc.torch.record_module import RecordModule
 from posenc.torch.swapped_positions.install import Parts
-from posenc.torch.swapped_positions.layer_positions import LayerPositions, Repeat
+from posenc.torch.swapped_positions.layer_positions import LayerPositions
 from posenc.torch.swapped_positions.own_positions import AttentionLayer, OwnPositions
-from posenc.turn import Turn, of_pairs
+from posenc.turn import PairLayout, Turn, of_pairs
 
 #: A record, or the module that holds one and what it learns.
 Given = Encoding | RecordModule
@@ -73,7 +73,7 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
     return Asked(tuple(zip(chosen, inside, strict=True)), added)
 
 
-def parts(asked: Asked, repeat: Repeat) -> Parts:
+def parts(asked: Asked, repeat: PairLayout) -> Parts:
     """The modules to put in: of a record one for each layer, of a module that is given the same in all."""
     made = {}
     for layer, given in asked.layers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -17,10 +17,8 @@ from posenc.torch.record_module import RecordModule
 from posenc.torch.swapped_positions.attention_function import NAME, OURS
 from posenc.torch.swapped_positions.attention_mask import as_seen, documents_seen, module_is_causal
 from posenc.torch.swapped_positions.cached_positions import Call, PositionedCache
-from posenc.turn import of_pairs
+from posenc.turn import PairLayout, of_pairs
 
-#: How tables hold each frequency twice: all of them and again all of them, or each twice in a row.
-Repeat = Literal["halves", "adjacent"]
 #: Arguments of attention that change its logits in ways that records do not share; None where a model has none.
 CHANGES_LOGITS = ("softcap", "s_aux", "position_bias", "head_mask", "cache")
 
@@ -35,7 +33,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
     """
 
     def __init__(
-        self, arguments: tuple[str, ...], by_table: Rotate | None, inside: Sequence[RecordModule], repeat: Repeat
+        self, arguments: tuple[str, ...], by_table: Rotate | None, inside: Sequence[RecordModule], repeat: PairLayout
     ) -> None:
         super().__init__([*([] if by_table is None else [by_table]), *inside])
         self.arguments, self.by_table, self.inside, self.repeat = arguments, (by_table,), tuple(inside), repeat

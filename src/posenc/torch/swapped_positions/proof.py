@@ -11,8 +11,9 @@ import torch
 from posenc.torch.evaluation_mode import evaluating
 from posenc.torch.modules import Add, Rotate, module
 from posenc.torch.swapped_positions.install import Parts, installed
-from posenc.torch.swapped_positions.layer_positions import LayerPositions, Repeat
+from posenc.torch.swapped_positions.layer_positions import LayerPositions
 from posenc.torch.swapped_positions.own_positions import AttentionLayer, OwnPositions
+from posenc.turn import PairLayout
 
 #: Two rows of tokens: the first at far positions, the second with padding before it. Where a model has a cache the last
 #: ones come in a second call.
@@ -35,7 +36,9 @@ class Proof:
     attention: float | None
 
 
-def proved(model: Any, own: OwnPositions, layers: tuple[AttentionLayer, ...], attends: bool) -> tuple[Proof, Repeat]:
+def proved(
+    model: Any, own: OwnPositions, layers: tuple[AttentionLayer, ...], attends: bool
+) -> tuple[Proof, PairLayout]:
     """Swap in what the layers have by themselves, and compare; ValueError where that is not what they do.
 
     attends: whether our attention is to take the place of the model's own, which is then compared too.
@@ -94,7 +97,7 @@ def _own_table(own: OwnPositions) -> tuple[Add, ...]:
 class _Witness(LayerPositions):
     """The own positions of a layer, with the largest differences from what its code does."""
 
-    def __init__(self, layer: AttentionLayer, repeat: Repeat, attends: bool) -> None:
+    def __init__(self, layer: AttentionLayer, repeat: PairLayout, attends: bool) -> None:
         rotation = None if layer.rotation is None else Rotate(layer.rotation)
         super().__init__(layer.arguments, rotation, (), repeat)
         self.attends, self.tables, self.attention = attends, 0.0, 0.0
