@@ -5,7 +5,7 @@ No library is imported here: one that has handed in an array is already in `sys.
 backends.) NumPy alone is a dependency.
 """
 
-from posenc._array.arguments import as_array, as_arrays, as_mask, floats, whole_array
+from posenc._array.array_arguments import as_array, as_arrays, as_mask, floats, whole_array
 from posenc._array.library import Array, Library, dtype_name, host, kind
 from posenc._array.rank_promotion import broadcasting
 from posenc._array.resolve import library, library_name, to_numpy

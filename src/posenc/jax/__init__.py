@@ -14,11 +14,11 @@ except ModuleNotFoundError as error:
         "posenc.jax needs JAX, which is not installed. Run: pip install jax", name="jax"
     ) from None
 
-from posenc.jax.attend import attention
 from posenc.jax.blocks import Block, bias_block, score_block
 from posenc.jax.bound import Bound, bind
 from posenc.jax.checked_on_host import as_positions
 from posenc.jax.fresh_parameters import parameters
+from posenc.jax.jax_attention import attention
 from posenc.jax.pytrees import register
 
 register()

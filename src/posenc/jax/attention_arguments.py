@@ -32,7 +32,7 @@ from posenc.turn import Layout
 
 
 @dataclass(frozen=True, eq=False)
-class Arguments:
+class JaxArguments:
     """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), k and v repeated for each head."""
 
     q: Array
@@ -67,7 +67,7 @@ def collected(
     documents: Documents,
     hidden: Array | None,
     scale: float | None,
-) -> Arguments:
+) -> JaxArguments:
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
     for name, x in (("q", q), ("k", k), ("v", v)):
         _check.instance(name, x, jax.Array, "a JAX array")
@@ -79,7 +79,7 @@ def collected(
     axes = number_of_axes(records)
     for record in records:
         check_fits(record, q, v)
-    return Arguments(
+    return JaxArguments(
         q,
         repeated(k, q.shape[1]),
         repeated(v, q.shape[1]),

@@ -13,19 +13,19 @@ from posenc._array import Array
 from posenc.checked_attention import number_of_axes
 from posenc.doors import Biases, Rotates, Scores
 from posenc.encodings.scores._gathers import Gathers, Prepared
-from posenc.jax.attention_arguments import Arguments
+from posenc.jax.attention_arguments import JaxArguments
 
 #: Numbers in the logits of a tile, 4 MiB in float32.
 NUMBERS = 1 << 20
 
 
-def queries_per_tile(asked: Arguments) -> int:
+def queries_per_tile(asked: JaxArguments) -> int:
     """How many queries a tile takes."""
     batch, heads, queries, _ = asked.q.shape
     return max(1, min(NUMBERS // max(1, int(batch * heads * asked.k.shape[2])), int(queries)))
 
 
-def rotated(asked: Arguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+def rotated(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     """Queries, keys and values after the rotations that act on them."""
     for each in asked.of(Rotates):
         if "value" in each.record.roles:
@@ -35,7 +35,7 @@ def rotated(asked: Arguments, q: Array, k: Array, v: Array) -> tuple[Array, Arra
     return q, k, v
 
 
-def rotated_back(asked: Arguments, output: Array, query: Array) -> Array:
+def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
     """The output of queries at these positions, after rotations of values are taken back there."""
     for each in asked.of(Rotates)[::-1]:
         if "value" in each.record.roles:
@@ -43,7 +43,7 @@ def rotated_back(asked: Arguments, output: Array, query: Array) -> Array:
     return output
 
 
-def in_tiles(asked: Arguments, queries: int) -> Array:
+def in_tiles(asked: JaxArguments, queries: int) -> Array:
     """The output for so many queries at a time; all in one compiled loop where q is traced."""
     wide = _array.library(asked.q).wide_dtype(asked.q.dtype)
     q, k, v = rotated(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
@@ -74,7 +74,7 @@ class _Queries:
     mask: Array | None
 
 
-def _at(asked: Arguments, q: Array, index: Array) -> _Queries:
+def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
     several = number_of_axes([each.record for each in asked.encodings]) > 1
     reads = {each.record.reads for each in asked.of(Scores)}
     mask = asked.mask
@@ -89,7 +89,7 @@ def _at(asked: Arguments, q: Array, index: Array) -> _Queries:
     )
 
 
-def _prepared(asked: Arguments) -> dict[int, Prepared]:
+def _prepared(asked: JaxArguments) -> dict[int, Prepared]:
     """What scores read of the keys alone, once for all tiles, by the place of the record among the encodings."""
     documents = None if asked.documents is None else asked.documents[1]
     return {
@@ -101,14 +101,14 @@ def _prepared(asked: Arguments) -> dict[int, Prepared]:
     }
 
 
-def _at_keys(asked: Arguments, record: Any) -> Array | None:
+def _at_keys(asked: JaxArguments, record: Any) -> Array | None:
     """The inputs of the layer at the keys, which stand behind those at the queries."""
     if asked.hidden is None or record.reads not in ("key", "both"):
         return None
     return asked.hidden[:, asked.q.shape[2] :] if record.reads == "both" else asked.hidden
 
 
-def _tile(asked: Arguments, k: Array, v: Array, prepared: dict[int, Prepared], at: _Queries) -> Array:
+def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, Prepared], at: _Queries) -> Array:
     logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
     for place, each in enumerate(asked.encodings):
         if isinstance(each.record, Biases):
@@ -123,7 +123,7 @@ def _tile(asked: Arguments, k: Array, v: Array, prepared: dict[int, Prepared], a
     return output.astype(asked.q.dtype)
 
 
-def _score(asked: Arguments, each: Any, prepared: Prepared | None, at: _Queries) -> Array:
+def _score(asked: JaxArguments, each: Any, prepared: Prepared | None, at: _Queries) -> Array:
     record = each.record
     read = at.hidden if record.reads in ("query", "both") else None
     if prepared is not None:
@@ -135,7 +135,7 @@ def _score(asked: Arguments, each: Any, prepared: Prepared | None, at: _Queries)
     return each.score(at.q, asked.k, at.query, asked.key, hidden=hidden, documents=packed)
 
 
-def visible_by_index(asked: Arguments, index: Array) -> Array:
+def visible_by_index(asked: JaxArguments, index: Array) -> Array:
     """True where a query may see a key by their indices counted from the ends, (n, m)."""
     before, after = asked.window
     after = 0 if asked.causal else after
@@ -145,7 +145,7 @@ def visible_by_index(asked: Arguments, index: Array) -> Array:
     return sees if before is None else sees & (column >= row - before)
 
 
-def _visible(asked: Arguments, at: _Queries) -> Array:
+def _visible(asked: JaxArguments, at: _Queries) -> Array:
     sees = visible_by_index(asked, at.index)[None, None]
     if asked.documents is not None and at.documents is not None:
         sees = sees & (at.documents[:, None, :, None] == asked.documents[1][:, None, None, :])

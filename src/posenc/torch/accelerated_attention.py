@@ -71,29 +71,29 @@ def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
     """
     for padded in (0, 3):
         tokens, real = _tokens(model, padded)
-        witnesses = [(name, each, _Witness(attended, real)) for name, each, attended in calls]
+        comparisons = [(name, each, _ComparedCall(attended, real)) for name, each, attended in calls]
         with torch.no_grad(), evaluating(model):
             try:
-                for _, each, witness in witnesses:
-                    each.forward = MethodType(witness.forward, each)
+                for _, each, comparison in comparisons:
+                    each.forward = MethodType(comparison.forward, each)
                 model(**tokens)
             finally:
-                for _, each, _ in witnesses:
+                for _, each, _ in comparisons:
                     each.__dict__.pop("forward", None)
-        for name, _, witness in witnesses:
-            if witness.difference > 1.0:
+        for name, _, comparison in comparisons:
+            if comparison.difference > 1.0:
                 raise ValueError(
                     f"model must attend as its config says; got another output at {name!r}, by "
-                    f"{witness.difference:.3g} times what rounding allows. Use attention yourself."
+                    f"{comparison.difference:.3g} times what rounding allows. Use attention yourself."
                 )
-            if not witness.compared:
+            if not comparison.compared:
                 raise ValueError(
                     f"model must make calls that attention can take; got none at {name!r}, where attention is "
                     f"{model.config._attn_implementation!r}. Call model.set_attn_implementation('sdpa') first."
                 )
 
 
-class _Witness:
+class _ComparedCall:
     """The largest difference of our call from the class's own, as a share of what rounding allows."""
 
     def __init__(self, attended: Call, real: Any) -> None:

@@ -12,7 +12,7 @@ BYTES = 8
 
 
 @dataclass(eq=False)
-class Call:
+class LayerCall:
     """One call of an attention layer: positions of its queries and of its keys, (batch or 1, tokens), and its input.
 
     key: those of the new tokens, until the cache adds the earlier ones.
@@ -30,7 +30,7 @@ class PositionedCache:
     key is. Everything but `update` is the cache's own.
     """
 
-    def __init__(self, cache: Any, call: Call) -> None:
+    def __init__(self, cache: Any, call: LayerCall) -> None:
         self.cache, self.call = cache, call
 
     def __getattr__(self, name: str) -> Any:

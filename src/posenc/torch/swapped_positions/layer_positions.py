@@ -16,7 +16,7 @@ from posenc.torch.one_call import turn_at
 from posenc.torch.record_module import RecordModule
 from posenc.torch.swapped_positions.attention_function import NAME, OURS
 from posenc.torch.swapped_positions.attention_mask import as_seen, documents_seen, module_is_causal
-from posenc.torch.swapped_positions.cached_positions import Call, PositionedCache
+from posenc.torch.swapped_positions.cached_positions import LayerCall, PositionedCache
 from posenc.turn import PairLayout, of_pairs
 
 #: Arguments of attention that change its logits in ways that records do not share; None where a model has none.
@@ -51,7 +51,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
             named["position_embeddings"] = self._tables(named["position_embeddings"], positions)
         if self.acts_inside:
             self._check_reached(module)
-            call = named[NAME] = Call(positions, positions, hidden)
+            call = named[NAME] = LayerCall(positions, positions, hidden)
             for name, value in named.items():
                 if callable(getattr(value, "update", None)) and hasattr(value, "layers"):
                     named[name] = PositionedCache(value, call)
@@ -129,21 +129,21 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
             getattr(each.record, "heads", None) for each in self._adds(Rotate)
         )
 
-    def _rotated(self, call: Call, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
+    def _rotated(self, call: LayerCall, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
         for each in self._adds(Rotate):
             query, key = each(query, key, call.query, call.key, layout="bhtd")
         for each in self._adds(RotateValues):
             value = each(value, call.key, layout="bhtd")
         return query, key, value
 
-    def _rotated_back(self, call: Call, output: Any) -> Any:
+    def _rotated_back(self, call: LayerCall, output: Any) -> Any:
         for each in self._adds(RotateValues)[::-1]:
             output = each.back(output, call.query, layout="bthd")
         return output
 
     def _by_posenc(
         self,
-        call: Call,
+        call: LayerCall,
         module: Any,
         query: Any,
         key: Any,
@@ -180,7 +180,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return output.transpose(1, 2).contiguous()
 
     def _in_mask(
-        self, call: Call, function: Any, module: Any, query: Any, key: Any, value: Any, mask: Any, **named: Any
+        self, call: LayerCall, function: Any, module: Any, query: Any, key: Any, value: Any, mask: Any, **named: Any
     ) -> tuple[Any, Any]:
         """The layer's own attention with what is added to the logits in its mask, in its dtype, and so its weights."""
         heads = query.shape[1]
@@ -212,7 +212,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
             seen.expand(key.shape[0], 1, query.shape[2], key.shape[2])[:, 0], module_is_causal(module)
         )
 
-    def _hidden(self, call: Call, key: Any) -> Any:
+    def _hidden(self, call: LayerCall, key: Any) -> Any:
         """The input of the layer at the tokens that a score reads it at; None where none does."""
         reads = {each.record.reads for each in self._adds(Score)} - {None}
         if not reads:

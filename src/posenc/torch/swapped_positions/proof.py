@@ -47,12 +47,12 @@ def proved(
     far = max(0, own.length - TOKENS)
     before = logits(model, own, far)
     for repeat in ("halves", "adjacent"):
-        witnesses = {layer.number: _Witness(layer, repeat, attends) for layer in layers}
-        with installed(own, Parts(witnesses, _own_table(own))):
+        compared = {layer.number: _ComparedLayer(layer, repeat, attends) for layer in layers}
+        with installed(own, Parts(compared, _own_table(own))):
             after = logits(model, own, far)
         difference = max(float((a - b).abs().max()) for a, b in zip(after, before, strict=True))
-        tables = max(witness.tables for witness in witnesses.values())
-        attention = max(witness.attention for witness in witnesses.values()) if attends else None
+        tables = max(layer.tables for layer in compared.values())
+        attention = max(layer.attention for layer in compared.values()) if attends else None
         if (difference == 0.0 or 0.0 < tables <= 1.0) and (attention or 0.0) <= 1.0:
             return Proof(sum(each.numel() for each in after), difference, tables, attention), repeat
     raise ValueError(
@@ -94,7 +94,7 @@ def _own_table(own: OwnPositions) -> tuple[Add, ...]:
     return (add,)
 
 
-class _Witness(LayerPositions):
+class _ComparedLayer(LayerPositions):
     """The own positions of a layer, with the largest differences from what its code does."""
 
     def __init__(self, layer: AttentionLayer, repeat: PairLayout, attends: bool) -> None:

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.checked_attention import Window
 from posenc.doors import Biases, Documents, Encoding, Scores
 from posenc.encodings.scores._gathers import Gathers
-from posenc.jax.attention_arguments import Arguments, collected
+from posenc.jax.attention_arguments import JaxArguments, collected
 from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated, rotated_back, visible_by_index
 from posenc.jax.bound import Bound
 from posenc.turn import Layout
@@ -92,7 +92,7 @@ def attention(
     return output if layout == "bhtd" else output.swapaxes(1, 2)
 
 
-def _attended(asked: Arguments, impl: JaxImpl) -> Array:
+def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
     queries, keys = asked.q.shape[2], asked.k.shape[2]
     if impl in ("auto", "dot_product"):
         reason = _dot_product_unsupported(asked)
@@ -110,7 +110,7 @@ def _attended(asked: Arguments, impl: JaxImpl) -> Array:
     return in_tiles(asked, queries if whole or impl == "dense" else queries_per_tile(asked))
 
 
-def _dot_product_unsupported(asked: Arguments) -> str | None:
+def _dot_product_unsupported(asked: JaxArguments) -> str | None:
     for each in asked.encodings:
         if isinstance(each.record, Biases | Scores):
             return f"{type(each.record).__name__} adds to the logits"
@@ -121,14 +121,14 @@ def _dot_product_unsupported(asked: Arguments) -> str | None:
     return None if asked.q.shape[2] <= asked.k.shape[2] else "queries before the first key see none"
 
 
-def _needs_all_at_once(asked: Arguments) -> str | None:
+def _needs_all_at_once(asked: JaxArguments) -> str | None:
     for each in asked.of(Scores):
         if each.record.gathers and not isinstance(each.record, Gathers) and asked.q.shape[2] > 1:
             return f"{type(each.record).__name__} reads all keys between a query and a key, and prepares nothing"
     return None
 
 
-def _dot_product(asked: Arguments) -> Array:
+def _dot_product(asked: JaxArguments) -> Array:
     q, k, v = (x.swapaxes(1, 2) for x in rotated(asked, asked.q, asked.k, asked.v))
     index = jnp.arange(asked.q.shape[2])
     hides = asked.causal or asked.window != (None, None)
