@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc import _check
 from posenc.doors import Encoding
 from posenc.explorer.explorer_page import Opening, static_page
-from posenc.explorer.page import escape
+from posenc.explorer.html_elements import escape
 from posenc.explorer.views.view import bounded, written
 from posenc.explorer.write_atomically import write_atomically
 

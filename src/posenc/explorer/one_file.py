@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.explorer.page import escape, tag
+from posenc.explorer.html_elements import escape, tag
 
 #: The modules and styles that the explorer and the lesson share.
 BROWSER = Path(__file__).parent / "browser"
