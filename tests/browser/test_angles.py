@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posenc import RoPE, Sinusoidal, cosine_sine
-from posenc.explorer.angles import frequency_limbs, sinusoids
+from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.one_file import BROWSER, one_file
 from posenc.frequencies import YaRN
 
@@ -44,7 +44,7 @@ def page(watched, tmp_path):
 def test_cosine_and_sine_agree_with_python_over_the_claimed_range(page):
     for record in RECORDS:
         call = "([p, f]) => cosSinTable(p, f).map((table) => Array.from(table))"
-        limbs = frequency_limbs(record.frequencies)
+        limbs = browser_frequencies(record.frequencies)
         cosine, sine = (np.array(table) for table in page.evaluate(call, [POSITIONS, limbs]))
         exact = [cosine_sine([position], record.frequencies) for position in POSITIONS]
         assert np.abs(cosine - np.concatenate([each for each, _ in exact]).ravel()).max() < 1e-12
@@ -55,11 +55,11 @@ def test_tables_agree_with_python_in_every_layout(page):
     for record in TABLES:
         call = "([p, s]) => Array.from(sinusoidTable(p, s))"
         positions = [0.0, 1.0, 2.5, 100.0, 2.0**50, -4.0]
-        table = page.evaluate(call, [positions, json.loads(json.dumps(sinusoids(record)))])
+        table = page.evaluate(call, [positions, json.loads(json.dumps(browser_sinusoids(record)))])
         expected = np.asarray(record.embed(np.array(positions)))
         assert np.abs(np.array(table).reshape(expected.shape) - expected).max() < 1e-12
 
 
 def test_a_position_out_of_range_has_no_value(page):
     call = "([p, f]) => cosSinTable(p, f)[0].every(Number.isNaN)"
-    assert page.evaluate(call, [[2**53 + 2, 1e300], frequency_limbs(RoPE(dim=4).frequencies)])
+    assert page.evaluate(call, [[2**53 + 2, 1e300], browser_frequencies(RoPE(dim=4).frequencies)])

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.explorer.lesson import attention_maps, journey
+from posenc.explorer.lesson import journey, trained_attention_maps
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
 from posenc.explorer.lesson.numbers import numbers
 from posenc.explorer.lesson.sentences import PAIRS
@@ -50,7 +50,7 @@ def pretend_models():
 def lesson(tmp_path_factory):
     """The page with its real numbers, attention trained for a moment, and pretended language models."""
     data = numbers(PAIRS, 0)
-    data["maps"] = [attention_maps.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
+    data["maps"] = [trained_attention_maps.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
     data["models"] = pretend_models()
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
     path.write_text(lesson_page(data, ""), encoding="utf-8")

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from browser.test_every_view import SCREENSHOTS, axe, settle
 from posenc.explorer.explorer_page import Opening, static_page
-from posenc.explorer.views.results import results
+from posenc.explorer.views.results_view import results
 
 pytestmark = pytest.mark.browser
 RUN = "import sys; from posenc.cli.main import main; sys.exit(main(sys.argv[1:]))"

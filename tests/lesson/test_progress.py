@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from posenc.cli.tour import _show_progress
-from posenc.explorer.lesson.journey import ALL, Step
+from posenc.explorer.lesson.journey import ALL, StageProgress
 
 
 class Terminal(io.StringIO):
@@ -16,7 +16,11 @@ class Terminal(io.StringIO):
         return True
 
 
-STEPS = [Step("reading", 0, 2), Step("reading", 2, 2, "all read"), *(Step(ALL, done, 8) for done in range(9))]
+STEPS = [
+    StageProgress("reading", 0, 2),
+    StageProgress("reading", 2, 2, "all read"),
+    *(StageProgress(ALL, done, 8) for done in range(9)),
+]
 
 
 def test_a_terminal_sees_a_bar_for_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:

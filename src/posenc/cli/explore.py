@@ -15,7 +15,7 @@ from posenc.cli.plot import write_whole
 from posenc.cli.terminal import escaped
 from posenc.explorer.explorer_page import FIRST_RECORD, Opening, static_page
 from posenc.explorer.server.serve import serve
-from posenc.explorer.views.results import results
+from posenc.explorer.views.results_view import results
 from posenc.explorer.views.view import bounded, written
 from posenc.lab import store
 

@@ -14,7 +14,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.terminal import escaped, say
-from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, Step
+from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, StageProgress
 from posenc.explorer.lesson.sentences import PAIRS
 
 INTERRUPTED = 130
@@ -101,7 +101,7 @@ def _report(line: str) -> None:
     say(escaped(line))
 
 
-def _show_progress(steps: Iterator[Step]) -> None:
+def _show_progress(steps: Iterator[StageProgress]) -> None:
     """A bar for each stage and each model, with the time left; plain lines where there is no terminal."""
     if not sys.stderr.isatty():
         _as_plain_lines(steps)
@@ -127,7 +127,7 @@ def _show_progress(steps: Iterator[Step]) -> None:
             progress.update(bars[step.stage], completed=step.done, note=step.note)
 
 
-def _as_plain_lines(steps: Iterator[Step]) -> None:
+def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
     """A line for each finished stage, and for each quarter of all training."""
     quarter = 0
     for step in steps:

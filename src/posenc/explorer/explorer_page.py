@@ -12,7 +12,7 @@ from posenc.catalog import CATALOG
 from posenc.doors import Adds, Rotates
 from posenc.explorer.one_file import BROWSER, linked, one_file, policy
 from posenc.explorer.views import VIEWS
-from posenc.explorer.views.table import Table
+from posenc.explorer.views.table_view import TableView
 from posenc.explorer.views.view import encoding_of
 
 FOLDER = BROWSER / "explorer"
@@ -30,7 +30,7 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 @dataclass(frozen=True)
 class Opening:
     """What the page shows first: a record, the config of a model as a plain dict with its name, or results of the lab
-    as `views.results` reads them."""
+    as `results_view.results` reads them."""
 
     record: str = FIRST_RECORD
     config: Mapping[str, Any] | None = None
@@ -109,7 +109,7 @@ def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
 
 def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
     record = encoding_of("record", text)
-    rows = Table(record=text).rows(record)[:WORKED_ROWS]
+    rows = TableView(record=text).rows(record)[:WORKED_ROWS]
     if isinstance(record, Adds | Rotates):
         width = record.width if isinstance(record, Adds) else record.head_dim
         columns: list[dict[str, Any]] = [{"column": column} for column in range(min(width, WORKED_COLUMNS))]

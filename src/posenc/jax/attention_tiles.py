@@ -12,7 +12,7 @@ from posenc import _array
 from posenc._array import Array
 from posenc.checked_attention import number_of_axes
 from posenc.doors import Biases, Rotates, Scores
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.jax.attention_arguments import JaxArguments
 
 #: Numbers in the logits of a tile, 4 MiB in float32.
@@ -89,7 +89,7 @@ def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
     )
 
 
-def _prepared(asked: JaxArguments) -> dict[int, Prepared]:
+def _prepared(asked: JaxArguments) -> dict[int, PreparedKeys]:
     """What scores read of the keys alone, once for all tiles, by the place of the record among the encodings."""
     documents = None if asked.documents is None else asked.documents[1]
     return {
@@ -108,7 +108,7 @@ def _at_keys(asked: JaxArguments, record: Any) -> Array | None:
     return asked.hidden[:, asked.q.shape[2] :] if record.reads == "both" else asked.hidden
 
 
-def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, Prepared], at: _Queries) -> Array:
+def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], at: _Queries) -> Array:
     logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
     for place, each in enumerate(asked.encodings):
         if isinstance(each.record, Biases):
@@ -123,7 +123,7 @@ def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, Prepared]
     return output.astype(asked.q.dtype)
 
 
-def _score(asked: JaxArguments, each: Any, prepared: Prepared | None, at: _Queries) -> Array:
+def _score(asked: JaxArguments, each: Any, prepared: PreparedKeys | None, at: _Queries) -> Array:
     record = each.record
     read = at.hidden if record.reads in ("query", "both") else None
     if prepared is not None:

@@ -19,7 +19,7 @@ from posenc.plot.attention_maps import attention_map, look_back
 from posenc.plot.by_distance import bias, bias_by_distance, heads, score_by_distance
 from posenc.plot.cells import derivation, input_sum, rotation_matrix, shift_matrix
 from posenc.plot.derivative import derivative
-from posenc.plot.export import Image, image
+from posenc.plot.export import ImageFile, image
 from posenc.plot.frequency import wavelengths, waves
 from posenc.plot.heat_maps import dimensions, heatmap, similarity
 from posenc.plot.layers import layers
@@ -32,7 +32,7 @@ from posenc.plot.scalings import scalings
 from posenc.plot.word_order import word_order
 
 __all__ = [
-    "Image",
+    "ImageFile",
     "attention_map",
     "bias",
     "bias_by_distance",

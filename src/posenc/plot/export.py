@@ -20,7 +20,7 @@ LARGE = 150_000
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageFile:
     """An image file: bytes, media type, and width and height in CSS pixels (96 an inch)."""
 
     data: bytes
@@ -29,7 +29,7 @@ class Image:
     height: int
 
 
-def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> Image:
+def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
     """The whole figure of a Figure, an Axes or an array of Axes; the same picture always gives the same bytes.
 
     kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
@@ -54,7 +54,7 @@ def figure_of(picture: Any) -> Figure:
     return figure
 
 
-def _svg(figure: Figure) -> Image:
+def _svg(figure: Figure) -> ImageFile:
     # The salt makes the names inside the file, and so its bytes, the same on every run.
     with mpl.rc_context({"svg.hashsalt": "posenc", "svg.fonttype": "path"}):
         data = _saved(figure, format="svg", metadata={"Date": None, "Creator": None})
@@ -66,13 +66,13 @@ def _svg(figure: Figure) -> Image:
         raise ValueError("picture must give an SVG with a size in points; got one without. Ask for kind='png'.")
     first, second, third, fourth = match.groups()
     width, height = (first, second) if first else (fourth, third)
-    return Image(data, "image/svg+xml", round(float(width) * 96 / 72), round(float(height) * 96 / 72))
+    return ImageFile(data, "image/svg+xml", round(float(width) * 96 / 72), round(float(height) * 96 / 72))
 
 
-def _png(figure: Figure, dpi: int) -> Image:
+def _png(figure: Figure, dpi: int) -> ImageFile:
     data = _saved(figure, format="png", dpi=dpi, metadata={"Software": None})
     width, height = struct.unpack(">II", data[16:24])
-    return Image(data, "image/png", round(width * 96 / dpi), round(height * 96 / dpi))
+    return ImageFile(data, "image/png", round(width * 96 / dpi), round(height * 96 / dpi))
 
 
 def _saved(figure: Figure, **keywords: Any) -> bytes:

@@ -14,16 +14,16 @@ from posenc.doors import Documents, Params, Scores
 from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
-class Prepared(NamedTuple):
+class PreparedKeys(NamedTuple):
     """What a score reads of the keys, in their order. arrays: each has the keys on its last axis but one."""
 
     keys: OrderedKeys
     arrays: tuple[Array, ...]
 
-    def part(self, some: slice) -> Prepared:
+    def part(self, some: slice) -> PreparedKeys:
         """What is read of some consecutive keys alone, for queries that reach no key behind them; of keys that were
         given in order."""
-        return Prepared(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
+        return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Gathers(Scores):
         model_dim), or None where `reads` leaves it out."""
 
     @abc.abstractmethod
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         """The score of queries against keys in order; (*batch, h, n, m)."""
 
-    def faded(self, query: Positions, prepared: Prepared, below: float) -> int:
+    def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
         """How many of the first keys score at least so much below the own key of each of these queries, so that the
         others can be scored without them; 0 where a record does not know."""
         return 0
@@ -59,7 +59,7 @@ class Gathers(Scores):
         *,
         hidden: Array | None = None,
         documents: Array | None = None,
-    ) -> Prepared:
+    ) -> PreparedKeys:
         """What the score reads of the keys, for `score_prepared`; hidden and documents: at the keys alone."""
         learned, dim = self.checked(params), getattr(self, "dim", None)
         lib = _array.library(_array.floats("k", k), *learned.values())
@@ -68,12 +68,12 @@ class Gathers(Scores):
         _, key = of_documents(None if documents is None else (documents, documents), key, key)
         keys = ordered(key)
         x = keys.of(inputs(hidden, k, _model_dim(self))) if self.reads in ("key", "both") else None
-        return Prepared(keys, self.of_keys(keys.of(k), x, keys, _as_wide(learned, k)))
+        return PreparedKeys(keys, self.of_keys(keys.of(k), x, keys, _as_wide(learned, k)))
 
     @final
     def score_prepared(
         self,
-        prepared: Prepared,
+        prepared: PreparedKeys,
         q: Array,
         query: Array,
         params: Params | None = None,

@@ -13,7 +13,7 @@ from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
 from posenc.doors import Params
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.encodings.scores._turned import added, rotated
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
@@ -93,7 +93,7 @@ class ContextualGRAPE(Gathers):
         before = xp.concatenate([xp.zeros_like(time[..., :1, :]), time[..., :-1, :]], -2)
         return k, rotated(k, -before * self._frequencies(learned, lib), lib), time
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, (k, rotated_k, time), keys = query.lib, prepared.arrays, prepared.keys
         before = sums_upto(time, keys.rank(keys.before(query), query), lib)
         return added(q, k, rotated(q, -before * self._frequencies(learned, lib), lib), rotated_k)

@@ -14,7 +14,7 @@ from posenc.checked_positions import Positions
 from posenc.declared_fields import Whole, Width
 from posenc.doors import Params
 from posenc.encodings._layers import blocks
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
 
@@ -64,7 +64,7 @@ class CoPE(Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         return (k,)
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, xp, table = query.lib, query.lib.xp, learned["table"]
         products = q @ table.swapaxes(0, 1)
         steps = q @ xp.concatenate([table[1:] - table[:-1], xp.zeros_like(table[:1])], 0).swapaxes(0, 1)
@@ -87,7 +87,7 @@ class CoPE(Gathers):
         row = lib.astype(floor, lib.integer)
         return lib.take_along(products, row) + (counted - floor) * lib.take_along(steps, row)
 
-    def _gates(self, q: Array, query: Positions, prepared: Prepared, block: slice) -> Array:
+    def _gates(self, q: Array, query: Positions, prepared: PreparedKeys, block: slice) -> Array:
         """Whether every query counts every key of a block, 0 … 1, the last first; shape (*batch, heads, n, keys)."""
         lib, k, keys = query.lib, prepared.arrays[0][..., block, :], prepared.keys.part(block)
         gates = lib.sigmoid((q / math.sqrt(self.dim)) @ lib.xp.flip(k, (-2,)).swapaxes(-1, -2))

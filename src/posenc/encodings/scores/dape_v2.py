@@ -15,7 +15,7 @@ from posenc.doors import Claim, Params
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.encodings.scores.dape import drawn, leaky, logits_and_bias, mixed, settle
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
@@ -75,7 +75,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         return (k,)
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, xp, (k,), keys = query.lib, query.lib.xp, prepared.arrays, prepared.keys
         bias, pairs = logits_and_bias(self, q, k, query, keys.key, learned)
         reached = keys.reached(query)

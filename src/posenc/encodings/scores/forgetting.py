@@ -12,7 +12,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Params
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid, sums_upto
 from posenc.row import Row
@@ -65,7 +65,7 @@ class ForgettingGate(Gathers):
         # Sums that nearly cancel, in the widest float.
         return (keys.key.lib.xp.cumsum(keys.key.lib.widest(gates), -1)[..., None],)
 
-    def faded(self, query: Positions, prepared: Prepared, below: float) -> int:
+    def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
         (sums,), far = prepared.arrays, prepared.keys.before_all(query)
         if not far:
             return 0
@@ -74,7 +74,7 @@ class ForgettingGate(Gathers):
         open_to = (between[..., 0] >= -below).reshape((-1, far)).any(0)
         return far - int(open_to.sum())
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, (sums,), keys = query.lib, prepared.arrays, prepared.keys
         far = keys.before_all(query)
         near = slice(far, None)

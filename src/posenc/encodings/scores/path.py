@@ -15,7 +15,7 @@ from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Params
 from posenc.encodings._layers import blocks, drawn, joined
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
 from posenc.row import Row
@@ -104,7 +104,7 @@ class PaTH(Gathers):
             none = xp.broadcast_to(xp.zeros_like(own[..., :1]), (*own.shape[:-1], missing))
             yield xp.linalg.solve(chain, strength * xp.concatenate([of_keys, none, own], -1))
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, xp, (k, w, taken, left) = query.lib, query.lib.xp, prepared.arrays
         reached = lib.astype(prepared.keys.reached(query), q.dtype)[..., None, :, :]
         seen, parts = q, []

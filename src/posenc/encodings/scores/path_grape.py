@@ -15,7 +15,7 @@ from posenc.checked_positions import Positions
 from posenc.declared_fields import EvenWidth, Heads, Real, Width
 from posenc.doors import Params
 from posenc.encodings.biases.alibi import slopes_of
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.positions.ordered_keys import OrderedKeys
@@ -77,7 +77,7 @@ class PathGRAPE(Gathers):
         of_keys = of_keys / keys.key.lib.xp.sqrt((of_keys * of_keys).sum(-1)[..., None] / self.width + self.epsilon)
         return (self._rotated(of_keys, keys.key),)
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, xp, (of_keys,) = query.lib, query.lib.xp, prepared.arrays
         of_queries = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
         gates = log_sigmoid(of_queries @ of_keys.swapaxes(-1, -2) / self.width)

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Params
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
@@ -64,7 +64,7 @@ class RowGate(Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         return (x[..., None, :, :] @ learned["U"].swapaxes(-1, -2),)
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         xp, (of_keys,) = query.lib.xp, prepared.arrays
         of_queries = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
         gates = log_sigmoid(of_queries @ of_keys.swapaxes(-1, -2) / math.sqrt(self.width))

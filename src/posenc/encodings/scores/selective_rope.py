@@ -14,7 +14,7 @@ from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
 from posenc.doors import Params
 from posenc.encodings._layers import drawn
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.encodings.scores._turned import added, rotated
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
@@ -96,7 +96,7 @@ class SelectiveRoPE(Gathers):
         angles = keys.key.lib.xp.cumsum(keys.key.lib.widest(self._angles(x, keys, learned)), -2)
         return k, rotated(k, angles, keys.key.lib), angles
 
-    def of_queries(self, q: Array, x: Array, query: Positions, prepared: Prepared, learned: Params) -> Array:
+    def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, (k, rotated_k, angles), keys = query.lib, prepared.arrays, prepared.keys
         there = sums_upto(angles, keys.rank(keys.reached(query), query), lib)
         return added(q, k, rotated(q, there, lib), rotated_k)

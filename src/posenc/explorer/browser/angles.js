@@ -1,7 +1,7 @@
 // Cosine and sine of position × frequency: the only numbers that the page computes; all others come from posenc.
 //
 // The product is a fixed-point number of turns, so whole turns fall off exactly, however large the position is. A
-// frequency comes from posenc (`angles.py`) as [whole, l0, l1, l2, l3]: turns for one step of position,
+// frequency comes from posenc (`browser_frequencies.py`) as [whole, l0, l1, l2, l3]: turns for one step of position,
 // whole + l0·2^-26 + l1·2^-52 + l2·2^-78 + l3·2^-104. A product of a 27-bit piece and a 26-bit limb is exact in a
 // double.
 

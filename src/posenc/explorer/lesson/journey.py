@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from posenc.declared_fields import Declared, Whole
-from posenc.explorer.lesson.attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.explorer.lesson.numbers import numbers
 from posenc.explorer.lesson.reading import Reading, read
 from posenc.explorer.lesson.sentences import PAIRS, same_words
+from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.explorer.write_atomically import write_atomically
 from posenc.lab.contestants import contestants, run
@@ -51,7 +51,7 @@ class Settings(Declared):
 
 
 @dataclass(frozen=True)
-class Step:
+class StageProgress:
     """How far a stage is: `done` of `total`, with a word on the newest."""
 
     stage: str
@@ -74,28 +74,28 @@ class Journey:
         """How many models are trained in all."""
         return len(contestants(self.settings.recipe))
 
-    def steps(self) -> Generator[Step, None, None]:
+    def steps(self) -> Generator[StageProgress, None, None]:
         """Do everything, telling how far it is. The page is whole whenever this stops."""
         self._writable()
-        yield Step("text", 0, 1)
+        yield StageProgress("text", 0, 1)
         reading = read(self.settings.text)
-        yield Step("text", 1, 1, f"{reading.tokens} tokens")
+        yield StageProgress("text", 1, 1, f"{reading.tokens} tokens")
         self.data = numbers(self.settings.pairs, self.settings.seed)
         yield self._written("numbers", 1, 1)
         maps: list[dict[str, Any]] = []
         for name, encoding in LEARNERS:
             maps.append(learned_maps(name, encoding, min(self.settings.steps, ROLE_STEPS), self.settings.seed))
-            yield Step("attention", len(maps), len(LEARNERS), name)
+            yield StageProgress("attention", len(maps), len(LEARNERS), name)
         self.data["maps"] = maps
         self._write("The models are not trained yet.")
         yield from self._trained(reading)
 
-    def _trained(self, reading: Reading) -> Generator[Step, None, None]:
+    def _trained(self, reading: Reading) -> Generator[StageProgress, None, None]:
         recipe = self.settings.recipe
         runners = contestants(recipe)
         done = dict.fromkeys((runner.name for runner in runners), 0)
-        yield Step(ALL, 0, recipe.steps * len(runners))
-        yield from (Step(name, 0, recipe.steps) for name in done)
+        yield StageProgress(ALL, 0, recipe.steps * len(runners))
+        yield from (StageProgress(name, 0, recipe.steps) for name in done)
         with contextlib.closing(run(runners, reading.corpus, recipe, self.settings.workers)) as events:
             for index, happened in events:
                 name = runners[index].name
@@ -106,8 +106,8 @@ class Journey:
                 else:
                     # A model is done when it is measured, too.
                     done[name], loss = min(happened.step, recipe.steps - 1), happened.loss
-                yield Step(name, done[name], recipe.steps, f"loss {loss:.2f}")
-                yield Step(ALL, sum(done.values()), recipe.steps * len(runners))
+                yield StageProgress(name, done[name], recipe.steps, f"loss {loss:.2f}")
+                yield StageProgress(ALL, sum(done.values()), recipe.steps * len(runners))
 
     def _write_results(self, reading: Reading, names: list[str]) -> None:
         """The page with the results so far."""
@@ -116,9 +116,9 @@ class Journey:
         missing = [name for index, name in enumerate(names) if index not in self.outcomes]
         self._put(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 
-    def _written(self, stage: str, done: int, total: int) -> Step:
+    def _written(self, stage: str, done: int, total: int) -> StageProgress:
         self._write("More stages follow.")
-        return Step(stage, done, total)
+        return StageProgress(stage, done, total)
 
     def _write(self, rest: str) -> None:
         self._put(f"This page is partial. {rest}")

@@ -11,7 +11,7 @@ from posenc.encodings.adds.count import NormalisedCount
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
-from posenc.explorer.angles import frequency_limbs, sinusoids
+from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
 from posenc.explorer.lesson.orders import architectures_of, orders_of
 from posenc.explorer.lesson.own_words import own_words
@@ -40,7 +40,7 @@ def numbers(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
         "grid": _grid(),
         "sum": _sums(pairs[0], seed),
         "distance": _by_distance(),
-        "rotation": {"frequencies": frequency_limbs(RoPE(dim=8).frequencies), "record": "RoPE(dim=8)"},
+        "rotation": {"frequencies": browser_frequencies(RoPE(dim=8).frequencies), "record": "RoPE(dim=8)"},
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),
         "exercises": _exercises(),
@@ -81,7 +81,7 @@ def _grid() -> dict[str, Any]:
         "bases": BASES,
         "records": {
             key: {
-                "sinusoids": sinusoids(record),
+                "sinusoids": browser_sinusoids(record),
                 "frequencies": record.frequencies.radians().tolist(),
                 "ledger": _ledger(record),
             }

@@ -3,26 +3,26 @@
 Nothing is drawn here: the modules in explorer/browser/explorer/ draw what these records answer.
 """
 
-from posenc.explorer.views.by_distance import ByDistance
-from posenc.explorer.views.cell import Cell
-from posenc.explorer.views.claims import ClaimsView
-from posenc.explorer.views.compare import CompareView
-from posenc.explorer.views.config import ConfigView
-from posenc.explorer.views.finder import FinderView
-from posenc.explorer.views.heads import HeadsView
-from posenc.explorer.views.media import MediaView
-from posenc.explorer.views.order import OrderView
-from posenc.explorer.views.scalings import ScalingsView
-from posenc.explorer.views.spectrum import SpectrumView
-from posenc.explorer.views.table import Table
+from posenc.explorer.views.cell_view import CellView
+from posenc.explorer.views.claims_view import ClaimsView
+from posenc.explorer.views.compare_view import CompareView
+from posenc.explorer.views.config_view import ConfigView
+from posenc.explorer.views.distance_view import DistanceView
+from posenc.explorer.views.finder_view import FinderView
+from posenc.explorer.views.heads_view import HeadsView
+from posenc.explorer.views.media_view import MediaView
+from posenc.explorer.views.order_view import OrderView
+from posenc.explorer.views.scalings_view import ScalingsView
+from posenc.explorer.views.spectrum_view import SpectrumView
+from posenc.explorer.views.table_view import TableView
 from posenc.explorer.views.view import View
 
 #: Every view by the name that the page asks for it.
 VIEWS: dict[str, type[View]] = {
-    "table": Table,
-    "cell": Cell,
+    "table": TableView,
+    "cell": CellView,
     "spectrum": SpectrumView,
-    "distance": ByDistance,
+    "distance": DistanceView,
     "scalings": ScalingsView,
     "heads": HeadsView,
     "order": OrderView,

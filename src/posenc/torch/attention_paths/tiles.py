@@ -13,7 +13,7 @@ from posenc import _array
 from posenc.checked_attention import repeated
 from posenc.checked_positions import checked
 from posenc.doors import Scores
-from posenc.encodings.scores._gathers import Gathers, Prepared
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, reach, vanishing
 from posenc.torch.attention_paths.visible import hidden, key_range, visible
@@ -93,7 +93,7 @@ def adds_to_output(score: Score) -> bool:
     return type(score.record).values is not Scores.values
 
 
-def prepared_scores(asked: Arguments) -> dict[Score, Prepared]:
+def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
     """What scores read of the keys alone, once for all tiles."""
     k, documents = repeated(asked.k, asked.q.shape[1]), asked.documents
     with _array.library(k).full_precision():
@@ -111,7 +111,7 @@ def prepared_scores(asked: Arguments) -> dict[Score, Prepared]:
 
 
 def _tile(
-    asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, Prepared], far: Any, start: int, stop: int
+    asked: Arguments, q: Any, k: Any, v: Any, prepared: dict[Score, PreparedKeys], far: Any, start: int, stop: int
 ) -> Any:
     first, last = key_range(asked, start, stop)
     first = max(first, _faded(asked, prepared, far, start, stop))
@@ -135,7 +135,7 @@ def _tile(
     return rotated_back(asked, output, _part(asked, asked.query, start, stop))
 
 
-def _faded(asked: Arguments, prepared: dict[Score, Prepared], far: Any, start: int, stop: int) -> int:
+def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, start: int, stop: int) -> int:
     """How many of the first keys have no weight for any of these queries, whatever stands there."""
     if far is None or asked.biases or asked.shared or len(asked.scores) != 1 or asked.scores[0] not in prepared:
         return 0
@@ -148,7 +148,7 @@ def _faded(asked: Arguments, prepared: dict[Score, Prepared], far: Any, start: i
     return int(record.faded(checked(asked.query[..., start:stop]), keys, SMALLEST_POWER + float(far)))
 
 
-def _added(asked: Arguments, prepared: dict[Score, Prepared], start: int, stop: int, first: int, last: int) -> Any:
+def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
     dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
@@ -183,7 +183,9 @@ def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, l
     return score(q, k, query, key, hidden=hidden, documents=documents)
 
 
-def _between(asked: Arguments, score: Score, prepared: Prepared, start: int, stop: int, first: int, last: int) -> Any:
+def _between(
+    asked: Arguments, score: Score, prepared: PreparedKeys, start: int, stop: int, first: int, last: int
+) -> Any:
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
     record: Any = score.record
     faded = first and type(record).faded is not Gathers.faded  # what comes before may be left out

@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _check
 from posenc.declared_fields import Whole
 from posenc.doors import Adds, Encoding, Rotates, Scores
-from posenc.explorer.views.table import values_of
+from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfRecord, learned
 from posenc.inspect import worked
 from posenc.inspect.plain import as_plain
@@ -21,7 +21,7 @@ from posenc.turn import Turn
 
 
 @dataclass(frozen=True)
-class Cell(OfRecord):
+class CellView(OfRecord):
     """position: of the row, a number or one for each axis.   column: the channel, where the record adds or rotates.
     key: the position of the key, where it acts on logits.   head: which head, there."""
 

@@ -19,7 +19,7 @@ MOST_CURVES = 12
 
 
 @dataclass(frozen=True)
-class ByDistance(OfRecord):
+class DistanceView(OfRecord):
     """Scores of a query so many positions behind a key, from 0 to `distances`; with `before`, before it too."""
 
     distances: Annotated[int, Whole(1, 4096)] = 128

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc.diagnosis import diagnose
-from posenc.explorer.views.config import checked_config
+from posenc.explorer.views.config_view import checked_config
 from posenc.explorer.views.view import View, bounded, encoding_of
 
 

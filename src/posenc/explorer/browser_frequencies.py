@@ -13,23 +13,23 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 BITS, LIMBS = 26, 4
 
 
-def frequency_limbs(frequencies: Frequencies) -> list[list[int]]:
+def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
     """Each frequency in turns for one step, to 2^-104 turns: the whole turns, then limbs of 26 bits.
 
     >>> from posenc import RoPE
-    >>> frequency_limbs(RoPE(dim=4).frequencies)[0]
+    >>> browser_frequencies(RoPE(dim=4).frequencies)[0]
     [0, 10680707, 28915984, 22192066, 30798973]
     """
     return [_limbs(frequency) for frequency in frequencies.exact()]
 
 
-def sinusoids(record: Adds) -> dict[str, Any] | None:
+def browser_sinusoids(record: Adds) -> dict[str, Any] | None:
     """The sinusoids of a record for `sinusoidTable` of the browser; None where its vectors are no exact sinusoids."""
     fixed: FixedSinusoids | None = fixed_sinusoids_of(record)
     if fixed is None:
         return None
     return {
-        "frequencies": frequency_limbs(fixed.frequencies),
+        "frequencies": browser_frequencies(fixed.frequencies),
         "layout": fixed.layout,
         "first": fixed.first,
         "width": fixed.width,

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.explorer.angles import frequency_limbs, sinusoids
+from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.views.packed import packed
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
 from posenc.inspect.turn_table import turn_table
@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table(OfRecord):
+class TableView(OfRecord):
     """The values at `positions` positions from `first`: a row each, and a column for each channel; for what acts on
     logits, a row for each query and a column for each key, of one head.
 
@@ -92,7 +92,7 @@ def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
 
 def _added(record: Adds, rows: np.ndarray) -> Values:
     _limit(len(rows) * record.width)
-    computed = sinusoids(record)
+    computed = browser_sinusoids(record)
     if computed is not None:
         return Values("value", record.width, sinusoids=computed)
     return Values("value", record.width, np.asarray(record.embed(rows, learned(record))))
@@ -118,7 +118,7 @@ def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
     if fixed is None or record.axes > 1 or fixed.pairing.width != record.head_dim:
         return None
     return {
-        "frequencies": frequency_limbs(fixed.frequencies),
+        "frequencies": browser_frequencies(fixed.frequencies),
         "layout": "interleaved" if fixed.pairing.layout == "adjacent" else "concatenated",
         "first": "cosine",
         "width": record.head_dim,
