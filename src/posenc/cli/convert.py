@@ -18,7 +18,7 @@ from posenc.cli.show import columns
 
 if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress
-    from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
+    from posenc.models.checkpoints.conversion_plan import ConversionPlan, TensorStep
     from posenc.models.checkpoints.head_shape import HeadShape
 
     Heads = HeadShape | tuple[HeadShape | None, ...]
@@ -146,7 +146,7 @@ class ConvertVerb(Verb):
 
 
 def _facts(plan: ConversionPlan, heads: Heads) -> dict[str, Any]:
-    def tensors(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    def tensors(steps: Sequence[TensorStep]) -> list[dict[str, Any]]:
         return [{"tensor": one.name, "file": one.file, "shape": one.shape, "why": one.reason} for one in steps]
 
     facts = {"source": plan.source, "target": plan.target, "files": plan.files, "heads": _head_lines(heads)}

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import posenc
 from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
-from posenc.models.checkpoints.conversion_plan import ConversionPlan, Step
+from posenc.models.checkpoints.conversion_plan import ConversionPlan, TensorStep
 from posenc.models.checkpoints.converted_config import converted_config
 from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permuted_chunks
 from posenc.models.config.converted_type import as_converted_from
@@ -160,7 +160,7 @@ def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Pat
     return {"name": file, "size": header.size, "sha256_before": before.hexdigest(), "sha256_after": after.hexdigest()}
 
 
-def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, Step], *, inverse: bool) -> Chunks:
+def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, TensorStep], *, inverse: bool) -> Chunks:
     """A whole file, chunk by chunk: its header and tensors that stay unchanged, the others with their rows moved."""
     yield from copied_chunks(read, header.start)
     for entry in header.entries:

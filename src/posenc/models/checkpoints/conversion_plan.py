@@ -22,7 +22,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 @dataclass(frozen=True)
-class Step:
+class TensorStep:
     """What happens to one tensor: `move` says where its rows go; None where it stays as it is."""
 
     name: str
@@ -44,20 +44,20 @@ class ConversionPlan:
     source: PairLayout
     target: PairLayout
     files: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[TensorStep, ...]
     config: Path | None = None
 
     @property
-    def moves(self) -> tuple[Step, ...]:
+    def moves(self) -> tuple[TensorStep, ...]:
         """The tensors that change."""
         return tuple(step for step in self.steps if step.move is not None)
 
     @property
-    def stays(self) -> tuple[Step, ...]:
+    def stays(self) -> tuple[TensorStep, ...]:
         """The tensors that are copied as they are."""
         return tuple(step for step in self.steps if step.move is None)
 
-    def of_file(self, file: str) -> dict[str, Step]:
+    def of_file(self, file: str) -> dict[str, TensorStep]:
         """The steps of one file, by tensor."""
         return {step.name: step for step in self.steps if step.file == file}
 
@@ -184,14 +184,14 @@ class _Planner:
     under: str | None
     leave: tuple[str, ...]
 
-    def steps(self, entries: dict[str, tuple[str, Entry]]) -> list[Step]:
+    def steps(self, entries: dict[str, tuple[str, Entry]]) -> list[TensorStep]:
         attentions = self._attentions(entries)
         shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in entries.items()}
         steps = []
         for name, (file, entry) in entries.items():
             attention = next((parent for parent in _parents(name) if parent in attentions), None)
             reason, move = self._reason_and_move(name, attention, shapes)
-            steps.append(Step(name, file, entry.shape, reason, move))
+            steps.append(TensorStep(name, file, entry.shape, reason, move))
         _require_queries_and_keys(steps)
         return steps
 
@@ -256,7 +256,7 @@ def _parents(name: str) -> list[str]:
     return [".".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
 
 
-def _require_queries_and_keys(steps: list[Step]) -> None:
+def _require_queries_and_keys(steps: list[TensorStep]) -> None:
     """Refuse a layer in which queries would move without their keys, or the other way round."""
     moving: dict[str, dict[str, str]] = {}
     for step in steps:
