@@ -7,7 +7,7 @@ import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
-from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, blocks
+from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, position_blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -85,7 +85,7 @@ def test_blocks_run_through_every_stretch_once(monkeypatch):
 
     monkeypatch.setattr(solve_sinusoid, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])
-    assert np.concatenate(list(blocks(starts, ends))).tolist() == [2, 3, 4, 5, 9, 20, 21, 22, 23, 24]
+    assert np.concatenate(list(position_blocks(starts, ends))).tolist() == [2, 3, 4, 5, 9, 20, 21, 22, 23, 24]
 
 
 def test_of_names_a_convention_that_was_searched():

@@ -75,7 +75,7 @@ def compare_rows(
 def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]) -> Iterator[Rows]:
     shapes: Shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in first.tensors.items()}
     for name in first.tensors:
-        owner = tensor_names.attention_of(name) or _owner_of_norm(name, first.tensors)
+        owner = tensor_names.attention_module_of(name) or _owner_of_norm(name, first.tensors)
         if owner is None or name not in second.tensors:
             continue
         if any(word in name for word in TOWERS):

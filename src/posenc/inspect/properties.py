@@ -69,7 +69,7 @@ def properties(
     _check.instance("record", record, Adds, "a record that adds")
     _check.one_axis("record", record)
     count = _check.integer("count", count, 2, 1 << 17)
-    rows = rows_of(record, count, dtype, params=params, seed=seed)
+    rows = rows_in_dtype(record, count, dtype, params=params, seed=seed)
     nearest = closest(rows)
     if nearest is None:  # never: there are two rows at least
         raise ValueError(f"count must be at least 2; got {count}. Give more positions.")
@@ -88,7 +88,7 @@ def properties(
     )
 
 
-def rows_of(record: Adds, count: int, dtype: str, *, params: Params | None = None, seed: int = 0) -> np.ndarray:
+def rows_in_dtype(record: Adds, count: int, dtype: str, *, params: Params | None = None, seed: int = 0) -> np.ndarray:
     """The table of positions 0 … count-1 as its dtype holds it, as float64 numbers; shape (count, width)."""
     _check.choice("dtype", dtype, DTYPES)
     _check.size("count", count * record.width)

@@ -109,15 +109,15 @@ def _(record: LayerGroup) -> Form:
     if record.query_temperature is not None:
         factors += _temperature(record.query_temperature)
     if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
-        factors.append(("biases times", number(record.bias_factor, FACTOR)))
+        factors.append(("biases times", to_digits(record.bias_factor, FACTOR)))
     factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in record.roles]
-    return ("group", record.offset if forms else 0, number(record.logit_factor, FACTOR), *factors, *forms)
+    return ("group", record.offset if forms else 0, to_digits(record.logit_factor, FACTOR), *factors, *forms)
 
 
 def _temperature(record: QueryTemperature) -> list[Form]:
     """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
     if isinstance(record, StepTemperature):
-        form: list[Form] = [("query temperature", number(record.scale, FACTOR), record.floor, record.start)]
+        form: list[Form] = [("query temperature", to_digits(record.scale, FACTOR), record.floor, record.start)]
         return form if record.scale else []
     idle = isinstance(record, PowerTemperature) and not record.exponent
     return [] if idle else [("query temperature", *_fields(replace(record, dim=2)))]  # type: ignore[misc]
@@ -131,7 +131,7 @@ def _one_layer(groups: list[LayerGroup]) -> Form:
 
 @_form.register
 def _(record: ALiBi) -> Form:
-    return ("linear bias", record.form, *(number(float(slope), FACTOR) for slope in record.slopes()))
+    return ("linear bias", record.form, *(to_digits(float(slope), FACTOR) for slope in record.slopes()))
 
 
 @_form.register
@@ -141,7 +141,7 @@ def _(record: T5Bias) -> Form:
     buckets = np.asarray(record.bucket(reach))
     begins = np.flatnonzero(np.diff(buckets)) + 1
     edges = tuple((int(reach[at]), int(buckets[at])) for at in begins)
-    return ("bucketed bias", record.heads, record.buckets, number(record.scale, FACTOR), int(buckets[0]), *edges)
+    return ("bucketed bias", record.heads, record.buckets, to_digits(record.scale, FACTOR), int(buckets[0]), *edges)
 
 
 @_form.register
@@ -162,7 +162,7 @@ def _(record: Scaled) -> Form:
     factor, inner = record.factor, record.encoding
     while isinstance(inner, Scaled):
         factor, inner = factor * inner.factor, inner.encoding
-    return canonical(inner) if factor == 1.0 else ("scaled", number(factor, FACTOR), canonical(inner))
+    return canonical(inner) if factor == 1.0 else ("scaled", to_digits(factor, FACTOR), canonical(inner))
 
 
 @_form.register
@@ -176,7 +176,7 @@ def _(record: Concatenated) -> Form:
     return ("concatenated", canonical(record.encoding))
 
 
-def number(value: Decimal | float, digits: Context) -> str:
+def to_digits(value: Decimal | float, digits: Context) -> str:
     """A number to so many digits, the same text for every way in which it was written; -0 is 0."""
     rounded = digits.create_decimal(value)
     return str(rounded.normalize(digits)) if rounded else "0"
@@ -184,10 +184,10 @@ def number(value: Decimal | float, digits: Context) -> str:
 
 def _pairs(rotation: PairRotation) -> Form:
     """Every pair that does something, its lower channel first: swapping the channels reverses the rotation."""
-    factor = number(rotation.factor, FACTOR)
+    factor = to_digits(rotation.factor, FACTOR)
     pairs = zip(rotation.first, rotation.second, rotation.axis, rotation.frequencies, strict=True)
     forms = [
-        (min(a, b), max(a, b), axis, number(frequency if a < b else -frequency, FREQUENCY))
+        (min(a, b), max(a, b), axis, to_digits(frequency if a < b else -frequency, FREQUENCY))
         for a, b, axis, frequency in pairs
         if frequency or factor != "1"
     ]
@@ -200,7 +200,7 @@ Terms = list[dict[tuple[str, str, int], float]]
 
 def _channels(terms: Terms) -> Form:
     def form(channel: dict[tuple[str, str, int], float]) -> tuple[Any, ...]:
-        return tuple(sorted((*key, number(amount, FACTOR)) for key, amount in channel.items() if amount))
+        return tuple(sorted((*key, to_digits(amount, FACTOR)) for key, amount in channel.items() if amount))
 
     return ("waves", len(terms), *(form(channel) for channel in terms))
 
@@ -224,7 +224,7 @@ def _own_terms(record: Adds) -> Terms | None:
     channels: Terms = [{} for _ in range(sinusoids.width)]
     exact = sinusoids.frequencies.exact() if sinusoids.frequencies is not None else ()
     for pair, frequency in enumerate(exact):
-        size, start = number(abs(frequency), FREQUENCY), sinusoids.start if frequency else 0
+        size, start = to_digits(abs(frequency), FREQUENCY), sinusoids.start if frequency else 0
         if sinusoids.sine[pair] >= 0 and frequency:
             channels[sinusoids.sine[pair]]["sine", size, start] = sinusoids.factor * (1 if frequency > 0 else -1)
         if sinusoids.cosine[pair] >= 0:

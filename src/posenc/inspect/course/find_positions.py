@@ -14,7 +14,7 @@ from posenc import _check
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import _text
 from posenc.inspect.course.errata import ERRATA
-from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, blocks
+from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, position_blocks
 from posenc.inspect.sinusoid_channels import required_channels
 
 #: In what published conventions differ.
@@ -214,7 +214,7 @@ def _fit(
     # The value that leaves the fewest positions goes first; the others only cross them out.
     order = sorted(range(len(printed)), key=lambda index: int((stretches[index][1] - stretches[index][0] + 1).sum()))
     count, matches = 0, np.empty(0, dtype=np.int64)
-    for candidates in blocks(*stretches[order[0]]):
+    for candidates in position_blocks(*stretches[order[0]]):
         for index in order:
             off = np.abs(sinusoids[index].at(candidates) - printed[index].value)
             candidates = candidates[off <= printed[index].unit * (1 + 1e-9)]

@@ -91,7 +91,7 @@ class SinusoidOfChannel(Frequencies):
         return min(solutions, key=lambda one: abs(one - position))
 
 
-def blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
+def position_blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
     """The positions of all stretches, in rising order, some at a time."""
     sizes = ends - starts + 1
     before = np.cumsum(sizes) - sizes

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from posenc import Sinusoidal
-from posenc.inspect.properties import rows_of
+from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Claim, Computed, Finding, found
 
 
 def compute() -> Finding:
     count = 20_000
     distinct = {
-        dtype: len({row.tobytes() for row in rows_of(Sinusoidal(dim=128), count, dtype)})
+        dtype: len({row.tobytes() for row in rows_in_dtype(Sinusoidal(dim=128), count, dtype)})
         for dtype in ("float64", "float32", "bfloat16")
     }
     return found(

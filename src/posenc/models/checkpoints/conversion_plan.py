@@ -200,7 +200,7 @@ class _Planner:
         names = {
             config_path
             for name in entries
-            if not self._is_left(name) and (config_path := tensor_names.attention_of(name))
+            if not self._is_left(name) and (config_path := tensor_names.attention_module_of(name))
         }
         if self.under is not None:
             names = {name for name in names if f"{name}.".startswith(self.under)}
@@ -260,7 +260,7 @@ def _require_queries_and_keys(steps: list[TensorStep]) -> None:
     """Refuse a layer in which queries would move without their keys, or the other way round."""
     moving: dict[str, dict[str, str]] = {}
     for step in steps:
-        attention = tensor_names.attention_of(step.name)
+        attention = tensor_names.attention_module_of(step.name)
         if step.move is not None and ".lora_" not in step.name and attention is not None:
             moving.setdefault(attention, {})[step.move.kind] = step.name
     for attention, kinds in moving.items():

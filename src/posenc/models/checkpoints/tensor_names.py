@@ -51,7 +51,7 @@ _PARTS: tuple[tuple[str, Moves], ...] = (
 _SUSPECT = re.compile(r"(^|[._])(q|k|qk|kq|qkv|query|key|wq|wk|wqkv)([._]|$)", re.IGNORECASE)
 
 
-def attention_of(name: str) -> str | None:
+def attention_module_of(name: str) -> str | None:
     """The name of the attention module that a query or key tensor lies in; None for any other tensor."""
     words = name.split(".")
     index = next((i for i, word in enumerate(words) if word in MOVING), None)

@@ -90,7 +90,7 @@ def _check_absolute(fields: Fields) -> None:
         )
 
 
-def both_sides(**fields: object) -> tuple[TextTable, TextTable]:
+def encoder_and_decoder(**fields: object) -> tuple[TextTable, TextTable]:
     """The same table in encoder and decoder."""
     return TextTable("encoder", **fields), TextTable("decoder", **fields)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from typing import Any
 from posenc.encodings.rotates.temperature import PowerTemperature, StepTemperature
 from posenc.frequencies import YaRN
 from posenc.models.config.fields import Fields
-from posenc.models.config.head_rules import head_dim, stated_head_dim
+from posenc.models.config.head_rules import head_dim_of_layer, stated_head_dim
 from posenc.models.config.rope_parameters import TRAINED, RopeParameters, one_rotation
 from posenc.models.model_positions import LayerGroup
 
@@ -27,14 +27,14 @@ def nope_temperature(fields: Fields, group: LayerGroup) -> LayerGroup:
     if not fields.flag("attn_temperature_tuning"):
         fields.mark_used("attn_scale", "floor_scale")
         return group
-    dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
+    dim = head_dim_of_layer(fields, stated_head_dim, group.attention, group.layers[0])
     scale, floor = fields.real("attn_scale"), fields.integer("floor_scale", 1, 2**30)
     return replace(group, query_temperature=StepTemperature(dim, scale, floor, start=1))
 
 
 def power_of_position(fields: Fields, group: LayerGroup) -> LayerGroup:
     """BEAM: are multiplied by (1 + (position + 1) / 2048)^0.1 in layers that do not rotate, constants of the class."""
-    dim = head_dim(fields, stated_head_dim, group.attention, group.layers[0])
+    dim = head_dim_of_layer(fields, stated_head_dim, group.attention, group.layers[0])
     return replace(group, query_temperature=PowerTemperature(dim, exponent=0.1, length=2048, start=1))
 
 

@@ -80,7 +80,7 @@ class Fields:
             stated = [spelling for spelling in spellings if spelling in keys]
             spelling = next((spelling for spelling in stated if keys[spelling] is not None), None)
             if spelling is not None:
-                value = Value(name, plain(path + spelling, keys[spelling]), source, path + spelling)
+                value = Value(name, immutable(path + spelling, keys[spelling]), source, path + spelling)
                 if listed and value not in self.values:
                     self.values.append(value)
                 return value
@@ -174,12 +174,12 @@ def wrong(key: str, rule: str, value: object) -> str:
     return f"{key} {rule}; got {_check.shown(value)}. Correct the config."
 
 
-def plain(key: str, value: Any) -> Plain:
+def immutable(key: str, value: Any) -> Plain:
     """A value that cannot be changed: lists become tuples."""
     if isinstance(value, list | tuple):
         if len(value) > LONGEST_LIST:
             raise ValueError(f"{key} must have at most {LONGEST_LIST} entries; got {len(value)}. Correct the config.")
-        return tuple(plain(key, item) for item in value)
+        return tuple(immutable(key, item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"{key} must be a plain value; got {type(value).__name__}. Correct the config.")

@@ -93,14 +93,14 @@ def by_rotary_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: 
 
 def by_projection_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """CLVP: as many channels rotate as projection_dim says."""
-    dim = head_dim(fields, stated_head_dim, layer_type, layer)
+    dim = head_dim_of_layer(fields, stated_head_dim, layer_type, layer)
     width = fields.integer("projection_dim") if fields.states("projection_dim") else 768
     return Head(dim, min(max(width // (2 * fields.integer("num_attention_heads")), 32), dim))
 
 
 def latent(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """Multi-head latent attention: qk_rope_head_dim channels rotate, behind qk_nope_head_dim others."""
-    width, start = (of_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim"))
+    width, start = (stated_for_layer(fields, layer, name) for name in ("qk_rope_head_dim", "qk_nope_head_dim"))
     width = width or fields.integer("qk_rope_head_dim")
     return _latent(rope, width, start or fields.integer("qk_nope_head_dim", 0))
 
@@ -136,12 +136,12 @@ def _latent(rope: RopeParameters, width: int, start: int) -> Head:
     return Head(start + width, width, start)
 
 
-def head_dim(fields: Fields, rule: HeadDim, layer_type: str, layer: int) -> int:
+def head_dim_of_layer(fields: Fields, rule: HeadDim, layer_type: str, layer: int) -> int:
     """The channels of a head in one layer."""
-    return of_layer(fields, layer, "head_dim") or rule(fields, layer_type)
+    return stated_for_layer(fields, layer, "head_dim") or rule(fields, layer_type)
 
 
-def of_layer(fields: Fields, layer: int, name: str) -> int | None:
+def stated_for_layer(fields: Fields, layer: int, name: str) -> int | None:
     """A number that per_layer_config states for one layer."""
     table = fields.json_object("per_layer_config")
     entries: dict[Any, Any] = table[0] if table else {}

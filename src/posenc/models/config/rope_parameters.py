@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc import _check
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, plain
+from posenc.models.config.fields import Fields, immutable
 from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
 from posenc.models.model_positions import Source, Value
 
@@ -119,7 +119,7 @@ def one_rotation(
 
 def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_type: bool = True) -> dict[str, Value]:
     """A dict as values; the older "type" as "rope_type", where the class reads it (older_type)."""
-    values = {key: Value(key, plain(path + key, value), source, path + key) for key, value in rope.items()}
+    values = {key: Value(key, immutable(path + key, value), source, path + key) for key, value in rope.items()}
     if older_type and rope.get("rope_type") is None and rope.get("type") is not None:
         values["rope_type"] = replace(values["type"], name="rope_type")
     return values
@@ -207,4 +207,4 @@ def _of_layer_type(
 
 def _defaults(rope: Mapping[str, Any] | None, layer_type: str = "") -> dict[str, Value]:
     path = f"rope_parameters.{layer_type}." if layer_type else "rope_parameters."
-    return {key: Value(key, plain(key, value), "class default", path + key) for key, value in (rope or {}).items()}
+    return {key: Value(key, immutable(key, value), "class default", path + key) for key, value in (rope or {}).items()}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from posenc.compose import Backward
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
-from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim
+from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
 from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
@@ -92,7 +92,7 @@ def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str,
     """The channels of a head, and which of them rotate."""
     if row.rotated_slice:
         return row.rotated_slice(fields, rope, layer_type, layer)
-    dim, rope_type = head_dim(fields, row.head_dim, layer_type, layer), rope.rope_type
+    dim, rope_type = head_dim_of_layer(fields, row.head_dim, layer_type, layer), rope.rope_type
     if row.axes and row.axes.rotated:
         return Head(dim, row.axes.rotated(dim))
     # Two types choose pairs, or a base, in place of channels. The others heed a part of the head in every class.

@@ -102,7 +102,7 @@ def _with_rotary_dim(fields: Fields, rope: RopeParameters) -> RopeParameters:
     return rope.updated(Value("partial_rotary_factor", fraction, count.source, count.key))
 
 
-def none_rotates(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
+def no_layer_rotates(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Jamba, Mamba: no layer rotates, and nothing else encodes positions."""
     return (None,) * len(types)
 

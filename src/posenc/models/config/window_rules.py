@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from posenc import _check
 from posenc.models.config.fields import Fields, wrong
-from posenc.models.config.head_rules import of_layer
+from posenc.models.config.head_rules import stated_for_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.model_positions import Chunks, NearKeys, Window
 
@@ -140,7 +140,7 @@ def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
     """NeoMME: every other sliding layer has a window of 1024 in place of sliding_window, on both sides."""
     if not _slides(types, layer):
         return None
-    of_this_layer = of_layer(fields, layer, "sliding_window")
+    of_this_layer = stated_for_layer(fields, layer, "sliding_window")
     if of_this_layer is not None or fields.states("per_layer_config"):
         return _around(of_this_layer or _size(fields))
     before = sum(_slides(types, other) for other in range(layer))

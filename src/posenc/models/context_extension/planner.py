@@ -14,7 +14,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.context_extension.candidates import UNCHANGED, Way, ways
 from posenc.models.context_extension.metrics import LONGEST, Figures, base_bound, figures
-from posenc.models.context_extension.snippets import Target, sees_whole_context, snippets, wrapped
+from posenc.models.context_extension.snippets import Target, rewrapped, sees_whole_context, snippets
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation, unwrapped
 
@@ -61,7 +61,7 @@ class ContextPlan:
         4.0
         """
         records = {planned.way.name: planned.way.record for planned in self.ways}
-        return wrapped(self.record, records[_check.choice("way", way, tuple(records))])
+        return rewrapped(self.record, records[_check.choice("way", way, tuple(records))])
 
 
 def plan_context(
@@ -140,7 +140,7 @@ def _planned(
     """A way with its figures and its text."""
     trained, length, typical = lengths
     before, new, short = (
-        pair_rotation(one) for one in (record, wrapped(record, way.record), wrapped(record, way.short))
+        pair_rotation(one) for one in (record, rewrapped(record, way.record), rewrapped(record, way.short))
     )
     if before is None or new is None or short is None:
         raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")

@@ -39,7 +39,7 @@ class Target:
     def replaced(self) -> tuple[LayerGroup, ...]:
         """The groups of the model as they shall be."""
         return tuple(
-            replace(group, encodings=(wrapped(group.rotation, self.new),)) if self._changes(group) else group
+            replace(group, encodings=(rewrapped(group.rotation, self.new),)) if self._changes(group) else group
             for group in self.positions.groups
         )
 
@@ -53,10 +53,10 @@ def sees_whole_context(group: LayerGroup) -> bool:
     return not any(word in group.attention for word in ("sliding", "chunked", "local"))
 
 
-def wrapped(record: Rotates | None, inner: RoPE) -> Rotates:
+def rewrapped(record: Rotates | None, inner: RoPE) -> Rotates:
     """The new rotation in the head of the old one."""
     if isinstance(record, Partial | Backward):
-        return replace(record, encoding=wrapped(record.encoding, inner))
+        return replace(record, encoding=rewrapped(record.encoding, inner))
     return inner
 
 

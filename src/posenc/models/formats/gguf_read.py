@@ -15,7 +15,7 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
-from posenc.models.config.fields import plain, refuse_unknown_keys, waived_notes
+from posenc.models.config.fields import immutable, refuse_unknown_keys, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
@@ -101,7 +101,7 @@ class _Keys:
                 f"{self.arch}.{name} must be known; the file has no such key. State it: stated={{{name!r}: …}}."
             )
         self.values[name] = Value(
-            name, plain(name, value), source, name if source == "caller" else f"{self.arch}.{name}"
+            name, immutable(name, value), source, name if source == "caller" else f"{self.arch}.{name}"
         )
         return value
 
@@ -205,7 +205,7 @@ def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     scaling = YaRN(factor, _trained_length(keys), *ends)
     if times == 1.0:
         return scaling
-    factor_of_file = fewest_digits(times * scaling.attention_factor, lambda one: one / scaling.attention_factor)
+    factor_of_file = shortest_in_float32(times * scaling.attention_factor, lambda one: one / scaling.attention_factor)
     return replace(scaling, attention=factor_of_file)
 
 
@@ -234,10 +234,10 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
     return replace(plain_scaling, attention=attention)
 
 
-def fewest_digits(value: float, in_file: Callable[[float], float]) -> float:
+def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> float:
     """The number of fewest digits that a file holds as it holds this one, once it is rounded to float32.
 
-    >>> fewest_digits(1.0000000497729746, lambda value: value / 1.1386294361119891)
+    >>> shortest_in_float32(1.0000000497729746, lambda value: value / 1.1386294361119891)
     1.0
     """
     shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))

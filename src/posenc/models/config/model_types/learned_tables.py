@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from posenc.models.config.added_tables import TextTable, both_sides, embeddings_only, stacked_frames
+from posenc.models.config.added_tables import TextTable, embeddings_only, encoder_and_decoder, stacked_frames
 from posenc.models.config.model_type import ModelType
 from posenc.models.model_positions import NotRead
 
@@ -32,7 +32,7 @@ LEARNED_TABLES = (
     TableType(BARK, part="audio", tables=(TextTable("audio", rows="block_size"),)),
     TableType(("albert", "convbert", "electra", "squeezebert"), tables=(TextTable(dim="embedding_size"),)),
     TableType(("rembert",), tables=(TextTable(dim="input_embedding_size"),)),
-    TableType(("bigbird_pegasus", "blenderbot", "blenderbot-small"), tables=both_sides()),
+    TableType(("bigbird_pegasus", "blenderbot", "blenderbot-small"), tables=encoder_and_decoder()),
     TableType(
         ("led",),
         tables=(
@@ -101,11 +101,11 @@ LEARNED_TABLES = (
         neutral_keys={"use_learned_position_embeddings": True},
         tables=(TextTable("decoder", start="two", extra=True),),
     ),
-    TableType(("bart", "mbart", "mvp", "plbart"), tables=both_sides(start="two", extra=True)),
+    TableType(("bart", "mbart", "mvp", "plbart"), tables=encoder_and_decoder(start="two", extra=True)),
     # Sines.
-    TableType(("fsmt", "m2m_100", "nllb-moe"), tables=both_sides(start="padding", kind="tensor2tensor")),
-    TableType(("pegasus_x",), tables=both_sides(kind="tensor2tensor")),
-    TableType(("marian", "pegasus"), tables=both_sides(kind="split")),
+    TableType(("fsmt", "m2m_100", "nllb-moe"), tables=encoder_and_decoder(start="padding", kind="tensor2tensor")),
+    TableType(("pegasus_x",), tables=encoder_and_decoder(kind="tensor2tensor")),
+    TableType(("marian", "pegasus"), tables=encoder_and_decoder(kind="split")),
     TableType(
         ("kosmos_2_5_text_model", "kosmos_2_text_model", "xglm"),
         tables=(TextTable(start="padding", kind="tensor2tensor"),),

@@ -16,7 +16,7 @@ from posenc.models.config.layer_type_rules import (
     uniform,
 )
 from posenc.models.config.model_type import Groups, ModelType
-from posenc.models.config.rotation_rules import none_rotates
+from posenc.models.config.rotation_rules import no_layer_rotates
 from posenc.models.config.window_rules import pair_for_each_layer
 
 
@@ -27,7 +27,7 @@ def without_positions(fields: Fields) -> Groups:
 
 NoPositions = partial(
     ModelType,
-    rotations=none_rotates,
+    rotations=no_layer_rotates,
     notes=("nothing encodes positions: the layers that are no attention know the order of tokens by themselves",),
 )
 
