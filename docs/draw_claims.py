@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from posenc.lab.claims.claims_picture import picture
 from posenc.lab.claims.findings import decided
-from posenc.lab.claims.picture import picture
 from posenc.plot.export import image
 
 PICTURE = Path(__file__).parent / "images" / "claims.svg"

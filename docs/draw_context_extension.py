@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from generator.context_extension import PARTS, found
-from posenc.lab.context_extension.picture import picture
+from posenc.lab.context_extension.extension_picture import picture
 from posenc.plot.export import image
 
 IMAGES = Path(__file__).parent / "images"

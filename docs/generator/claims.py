@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generator.text import WIDE, escaped, table
-from posenc.lab.claims import catalog, findings
-from posenc.lab.claims.claim import Claim, Finding
+from posenc.lab.claims import claim_catalog, findings
+from posenc.lab.claims.claim import Claim, ClaimFinding
 
 START = """# What the sources claim
 
@@ -30,7 +30,7 @@ Where all sides answer everything right, no difference can show.
 
 def page() -> str:
     """The whole page."""
-    decided = {name: (catalog.claim(name), _finding(name)) for name in catalog.NAMES}
+    decided = {name: (claim_catalog.claim(name), _finding(name)) for name in claim_catalog.NAMES}
     verdicts = [finding.verdict for _, finding in decided.values()]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("supported", "contradicted", "undecided"))
     rows = (
@@ -42,13 +42,16 @@ def page() -> str:
         f"{len(decided)} statements: {counted}.\n",
         table(["verdict", "statement", "said by", "decided by"], rows),
     ]
-    for title, names in (("Decided by computation", catalog.COMPUTED), ("Decided by training", catalog.TRAINED)):
-        parts += [f"\n## {title}", *([TRAINED] if names is catalog.TRAINED else [])]
+    for title, names in (
+        ("Decided by computation", claim_catalog.COMPUTED),
+        ("Decided by training", claim_catalog.TRAINED),
+    ):
+        parts += [f"\n## {title}", *([TRAINED] if names is claim_catalog.TRAINED else [])]
         parts += [_section(name, *decided[name]) for name in names]
     return "\n".join(parts) + "\n"
 
 
-def _finding(name: str) -> Finding:
+def _finding(name: str) -> ClaimFinding:
     filed = findings.read(name)
     assert filed is not None, f"claim {name} has no finding: run `posenc claims {name} --run` and keep its file"
     return filed.finding
@@ -62,7 +65,7 @@ def _way(claim: Claim) -> str:
     return "training" if claim.trained else "computation"
 
 
-def _section(name: str, claim: Claim, finding: Finding) -> str:
+def _section(name: str, claim: Claim, finding: ClaimFinding) -> str:
     figures = [f"- {escaped(figure)}: {number:.6g}" for figure, number in finding.figures]
     lines = [
         f"\n### {escaped(claim.statement)} {{: #{name} }}\n",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from generator.text import WIDE, escaped, table
 from posenc.lab.comparison.judge import judge
 from posenc.lab.context_extension.study import Extension
-from posenc.lab.context_extension.summary import Summary, summaries
+from posenc.lab.context_extension.study_summary import StudySummary, summaries
 
 #: What `posenc extend` wrote.
 RESULTS = Path(__file__).parents[1] / "context_extension"
@@ -71,7 +71,7 @@ has no fitted number. The old one had OLD of the first part, as trained, the oth
 """
 
 
-def found() -> tuple[Summary, ...]:
+def found() -> tuple[StudySummary, ...]:
     """All results on file, in the order of the parts."""
     read = [Extension.from_json(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
     by_seed = sorted(read, key=lambda each: each.study.experiment.seed)
@@ -87,7 +87,7 @@ def page() -> str:
     return "\n".join([WIDE + start, *parts, END.lstrip("\n").replace("OLD", _contrary(results[0]))])
 
 
-def _contrary(summary: Summary) -> str:
+def _contrary(summary: StudySummary) -> str:
     """How many decided pairs the rule before had the other way round, of how many."""
     verdicts = judge({way: summary.scores(0, summary.study.length)[way] for way in OLD_ORDER}, higher_is_better=False)
     contrary, decided = (
@@ -96,7 +96,7 @@ def _contrary(summary: Summary) -> str:
     return f"{contrary} of the {decided} decided pairs"
 
 
-def _part(part: Part, summary: Summary) -> str:
+def _part(part: Part, summary: StudySummary) -> str:
     headers, rows, _ = summary.table()
     lines = [
         f"## {part.title}\n",
@@ -110,5 +110,5 @@ def _part(part: Part, summary: Summary) -> str:
     return "\n".join(lines)
 
 
-def _verdicts(summary: Summary, steps: int) -> tuple[str, str]:
+def _verdicts(summary: StudySummary, steps: int) -> tuple[str, str]:
     return summary.sentence(steps), summary.plan_checked(steps)

@@ -17,7 +17,7 @@ from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import fresh_layer
 from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Outcome, Recipe
+from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 
@@ -37,12 +37,14 @@ class PretendReading:
 
 def pretend_models():
     """Outcomes whose losses rise beyond the training length for every second model."""
-    recipe = Recipe(steps=10)
+    recipe = TrainingRecipe(steps=10)
     outcomes = []
     for index, contestant in enumerate(contestants(recipe)):
         spread = np.random.default_rng(index).random((50, recipe.bins)) / 100
         far = np.where(np.arange(recipe.bins) < 4, 0.0, float(index % 2))
-        outcomes.append(Outcome(contestant, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0))
+        outcomes.append(
+            TrainingOutcome(contestant, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
+        )
     return trained_models(outcomes, recipe, PretendReading())
 
 

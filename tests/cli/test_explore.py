@@ -10,9 +10,9 @@ import urllib.request
 
 import pytest
 
-from posenc.lab.result import Progress, Result, Score
+from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.store import Store
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 
 
 def test_it_writes_one_file_that_asks_nothing_of_a_network(posenc, tmp_path, monkeypatch):
@@ -26,7 +26,7 @@ def test_it_writes_one_file_that_asks_nothing_of_a_network(posenc, tmp_path, mon
 
 def test_a_folder_of_results_becomes_a_view(posenc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    scores = tuple(Score(length, accuracy=0.5, exact=0.25, loss=1.0) for length in (32, 64, 128))
+    scores = tuple(LengthScore(length, accuracy=0.5, exact=0.25, loss=1.0) for length in (32, 64, 128))
     with Store("comparison") as store:
         for seed in range(2):
             planned = experiment("RoPE(dim=16)", "fixed-offset", seed, steps=20, test_lengths=(32, 64, 128))

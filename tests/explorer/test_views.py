@@ -11,7 +11,7 @@ from posenc.explorer.views import VIEWS
 from posenc.explorer.views.packed import unpacked
 from posenc.explorer.views.view import written
 from posenc.inspect.plain import as_plain
-from posenc.lab.claims import catalog, findings
+from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation
 
 LLAMA = {
@@ -92,7 +92,7 @@ def test_heads_order_finder_media_and_models_answer_with_posenc():
 
 def test_every_claim_is_listed_with_what_came_out():
     claims = facts("claims")["claims"]
-    assert [one["name"] for one in claims] == list(catalog.NAMES)
+    assert [one["name"] for one in claims] == list(claim_catalog.NAMES)
     for one in claims:
         finding = findings.read(one["name"]).finding
         assert (one["verdict"], dict(one["figures"])) == (finding.verdict, as_plain(dict(finding.figures)))

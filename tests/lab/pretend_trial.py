@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from posenc.lab.engines import local
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress, Result, Score
+from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.running import run_missing
 from posenc.lab.store import Store
 
@@ -18,7 +18,7 @@ EXPERIMENTS = [Experiment("RoPE(dim=16)", "copy", seed=seed) for seed in range(6
 
 
 def result_of(experiment: Experiment) -> Result:
-    scores = tuple(Score(length, 0.9, 0.5, 0.25) for length in experiment.test_lengths)
+    scores = tuple(LengthScore(length, 0.9, 0.5, 0.25) for length in experiment.test_lengths)
     return Result(experiment, (Progress(1, 2.0), Progress(2, 1.0)), scores)
 
 

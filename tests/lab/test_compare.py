@@ -7,9 +7,7 @@ import pytest
 
 from posenc.cli import compare, main
 from posenc.lab import running, store
-from posenc.lab.comparison import folder as folders
-from posenc.lab.comparison import plan as plans
-from posenc.lab.comparison import report as reports
+from posenc.lab.comparison import comparison_plan, comparison_report, planned_runs
 from posenc.lab.engines.events import Event, last_report
 
 TINY = ["--steps", "6", "--batch", "4", "--width", "16", "--heads", "2", "--layers", "1", "--length", "8"]
@@ -61,16 +59,19 @@ def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monke
 
 
 def test_tiers_plan_what_they_say():
-    for name, tier in plans.TIERS.items():
-        runs = plans.plan((), (), name, changes={})
+    for name, tier in comparison_plan.TIERS.items():
+        runs = comparison_plan.plan((), (), name, changes={})
         assert {each.seed for each in runs} == set(range(tier.seeds))
         assert len({each.identity for each in runs}) == len(runs)
         assert {each.task for each in runs} == set(tier.tasks)
-    (first, *_) = plans.plan(("RoPE(dim=16)", "Learned(dim=64, length=32)"), ("copy",), "core", changes={})
+    (first, *_) = comparison_plan.plan(("RoPE(dim=16)", "Learned(dim=64, length=32)"), ("copy",), "core", changes={})
     assert first.steps == 2000, "a task that is named has its own budget"
-    rates = [each.encoding_rate for each in plans.plan(("Learned(dim=64, length=9)",), ("copy",), "smoke", changes={})]
-    assert rates == [plans.ENCODING_RATE]
-    assert plans.plan(("RoPE(dim=16)",), ("copy",), "smoke", changes={})[0].encoding_rate == 1.0
+    rates = [
+        each.encoding_rate
+        for each in comparison_plan.plan(("Learned(dim=64, length=9)",), ("copy",), "smoke", changes={})
+    ]
+    assert rates == [comparison_plan.ENCODING_RATE]
+    assert comparison_plan.plan(("RoPE(dim=16)",), ("copy",), "smoke", changes={})[0].encoding_rate == 1.0
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_damaged_files_are_refused(here, capsys):
     assert main(["report", "out"]) == 2
     assert "line 1 is damaged: it is not a result with its digest. Delete the line" in capsys.readouterr().err
     (here / "out" / store.NAME).write_text("")
-    (here / "out" / folders.NAME).write_text("[]")
+    (here / "out" / planned_runs.NAME).write_text("[]")
     assert main(["compare", "NoPE(dim=64)", "--out", "out", "--task", "copy"]) == 2
     assert "plan.json is damaged" in capsys.readouterr().err
 
@@ -124,17 +125,17 @@ def test_failed_runs_are_counted_named_and_written_down(here, capsys, monkeypatc
 
     monkeypatch.setattr(compare.engines, "engine", lambda *given, **named: in_this_process)
     monkeypatch.setattr(running, "TRAIN", "lab.pretend_trial:fails_with_seed_1")
-    monkeypatch.setattr(compare, "check", lambda *given: None)
-    monkeypatch.setattr(reports, "write", lambda folder, found: ())
+    monkeypatch.setattr(comparison_plan, "check", lambda *given: None)
+    monkeypatch.setattr(comparison_report, "write", lambda folder, found: ())
     words = ["compare", *TWO, "--task", "copy", *TINY, "--out", "out"]
     assert main([*words, "--seeds", "2"]) == 1
     err = capsys.readouterr().err
     assert f"2 of 4 runs failed. {Path('out/failures.txt')} says why" in err
-    assert (here / "out" / folders.FAILURES).read_text().splitlines() == [
+    assert (here / "out" / planned_runs.FAILURES).read_text().splitlines() == [
         f"{encoding} on copy, seed 1 failed: ValueError: nothing can be learned" for encoding in TWO
     ]
     assert main([*words, "--seeds", "1"]) == 0
-    assert not (here / "out" / folders.FAILURES).exists()
+    assert not (here / "out" / planned_runs.FAILURES).exists()
     monkeypatch.setattr(running, "TRAIN", "builtins:missing")
     assert main([*words[:-1], "other", "--seeds", "1"]) == 2
     assert "2 of 2 runs failed. " in capsys.readouterr().err

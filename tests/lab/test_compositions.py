@@ -21,7 +21,7 @@ from posenc import (
 from posenc.attention import attention
 from posenc.compose import PerLayer
 from posenc.lab.encodings import parts, read
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
@@ -73,7 +73,7 @@ def test_several_encodings_act_as_the_reference_attention_says(records):
 def test_a_decoder_with_a_cache_is_the_whole_pass(records):
     model, positions = Transformer(DECODER, records, seed=2), torch.stack([torch.arange(11), torch.arange(11) + 4])
     with torch.no_grad():
-        whole, cache = model(TOKENS, positions), Cache()
+        whole, cache = model(TOKENS, positions), DecoderCache()
         pairs = zip(TOKENS.split([5, 1, 2, 3], 1), positions.split([5, 1, 2, 3], 1), strict=True)
         parts = [model(tokens, where, cache) for tokens, where in pairs]
     assert torch.allclose(torch.cat(parts, 1), whole, **CLOSE)
@@ -113,7 +113,7 @@ def test_a_decoder_reads_the_whole_source_and_no_later_target():
         logits = model(TOKENS, memory=model.read(TOKENS))
         assert not torch.allclose(model(TOKENS, memory=model.read(changed)), logits, **CLOSE)
         assert torch.allclose(model(changed, memory=model.read(TOKENS))[:, :-1], logits[:, :-1], **CLOSE)
-        memory, cache = model.read(TOKENS), Cache()
+        memory, cache = model.read(TOKENS), DecoderCache()
         steps = [model(part, cache=cache, memory=memory) for part in TOKENS.split([4, 1, 6], 1)]
         assert torch.allclose(torch.cat(steps, 1), logits, **CLOSE)
     with pytest.raises(ValueError, match="source must be left out for a model without an encoder"):

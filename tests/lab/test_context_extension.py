@@ -9,17 +9,17 @@ import torch
 
 from posenc import RoPE
 from posenc.cli import main
-from posenc.lab.context_extension import folder
-from posenc.lab.context_extension.extend import extend
-from posenc.lab.context_extension.plan import plan
+from posenc.lab.context_extension import study_files
+from posenc.lab.context_extension.extension_plan import plan
+from posenc.lab.context_extension.run_study import extend
 from posenc.lab.context_extension.study import Extended, Extension, Study
-from posenc.lab.context_extension.summary import Summary, planned, summaries
+from posenc.lab.context_extension.study_summary import StudySummary, planned, summaries
 from posenc.lab.context_extension.ways import searched, tried
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_depth
 from posenc.lab.tasks.needle import Needle
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 
 SMALL = {"length": 16, "test_lengths": (16,), "steps": 2, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 NEEDLE = {**SMALL, "options": (("needles", 1),)}
@@ -48,8 +48,8 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
         assert before["linear"].at(16) != before["as it is"].at(16)
         tuned = {each.way: each for each in found.ways if each.steps}
         assert tuned["linear"].at(64) != before["linear"].at(64)
-    folder.write(tmp_path, found)
-    assert folder.read(tmp_path, planned) == found
+    study_files.write(tmp_path, found)
+    assert study_files.read(tmp_path, planned) == found
 
 
 def test_the_ways_are_those_of_the_planner_and_more():
@@ -106,7 +106,7 @@ def test_a_summary_ranks_and_judges_against_no_change():
     assert summary.ranked(0) == ("good", "as it is", "same", "bad")
     said = summary.sentence(0)
     assert "As trained, good has the best mean. At 64, better than no change: good; worse: bad; undecided: same" in said
-    assert "a verdict needs 5 seeds" in Summary(summary.extensions[:3]).sentence(0)
+    assert "a verdict needs 5 seeds" in StudySummary(summary.extensions[:3]).sentence(0)
     _, rows, _ = summary.table()
     assert rows[0] == ("good", "1.000 ±0.000", "1.000 ±0.039")
 

@@ -13,10 +13,10 @@ from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Finished, Job
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Outcome, Recipe
+from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
 from posenc.lab.tour_trial import trial
 
-SMALL = Recipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)
+SMALL = TrainingRecipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)
 TOKENS = np.random.default_rng(0).integers(0, 20, 1000)
 CORPUS = Corpus(TOKENS[:800], TOKENS[800:], 20)
 THREE = [Contestant("none", NoPE(dim=16)), Contestant("rotary", RoPE(dim=8)), Contestant("again", RoPE(dim=8))]
@@ -26,7 +26,7 @@ ENDLESS = Job("endless", "itertools:count", ())
 @pytest.mark.nightly
 def test_workers_give_the_numbers_of_this_process():
     events = list(run_contestants(THREE, CORPUS, SMALL, workers=2))
-    outcomes = {event.job: event.report for event in events if isinstance(event.report, Outcome)}
+    outcomes = {event.job: event.report for event in events if isinstance(event.report, TrainingOutcome)}
     assert outcomes.keys() == {0, 1, 2}
     for index, contestant in enumerate(THREE):
         *_, here = trial(contestant, CORPUS, SMALL)

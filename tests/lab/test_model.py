@@ -8,7 +8,7 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
 from posenc.attention import attention
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
@@ -59,7 +59,7 @@ def test_forward_is_the_reference_attention_in_every_layer(record, shape):
 def test_a_decoder_with_a_cache_is_the_whole_pass(record):
     model = Transformer(DECODER, [record], seed=2)
     with torch.no_grad():
-        whole, cache = model(TOKENS), Cache()
+        whole, cache = model(TOKENS), DecoderCache()
         parts = [model(part, cache=cache) for part in TOKENS.split([5, 1, 1, 3, 1], 1)]
         assert torch.allclose(torch.cat(parts, 1), whole, **CLOSE)
         assert cache.positions.tolist() == list(range(11))

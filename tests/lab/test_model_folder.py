@@ -5,11 +5,11 @@ import json
 import pytest
 
 from posenc.cli import main
-from posenc.lab.comparison import folder as folders
+from posenc.lab.comparison import planned_runs
 from posenc.lab.models.model_folder import model_folder, read_folder
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Result
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 from posenc.lab.train import train
 from posenc.lab.trial import run
 
@@ -143,7 +143,7 @@ def test_a_folder_is_named_in_one_word_and_read_back():
     assert folder.name == named
     assert model_folder("decoder") is None
     assert experiment("own", "masked-lm", model=named).kind == "encoder"
-    assert list(folders.own_files(experiment("own", "masked-lm", model=named))) == []
+    assert list(planned_runs.own_files(experiment("own", "masked-lm", model=named))) == []
     with pytest.raises(ValueError, match="model must be one of decoder, encoder, encoder-decoder, or the name"):
         experiment("own", "masked-lm", model="bert")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 from posenc.lab.trial import run
 
 pytestmark = pytest.mark.nightly

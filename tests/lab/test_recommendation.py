@@ -6,7 +6,7 @@ from posenc.lab.comparison.measures import Measure
 from posenc.lab.comparison.recommendation import recommend
 from posenc.lab.comparison.setting import Setting
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress, Result, Score
+from posenc.lab.result import LengthScore, Progress, Result
 
 LOW, HIGH = (0.2, 0.21, 0.2, 0.19, 0.2), (0.9, 0.9, 0.91, 0.9, 0.9)
 
@@ -14,7 +14,7 @@ LOW, HIGH = (0.2, 0.21, 0.2, 0.19, 0.2), (0.9, 0.9, 0.91, 0.9, 0.9)
 def advice(**accuracies):
     results = {
         name: {
-            seed: Result(Experiment(name, "copy", seed), (Progress(1, 1.0),), (Score(8, accuracy, 0.0, 1.0),))
+            seed: Result(Experiment(name, "copy", seed), (Progress(1, 1.0),), (LengthScore(8, accuracy, 0.0, 1.0),))
             for seed, accuracy in enumerate(seeds)
         }
         for name, seeds in accuracies.items()

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress, Result, Score
+from posenc.lab.result import LengthScore, Progress, Result
 
 EXPERIMENT = Experiment("RoPE(dim=16)", "copy", options=(("depth", 0.5), ("text", "ab12")))
 OTHERS = {
@@ -18,7 +18,7 @@ OTHERS = {
 RESULT = Result(
     EXPERIMENT,
     (Progress(10, 2.5), Progress(20, 1.25)),
-    (Score(32, 0.75, 0.5, 0.1), Score(64, 0.1, 0.0, 2.0, bleu=31.5, by_position=((32, 1.0), (64, 3.0)))),
+    (LengthScore(32, 0.75, 0.5, 0.1), LengthScore(64, 0.1, 0.0, 2.0, bleu=31.5, by_position=((32, 1.0), (64, 3.0)))),
     ((16, 3.0), (32, 2.0)),
     parameters=10,
     versions=(("torch", "2.13.0"),),
@@ -69,7 +69,10 @@ def test_a_result_is_its_line():
         (lambda line: line[:-3], "Expecting"),
         (lambda line: line.replace('"accuracy":0.75', '"accuracy":1.75'), "accuracy must be a finite number from 0"),
         (lambda line: line.replace('"accuracy":0.75', '"accuracy":NaN'), "accuracy must be a finite number from 0"),
-        (lambda line: line.replace('"accuracy"', '"acuracy"'), "Score must have exactly its fields: accuracy, acuracy"),
+        (
+            lambda line: line.replace('"accuracy"', '"acuracy"'),
+            "LengthScore must have exactly its fields: accuracy, acuracy",
+        ),
         (lambda line: line.replace('"seed":0', '"seed":-1'), "seed must be an integer from 0"),
         (lambda line: line.replace("[[16,3.0]", "[[64,3.0]"), "by_context must be pairs .* tokens rising"),
         (lambda line: line.replace('[["torch","2.13.0"]]', "[3]"), "versions must be pairs"),

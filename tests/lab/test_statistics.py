@@ -8,7 +8,7 @@ from scipy import stats
 
 from posenc.lab.statistics.holm import holm
 from posenc.lab.statistics.interval import student_interval
-from posenc.lab.statistics.learning import area_under, effective_length, steps_to
+from posenc.lab.statistics.learning_curves import area_under, effective_length, steps_to
 from posenc.lab.statistics.paired import paired_difference, smallest_visible
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from posenc.lab.tasks import addition, flip_flop
-from posenc.lab.tasks.table import TASKS, experiment, task_of, task_row
 from posenc.lab.tasks.task import NOTHING
+from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
 from posenc.lab.tasks.translation import ADJECTIVE, NOUN, OBJECT_MARK, SUBJECT_MARK, VERB, WORDS
 from posenc.lab.tasks.translation import AND as CONJUNCTION
 from posenc.lab.tasks.wmt14 import BASE_TRANSFORMER

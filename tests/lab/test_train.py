@@ -10,11 +10,11 @@ from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab.data import Corpus
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Outcome, Recipe, Shape
+from posenc.lab.run_config import Contestant, Shape, TrainingOutcome, TrainingRecipe
 from posenc.lab.tour_trial import train_on_text, trial
 from posenc.lab.train import schedule
 
-SMALL = Recipe(
+SMALL = TrainingRecipe(
     steps=60, length=16, batch=8, rate=5e-3, warmup=5, windows=6, bins=4, sample=5, width=16, heads=2, layers=1
 )
 #: A text with a rule: each token follows from the one two before it.
@@ -65,7 +65,7 @@ def test_pace_moves_the_encoding_faster():
 
 def outcome(contestant, recipe=SMALL):
     *progress, last = trial(contestant, CORPUS, recipe)
-    assert isinstance(last, Outcome)
+    assert isinstance(last, TrainingOutcome)
     assert tuple(progress) == last.curve
     return last
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_numbers():
     assert first.curve == again.curve
     assert first.sample == again.sample
     assert np.array_equal(first.losses, again.losses)
-    other = outcome(Contestant("rotary", RoPE(dim=8)), Recipe(**{**vars(SMALL), "seed": 1}))
+    other = outcome(Contestant("rotary", RoPE(dim=8)), TrainingRecipe(**{**vars(SMALL), "seed": 1}))
     assert other.curve != first.curve
 
 
@@ -98,7 +98,7 @@ def test_an_outcome_tells_losses_by_context():
 
 
 def test_progress_tells_the_mean_since_the_last_time():
-    recipe = Recipe(**{**vars(SMALL), "steps": 7})
+    recipe = TrainingRecipe(**{**vars(SMALL), "steps": 7})
     fine, coarse = (
         list(train_on_text(Transformer(Shape(20, 16, 2, 1), [NoPE(dim=16)]), RULED, recipe, every=n)) for n in (1, 5)
     )
@@ -129,7 +129,7 @@ def test_the_schedule_rises_then_falls_to_a_tenth():
 )
 def test_a_recipe_that_cannot_be_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Recipe(**arguments)
+        TrainingRecipe(**arguments)
 
 
 def test_contestants_are_encodings():

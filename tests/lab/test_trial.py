@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress, Result
 from posenc.lab.samplers import positions
 from posenc.lab.scoring import bleu, cut
-from posenc.lab.tasks.table import experiment, task_row
 from posenc.lab.tasks.task import NOTHING
+from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.train import DivergedError, train
 from posenc.lab.trial import run
 
@@ -92,7 +92,7 @@ def test_a_sequence_is_right_where_the_model_would_write_it_greedily():
         model.embedding[:2] *= 30  # so that it writes symbols
         predicted = model(tokens).argmax(-1).numpy()
         exact = ((predicted == batch.targets) | (batch.targets == NOTHING)).all(1)
-        cache, new, written = Cache(), tokens[:, :5], []
+        cache, new, written = DecoderCache(), tokens[:, :5], []
         for _ in range(3):
             new = model(new, cache=cache, last=1).argmax(-1)
             written.append(new)

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from posenc.lab.claims.judging import LEVEL, advantage, exceeds
+from posenc.lab.comparison.comparison_picture import picture
 from posenc.lab.comparison.judge import judge
-from posenc.lab.comparison.picture import picture
+from posenc.lab.comparison.score_table import table
 from posenc.lab.comparison.setting import Setting, common
-from posenc.lab.comparison.table import table
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Progress, Result, Score
+from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.statistics.paired import smallest_visible
 
 NOISE = np.array([0.3, -0.1, 0.05, -0.25, 0.1, 0.2, -0.2, -0.1])
@@ -87,7 +87,7 @@ def test_a_claim_is_judged_by_a_wide_interval_beside_its_margin():
 def result(encoding, seed, losses, accuracy):
     curve = tuple(Progress(10 * index, loss) for index, loss in enumerate(losses, 1))
     return Result(
-        Experiment(encoding, "copy", seed=seed), curve, tuple(Score(n, accuracy, 0, 1) for n in (32, 64, 128))
+        Experiment(encoding, "copy", seed=seed), curve, tuple(LengthScore(n, accuracy, 0, 1) for n in (32, 64, 128))
     )
 
 

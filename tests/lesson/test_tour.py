@@ -13,7 +13,7 @@ from posenc.explorer.lesson.lesson_page import SECTIONS
 from posenc.explorer.lesson.sentences import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Outcome
+from posenc.lab.run_config import TrainingOutcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
@@ -107,7 +107,7 @@ def fake_run(finished, then):
         for index in range(finished):
             yield Event(index, Progress(1, 5.0))
             losses = np.random.default_rng(index).random((9, recipe.bins)) + index
-            yield Event(index, Outcome(contestants[index], (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+            yield Event(index, TrainingOutcome(contestants[index], (Progress(1, 5.0),), losses, (7, 8), 10, 0))
         raise then
 
     return run
@@ -146,7 +146,7 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
     def run(contestants, corpus, recipe, workers):
         for index, contestant in enumerate(contestants):
             losses = np.full((9, recipe.bins), float(index))
-            yield Event(index, Outcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+            yield Event(index, TrainingOutcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
 
     monkeypatch.setattr(tour, "LEARNERS", ())
     monkeypatch.setattr(tour, "numbers", lambda pairs, seed: {})

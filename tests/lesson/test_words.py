@@ -6,9 +6,9 @@ import pytest
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.explorer.lesson.verdicts import at_training_length, beyond_training_length, change, lengths, verdict
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Outcome, Recipe
+from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
 
-RECIPE = Recipe(steps=10)
+RECIPE = TrainingRecipe(steps=10)
 RNG = np.random.default_rng(0)
 #: How hard each window is, the same for every model: differences are paired.
 HARD = RNG.standard_normal(50)
@@ -22,12 +22,12 @@ def outcome(name, record, near, far, spread=0.01):
     """Losses near up to the training length (a quarter), far beyond, differing from window to window by little."""
     level = np.where(np.arange(16) < 4, near, far)
     losses = level + HARD[:, None] + spread * RNG.standard_normal((50, 16))
-    return Outcome(Contestant(name, record), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
+    return TrainingOutcome(Contestant(name, record), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
 
 
 def test_lengths_are_once_twice_and_four_times():
     assert lengths(RECIPE) == (64, 128, 256)
-    assert lengths(Recipe(steps=1, reach=1)) == (64,)
+    assert lengths(TrainingRecipe(steps=1, reach=1)) == (64,)
 
 
 def test_a_change_is_paired_by_window():

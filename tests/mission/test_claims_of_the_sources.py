@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.claims import catalog, findings
+from posenc.lab.claims import claim_catalog, findings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| \*\*(\w+)\*\* \| \[(.*?)\]\(#(\w+)\) \| (.*?) \|", PAGE, re.MULTILINE)
 
 
 def test_every_statement_has_its_line_and_its_part_on_the_page():
-    assert [name for _, _, name, _ in ROWS] == list(catalog.NAMES)
-    assert all(f"#{name}" in PAGE and catalog.claim(name).rule for name in catalog.NAMES)
+    assert [name for _, _, name, _ in ROWS] == list(claim_catalog.NAMES)
+    assert all(f"#{name}" in PAGE and claim_catalog.claim(name).rule for name in claim_catalog.NAMES)
 
 
 @pytest.mark.parametrize(("verdict", "statement", "name", "sources"), ROWS)
 def test_a_line_says_what_was_found(verdict, statement, name, sources):
-    claim = catalog.claim(name)
+    claim = claim_catalog.claim(name)
     assert (verdict, statement) == (findings.read(name).finding.verdict, claim.statement)
     assert sources == ", ".join(claim.sources)
 

@@ -6,7 +6,7 @@ import torch
 
 from posenc.lab.claims.recipes import BUDGETS, NONE, ROTARY, SINUSOIDAL
 from posenc.lab.prepare import prepare
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 from posenc.lab.trial import run
 
 

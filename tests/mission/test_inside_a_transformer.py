@@ -10,7 +10,7 @@ import torch
 from posenc import CATALOG, ALiBi, Learned, LearnedScale, NoPE, RoPE, Shaw, Sinusoidal, Sum, T5Bias, TransformerXL
 from posenc.attention import attention
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Recipe, Shape
+from posenc.lab.run_config import Shape, TrainingRecipe
 from posenc.lab.tokens import default_text, encode, learn_pieces
 from posenc.lab.tour_trial import train_on_text
 from posenc.torch import InputLayer
@@ -46,7 +46,7 @@ def test_every_door_is_among_them():
 def test_it_trains_on_real_text(text, record, causal):
     tokens, vocabulary = text
     model = Transformer(Shape(vocabulary, 32, 4, 1, causal), [record])
-    recipe = Recipe(steps=40, length=32, batch=8, rate=1e-2, warmup=5)
+    recipe = TrainingRecipe(steps=40, length=32, batch=8, rate=1e-2, warmup=5)
     losses = [progress.loss for progress in train_on_text(model, tokens, recipe)]
     assert losses[0] < math.log(vocabulary) + 1.5  # near a blind guess at first
     assert losses[-1] < losses[0] - 0.5

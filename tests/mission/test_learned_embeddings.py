@@ -8,7 +8,7 @@ import torch
 from posenc import Learned, resized
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Recipe, Shape
+from posenc.lab.run_config import Shape, TrainingRecipe
 from posenc.lab.tour_trial import train_on_text
 from posenc.torch import module
 
@@ -19,7 +19,7 @@ def test_there_is_a_vector_for_each_position_and_training_moves_it():
     model = Transformer(Shape(20, 16, 2, 1), [Learned(dim=16, length=12)])
     before = model.stack.encodings[0].params["table"].detach().clone()
     assert before.shape == (12, 16)
-    for _ in train_on_text(model, TOKENS, Recipe(steps=5, length=10, batch=4, bins=8)):
+    for _ in train_on_text(model, TOKENS, TrainingRecipe(steps=5, length=10, batch=4, bins=8)):
         pass
     moved = (model.stack.encodings[0].params["table"].detach() - before).abs().amax(1)
     assert (moved[:10] > 0).all()  # each position that training shows

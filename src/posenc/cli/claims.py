@@ -15,8 +15,8 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import shown
 from posenc.cli.show import Heading, columns, wrapped
 from posenc.cli.terminal import say
-from posenc.lab.claims import catalog, findings
-from posenc.lab.claims.claim import Claim, Finding
+from posenc.lab.claims import claim_catalog, findings
+from posenc.lab.claims.claim import Claim, ClaimFinding
 from posenc.lab.claims.deciding import decided, experiments
 from posenc.lab.running import run_missing
 from posenc.lab.store import Store
@@ -55,7 +55,7 @@ class ClaimsVerb(Verb):
     """Parameters of submitit for --engine slurm."""
 
     def run(self) -> Answer:
-        chosen = {name: catalog.claim(name) for name in dict.fromkeys(self.names or catalog.NAMES)}
+        chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
         filed = {name: findings.read(name) for name in chosen}
         known = {name: each.finding for name, each in filed.items() if each is not None}
         if not self.run_again:
@@ -69,7 +69,7 @@ class ClaimsVerb(Verb):
             int(bool(changed or missing)),
         )
 
-    def _run(self, chosen: Mapping[str, Claim]) -> dict[str, Finding]:
+    def _run(self, chosen: Mapping[str, Claim]) -> dict[str, ClaimFinding]:
         runs = experiments(list(chosen.values()))
         engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
         with Store(self.out) as store:
@@ -88,7 +88,7 @@ class ClaimsVerb(Verb):
         return finished
 
 
-def _facts(chosen: Mapping[str, Claim], known: Mapping[str, Finding]) -> dict[str, object]:
+def _facts(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding]) -> dict[str, object]:
     return {
         "claims": {
             name: {
@@ -105,7 +105,7 @@ def _facts(chosen: Mapping[str, Claim], known: Mapping[str, Finding]) -> dict[st
     }
 
 
-def _lines(chosen: Mapping[str, Claim], known: Mapping[str, Finding], *, detailed: bool) -> Iterable[str]:
+def _lines(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding], *, detailed: bool) -> Iterable[str]:
     if detailed:
         for name, claim in chosen.items():
             yield from _details(name, claim, known.get(name))
@@ -120,7 +120,7 @@ def _lines(chosen: Mapping[str, Claim], known: Mapping[str, Finding], *, detaile
     yield f"{len(rows)} claims: {counts}. `posenc claims NAME` shows rule and figures, --run checks again."
 
 
-def _details(name: str, claim: Claim, finding: Finding | None) -> Iterable[str]:
+def _details(name: str, claim: Claim, finding: ClaimFinding | None) -> Iterable[str]:
     yield Heading(f"{name}: {finding.verdict if finding else 'not run'}")
     yield from wrapped(claim.statement)
     yield from wrapped(

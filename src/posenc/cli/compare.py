@@ -13,10 +13,7 @@ from posenc.cli import engines, report
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import shown
 from posenc.cli.terminal import say
-from posenc.lab.comparison import folder as folders
-from posenc.lab.comparison import plan as plans
-from posenc.lab.comparison import report as reports
-from posenc.lab.comparison.check import check
+from posenc.lab.comparison import comparison_plan, comparison_report, planned_runs
 from posenc.lab.engines.events import Failure
 from posenc.lab.experiment import Experiment, Model, Sampler
 from posenc.lab.models.model_folder import ModelFolder, read_folder
@@ -24,7 +21,7 @@ from posenc.lab.running import run_missing
 from posenc.lab.store import Store
 from posenc.lab.tasks.corpus import digest, text_of
 from posenc.lab.tasks.language import CharacterLM
-from posenc.lab.tasks.table import TASKS
+from posenc.lab.tasks.task_table import TASKS
 
 #: Tasks that read text.
 TEXT_TASKS = tuple(row.name for row in TASKS if issubclass(row.kind, CharacterLM))
@@ -59,7 +56,7 @@ class CompareVerb(Verb):
     task: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TASK")] = ()
     """Tasks; those of the tier if left out. An unknown name lists them all."""
 
-    tier: plans.TierName = "core"
+    tier: comparison_plan.TierName = "core"
     """How much to spend."""
 
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
@@ -86,7 +83,7 @@ class CompareVerb(Verb):
     rate: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Peak learning rate."""
 
-    encoding_rate: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT")] = (plans.ENCODING_RATE,)
+    encoding_rate: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT")] = (comparison_plan.ENCODING_RATE,)
     """Multiples of it for the parameters of encodings; several are compared."""
 
     width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
@@ -133,18 +130,18 @@ class CompareVerb(Verb):
         with Store(self.out) as store:
             if store.note:
                 say(store.note)
-            folders.save(self.out, runs)
+            planned_runs.save(self.out, runs)
             waiting = [each for each in runs if each.identity not in store.results]
             if len(waiting) < len(runs):
                 say(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished already.")
             steps = run_missing(runs, store, engine, engines.TOGETHER if together else "", device)
             with contextlib.closing(shown(steps, len(waiting))) as steps:
                 failed = [step.line for step in steps if isinstance(step.report, Failure)]
-            path = folders.save_failures(self.out, failed)
+            path = planned_runs.save_failures(self.out, failed)
             told = f"{len(failed)} of {len(waiting)} runs failed. {path} says why, one line for each"
             if not any(each.identity in store.results for each in runs):
                 raise ValueError(f"{told}; the first: {failed[0] if failed else 'none was reported'}")
-        answer = report.answer(self.out, reports.report(self.out, {each.identity for each in runs}))
+        answer = report.answer(self.out, comparison_report.report(self.out, {each.identity for each in runs}))
         if not failed:
             return answer
         say(f"posenc compare: {told}. The same command runs them again.")
@@ -160,7 +157,7 @@ class CompareVerb(Verb):
                 f"task must be one that reads text, {', '.join(TEXT_TASKS)}, with --text; got {', '.join(unread)}. "
                 "Leave one of them out."
             )
-        runs = plans.plan(
+        runs = comparison_plan.plan(
             self.encodings,
             tasks,
             self.tier,
@@ -169,7 +166,7 @@ class CompareVerb(Verb):
             changes={**self._changes(), **of_folder},
             tokenizer=folder.path if folder is not None and folder.has_tokenizer else "",
         )
-        check(runs, device if self.engine == "local" else "cpu")
+        comparison_plan.check(runs, device if self.engine == "local" else "cpu")
         return runs
 
     def _folder(self) -> tuple[ModelFolder | None, dict[str, Any]]:

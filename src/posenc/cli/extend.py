@@ -15,14 +15,14 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import shown
 from posenc.cli.show import Heading, columns, wrapped
 from posenc.lab.comparison.judge import SEEDS
-from posenc.lab.context_extension import folder as folders
-from posenc.lab.context_extension.plan import TASKS, plan
+from posenc.lab.context_extension import study_files
+from posenc.lab.context_extension.extension_plan import TASKS, plan
 from posenc.lab.context_extension.study import Extension, Study
-from posenc.lab.context_extension.summary import Summary, summaries
+from posenc.lab.context_extension.study_summary import StudySummary, summaries
 from posenc.lab.engines.events import Job
-from posenc.lab.running import Engine, Step
+from posenc.lab.running import Engine, RunEvent
 
-WORK = "posenc.lab.context_extension.extend:work"
+WORK = "posenc.lab.context_extension.run_study:work"
 LIMITS = (
     "Small models and short budgets: an order found here is a reason to test two or three ways on your own model, not "
     "the answer for it."
@@ -78,7 +78,7 @@ class ExtendVerb(Verb):
     """Parameters of submitit for --engine slurm."""
 
     def run(self) -> Answer:
-        from posenc.lab.context_extension.extend import begun
+        from posenc.lab.context_extension.run_study import begun
 
         studies = plan(
             self.record,
@@ -93,7 +93,7 @@ class ExtendVerb(Verb):
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
         engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
-        missing = [study for study in studies if folders.read(self.out, study) is None]
+        missing = [study for study in studies if study_files.read(self.out, study) is None]
         if missing:
             with contextlib.closing(shown(_run(missing, engine, self.out), len(missing))) as steps:
                 for _ in steps:
@@ -103,7 +103,7 @@ class ExtendVerb(Verb):
 
 def answer(out: Path, studies: Sequence[Study]) -> Answer:
     """What the finished studies of a folder say."""
-    read = [folders.read(out, study) for study in studies]
+    read = [study_files.read(out, study) for study in studies]
     finished = [each for each in read if each is not None]
     found, missing = summaries(finished), len(studies) - len(finished)
     pictures = [_drawn(out, summary) for summary in found]
@@ -114,18 +114,18 @@ def answer(out: Path, studies: Sequence[Study]) -> Answer:
     )
 
 
-def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[Step, None, None]:
+def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEvent, None, None]:
     """Each study's reports; an extension is on disk when it is yielded."""
     jobs = [Job(f"{each.experiment.task}, seed {each.experiment.seed}", WORK, (each,)) for each in studies]
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:
             if isinstance(report, Extension):
-                folders.write(out, report)
-            yield Step(studies[index].experiment, report)
+                study_files.write(out, report)
+            yield RunEvent(studies[index].experiment, report)
 
 
-def _drawn(out: Path, summary: Summary) -> Path:
-    from posenc.lab.context_extension.picture import picture
+def _drawn(out: Path, summary: StudySummary) -> Path:
+    from posenc.lab.context_extension.extension_picture import picture
     from posenc.plot.export import image
 
     path = out / f"{summary.study.experiment.task}.png"
@@ -133,7 +133,7 @@ def _drawn(out: Path, summary: Summary) -> Path:
     return path
 
 
-def _lines(found: Sequence[Summary], missing: int, pictures: Sequence[Path]) -> Iterable[str]:
+def _lines(found: Sequence[StudySummary], missing: int, pictures: Sequence[Path]) -> Iterable[str]:
     for summary in found:
         yield from map(Heading, wrapped(summary.conditions()))
         yield from columns(*summary.table())
@@ -149,7 +149,7 @@ def _lines(found: Sequence[Summary], missing: int, pictures: Sequence[Path]) -> 
         yield f"wrote {' and '.join(map(str, pictures))}"
 
 
-def _facts(summary: Summary) -> dict[str, Any]:
+def _facts(summary: StudySummary) -> dict[str, Any]:
     return {
         "conditions": summary.conditions(),
         "study": summary.study,

@@ -33,7 +33,7 @@ FORMATS = (".png", ".svg", ".pdf")
 OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other", "causal", "steps", "after", "dims")
 
 
-class Picture(NamedTuple):
+class PictureEntry(NamedTuple):
     """What draws a picture. options: of the command line, by the argument that each is given as.
 
     learns: whether it draws what an encoding learns, which --seed decides.   subject: reads what is drawn from text.
@@ -48,42 +48,44 @@ class Picture(NamedTuple):
 
 POSITIONS = {"positions": "positions"}
 AT = {"at": "positions"}
-PICTURES: Mapping[str, Picture] = {
-    "heatmap": Picture(POSITIONS),
-    "dimensions": Picture({"dims": "dims", **POSITIONS}),
-    "waves": Picture({"positions": "length"}, learns=False),
-    "wavelengths": Picture({}, learns=False),
-    "similarity": Picture(POSITIONS),
-    "differences": Picture(AT),
-    "binary": Picture({"positions": "count"}, learns=False),
-    "dials": Picture({"position": "position"}, learns=False),
-    "rotation": Picture({"pair": "pair", **AT}),
-    "rotation_matrix": Picture({"position": "position"}),
-    "rotated": Picture(AT),
-    "pairing": Picture({}),
-    "score_by_distance": Picture({"positions": "distances"}),
-    "bias": Picture({"positions": "length"}),
-    "bias_by_distance": Picture({}),
-    "heads": Picture({"positions": "length"}),
-    "scalings": Picture({"positions": "target"}, learns=False),
-    "input_sum": Picture({"sentence": "sentence"}),
-    "attention_map": Picture({"sentence": "sentence", "causal": "causal"}, subject=of_record_or_none),
-    "trained_attention": Picture(
+PICTURES: Mapping[str, PictureEntry] = {
+    "heatmap": PictureEntry(POSITIONS),
+    "dimensions": PictureEntry({"dims": "dims", **POSITIONS}),
+    "waves": PictureEntry({"positions": "length"}, learns=False),
+    "wavelengths": PictureEntry({}, learns=False),
+    "similarity": PictureEntry(POSITIONS),
+    "differences": PictureEntry(AT),
+    "binary": PictureEntry({"positions": "count"}, learns=False),
+    "dials": PictureEntry({"position": "position"}, learns=False),
+    "rotation": PictureEntry({"pair": "pair", **AT}),
+    "rotation_matrix": PictureEntry({"position": "position"}),
+    "rotated": PictureEntry(AT),
+    "pairing": PictureEntry({}),
+    "score_by_distance": PictureEntry({"positions": "distances"}),
+    "bias": PictureEntry({"positions": "length"}),
+    "bias_by_distance": PictureEntry({}),
+    "heads": PictureEntry({"positions": "length"}),
+    "scalings": PictureEntry({"positions": "target"}, learns=False),
+    "input_sum": PictureEntry({"sentence": "sentence"}),
+    "attention_map": PictureEntry({"sentence": "sentence", "causal": "causal"}, subject=of_record_or_none),
+    "trained_attention": PictureEntry(
         {"sentence": "sentence", "steps": "steps", "seed": "seed"},
         False,
         of_layer,
         "posenc.lab.trained_maps:trained_maps",
     ),
-    "word_order": Picture({"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none),
-    "shift_matrix": Picture({"offset": "offset"}, learns=False),
-    "derivation": Picture({"offset": "offset", "position": "position", "pair": "pair"}, learns=False),
-    "derivative": Picture({"dims": "dims", "position": "position", "positions": "length"}, learns=False),
-    "look_back": Picture({"offset": "offset", "positions": "positions"}, learns=False),
-    "number_waves": Picture({"position": "position"}, learns=False),
-    "layers": Picture({}, learns=False, subject=of_config),
-    "media_positions": Picture({"after": "after"}, learns=False, subject=of_segments),
-    "results": Picture({}, False, of_comparison, "posenc.lab.comparison.picture:picture"),
-    "claims": Picture({}, False, of_findings, "posenc.lab.claims.picture:picture"),
+    "word_order": PictureEntry(
+        {"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none
+    ),
+    "shift_matrix": PictureEntry({"offset": "offset"}, learns=False),
+    "derivation": PictureEntry({"offset": "offset", "position": "position", "pair": "pair"}, learns=False),
+    "derivative": PictureEntry({"dims": "dims", "position": "position", "positions": "length"}, learns=False),
+    "look_back": PictureEntry({"offset": "offset", "positions": "positions"}, learns=False),
+    "number_waves": PictureEntry({"position": "position"}, learns=False),
+    "layers": PictureEntry({}, learns=False, subject=of_config),
+    "media_positions": PictureEntry({"after": "after"}, learns=False, subject=of_segments),
+    "results": PictureEntry({}, False, of_comparison, "posenc.lab.comparison.comparison_picture:picture"),
+    "claims": PictureEntry({}, False, of_findings, "posenc.lab.claims.claims_picture:picture"),
 }
 #: How many positions are drawn where none are asked for; a picture that is left out has its own number.
 USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100) | {

@@ -52,7 +52,7 @@ def of_segments(text: str) -> Any:
 
 def of_comparison(text: str) -> Any:
     """The settings that a folder of `posenc compare` holds."""
-    from posenc.lab.comparison.report import report
+    from posenc.lab.comparison.comparison_report import report
 
     if not text:
         raise ValueError("subject must be the folder of a comparison; got none. Run posenc compare --out FOLDER.")

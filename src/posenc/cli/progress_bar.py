@@ -9,13 +9,13 @@ from collections.abc import Generator, Iterable
 from posenc.cli.terminal import escaped, say
 from posenc.lab.engines.events import Failure
 from posenc.lab.result import Progress
-from posenc.lab.running import Step, name_of
+from posenc.lab.running import RunEvent, name_of
 
 #: Without a terminal, a line at most every so many seconds.
 SECONDS = 30.0
 
 
-def shown(steps: Iterable[Step], runs: int) -> Generator[Step, None, None]:
+def shown(steps: Iterable[RunEvent], runs: int) -> Generator[RunEvent, None, None]:
     """The steps, unchanged, with a bar that counts the training steps of `runs` runs. Failures are told at once."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

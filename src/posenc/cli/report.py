@@ -11,9 +11,9 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.show import Heading, columns, wrapped
-from posenc.lab.comparison import report as reports
-from posenc.lab.comparison.report import Judged, Report
-from posenc.lab.comparison.table import table
+from posenc.lab.comparison import comparison_report
+from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
+from posenc.lab.comparison.score_table import table
 from posenc.lab.comparison.tensorboard import write_events
 
 LIMITS = (
@@ -39,19 +39,19 @@ class ReportVerb(Verb):
     """Also write the training curves for TensorBoard; needs tensorboardX."""
 
     def run(self) -> Answer:
-        found = reports.report(self.folder)
+        found = comparison_report.report(self.folder)
         if self.tensorboard:
             write_events(self.folder, [judged.setting for judged in found.judged])
         return answer(self.folder, found)
 
 
-def answer(folder: Path, found: Report) -> Answer:
+def answer(folder: Path, found: ComparisonReport) -> Answer:
     """A report as the answer of a verb; the files are written first."""
-    written = reports.write(folder, found)
+    written = comparison_report.write(folder, found)
     return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
 
 
-def _lines(found: Report, written: tuple[Path, ...]) -> Iterable[str]:
+def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
     for judged in found.judged:
         yield from _setting(judged)
     yield from wrapped(LIMITS)
@@ -75,7 +75,7 @@ def _setting(judged: Judged) -> Iterable[str]:
     yield ""
 
 
-def _facts(found: Report, written: tuple[Path, ...]) -> dict[str, Any]:
+def _facts(found: ComparisonReport, written: tuple[Path, ...]) -> dict[str, Any]:
     return {
         "settings": [
             {

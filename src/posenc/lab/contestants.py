@@ -13,13 +13,13 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Job
-from posenc.lab.run_config import Contestant, Recipe
+from posenc.lab.run_config import Contestant, TrainingRecipe
 
 #: The rate of an encoding's own parameters, as a multiple of the model's.
 PACE = 10.0
 
 
-def contestants(recipe: Recipe) -> tuple[Contestant, ...]:
+def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
     """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
 
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
@@ -37,7 +37,7 @@ def contestants(recipe: Recipe) -> tuple[Contestant, ...]:
 
 
 def run(
-    contestants: Sequence[Contestant], corpus: Corpus, recipe: Recipe, workers: int | None = None
+    contestants: Sequence[Contestant], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
 ) -> Generator[Event, None, None]:
     """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""
     jobs = [

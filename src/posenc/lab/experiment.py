@@ -38,7 +38,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Options:
+class TaskOptions:
     """Pairs of a name and a number or a word, stored in the order of their names."""
 
     def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
@@ -105,7 +105,7 @@ class Experiment(Declared):
     heads: Annotated[int, Whole(1, 1 << 10)] = 4
     model: Annotated[str, ModelName()] = "decoder"
     positions: Sampler = "range"
-    options: Annotated[tuple[Option, ...], Options()] = ()
+    options: Annotated[tuple[Option, ...], TaskOptions()] = ()
 
     def _check_together(self) -> None:
         for name in ("encoding", "task"):

@@ -18,8 +18,8 @@ from posenc.lab.models.model_folder import ModelFolder, model_folder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 from posenc.lab.samplers import positions
-from posenc.lab.tasks.table import task_of, task_row
 from posenc.lab.tasks.task import Batch, Task
+from posenc.lab.tasks.task_table import task_of, task_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def _of_folder(experiment: Experiment, task: Task, folder: ModelFolder, seed: in
 
     It has the dropout of its config.
     """
-    from posenc.lab.models.hugging_face import loaded, with_positions
+    from posenc.lab.models.hugging_face_model import loaded, with_positions
 
     model, own = loaded(folder, seed)
     rows = int(model.config.get_text_config().vocab_size)

@@ -69,7 +69,7 @@ class Progress(Declared):
 
 
 @dataclass(frozen=True)
-class Score(Declared):
+class LengthScore(Declared):
     """How well a trained model does at one length of sequence.
 
     accuracy: the share of predicted tokens that are right.   exact: the share of sequences with all of them right.
@@ -97,7 +97,7 @@ class Result(Declared):
     sample: text from the model, or "".   versions: of packages.
 
     >>> from posenc.lab.experiment import Experiment
-    >>> score = Score(64, accuracy=0.75, exact=0.5, loss=0.4)
+    >>> score = LengthScore(64, accuracy=0.75, exact=0.5, loss=0.4)
     >>> result = Result(Experiment("RoPE(dim=16)", "copy"), (Progress(10, 2.0),), (score,), parameters=9)
     >>> Result.from_json(result.to_json()) == result, result.at(64).accuracy
     (True, 0.75)
@@ -105,7 +105,7 @@ class Result(Declared):
 
     experiment: Annotated[Experiment, Instance("an Experiment")]
     curve: Annotated[tuple[Progress, ...], Each(Progress)]
-    scores: Annotated[tuple[Score, ...], Each(Score)]
+    scores: Annotated[tuple[LengthScore, ...], Each(LengthScore)]
     by_context: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
     parameters: Count = 0
     learned: Count = 0
@@ -114,7 +114,7 @@ class Result(Declared):
     sample: Annotated[str, Instance("text")] = ""
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
-    def at(self, length: int) -> Score:
+    def at(self, length: int) -> LengthScore:
         """The score at a test length."""
         for score in self.scores:
             if score.length == length:
@@ -132,7 +132,7 @@ class Result(Declared):
         try:
             fields = _fields(cls, json.loads(line))
             fields["experiment"] = Experiment(**_fields(Experiment, fields["experiment"]))
-            for name, kind in (("curve", Progress), ("scores", Score)):
+            for name, kind in (("curve", Progress), ("scores", LengthScore)):
                 fields[name] = tuple(kind(**_fields(kind, part)) for part in fields[name])
             return cls(**fields)
         except (ValueError, TypeError, RecursionError) as error:

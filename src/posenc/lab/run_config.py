@@ -35,7 +35,7 @@ class Shape(Declared):
 
 
 @dataclass(frozen=True)
-class Recipe(Declared):
+class TrainingRecipe(Declared):
     """How a model is trained and measured; the same for every encoding that is compared.
 
     length: tokens a training window holds; `reach` times as many are the longest context it is measured at.
@@ -86,7 +86,7 @@ class Contestant(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrainingOutcome:
     """What a run gave.
 
     curve: (step, mean training loss since the step before).    sample: token numbers of generated text.

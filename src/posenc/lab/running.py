@@ -14,7 +14,7 @@ Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
 TRAIN = "posenc.lab.engines.in_worker:train"
 
 
-class Step(NamedTuple):
+class RunEvent(NamedTuple):
     """What a run reports: `Progress`, at last a `Failure` or what came out, which is on disk when it is yielded."""
 
     experiment: Experiment
@@ -24,7 +24,7 @@ class Step(NamedTuple):
     def line(self) -> str:
         """The run, and why it failed where it did.
 
-        >>> Step(Experiment("RoPE(dim=16)", "copy"), Failure("ValueError: no")).line
+        >>> RunEvent(Experiment("RoPE(dim=16)", "copy"), Failure("ValueError: no")).line
         'RoPE(dim=16) on copy, seed 0 failed: ValueError: no'
         """
         name = name_of(self.experiment)
@@ -38,7 +38,7 @@ def name_of(experiment: Experiment) -> str:
 
 def run_missing(
     experiments: Sequence[Experiment], store: Store, engine: Engine, function: str = "", device: str = "cpu"
-) -> Generator[Step, None, None]:
+) -> Generator[RunEvent, None, None]:
     """Run each experiment that has no result in the store, in this order, and store each result when it comes.
 
     function: a generator function "module:name" of an experiment and a device, whose last report is its `Result`;
@@ -49,7 +49,7 @@ def run_missing(
     events = engine(jobs)
     try:
         for index, report in events:
-            step = Step(missing[index], _checked(missing[index], report))
+            step = RunEvent(missing[index], _checked(missing[index], report))
             if isinstance(step.report, Result):
                 store.add(step.report)
             yield step

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from posenc.lab.models.example import Example
 from posenc.lab.models.greedy import greedy
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.result import Score
+from posenc.lab.result import LengthScore
 from posenc.lab.tasks.task import NOTHING, Batch, Task
 from posenc.lab.tasks.written import END, Written
 
@@ -36,7 +36,9 @@ class Said(NamedTuple):
     about: np.ndarray
 
 
-def scores(model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing) -> tuple[Score, ...]:
+def scores(
+    model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing
+) -> tuple[LengthScore, ...]:
     """A score for each length, each with a generator of its own, so that no length changes the sequences of another."""
     if task.cuttable:
         whole, last = _longest(task, lengths, seed), _block(lengths)
@@ -102,13 +104,13 @@ def bleu_signature() -> str:
 
 def _score(
     model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing, last: int | None = None
-) -> Score:
+) -> LengthScore:
     said = _said(model, batch, np.random.default_rng([seed, length, 1]), place)
     counted = said.asked.copy()
     if last is not None:
         counted[:, :-last] = False
     rows = counted.any(1)
-    return Score(
+    return LengthScore(
         length,
         accuracy=_mean(said.right[counted]),
         exact=_mean((said.right | ~counted).all(1)[rows]),

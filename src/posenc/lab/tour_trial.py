@@ -13,12 +13,12 @@ from posenc.lab.models.example import Example, example
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Outcome, Recipe
+from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
 from posenc.lab.tasks.task import Batch
 from posenc.lab.train import train
 
 
-def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:
+def trial(contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe) -> Iterator[Progress | TrainingOutcome]:
     """Progress while training, then the outcome."""
     began = time.process_time()
     streams = seeds(recipe.seed)
@@ -31,7 +31,7 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Pr
     losses = loss_by_position(model, corpus.held_out, longest=recipe.longest, bins=recipe.bins, windows=recipe.windows)
     prompt = corpus.held_out[: recipe.length // 4].tolist()
     sample = generate(model, prompt, recipe.sample, seed=streams.samples, temperature=recipe.temperature)
-    yield Outcome(
+    yield TrainingOutcome(
         contestant,
         tuple(curve),
         losses,
@@ -43,7 +43,7 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Pr
 
 
 def train_on_text(
-    model: Transformer, tokens: np.ndarray, recipe: Recipe, *, pace: float = 1.0, every: int = 10
+    model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe, *, pace: float = 1.0, every: int = 10
 ) -> Iterator[Progress]:
     """A decoder learns the next token, an encoder the blanked ones. The order of the data comes from `recipe.seed`
     alone. pace: the encoding's own parameters learn at this multiple of the model's rate."""
@@ -58,7 +58,7 @@ def train_on_text(
     )
 
 
-def _examples(model: Transformer, tokens: np.ndarray, recipe: Recipe) -> Iterator[Example]:
+def _examples(model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe) -> Iterator[Example]:
     stream = seeds(recipe.seed).batches
     blanks = np.random.default_rng([stream, 1])
     for inputs, targets in batches(tokens, recipe.length, recipe.batch, recipe.steps, stream):

@@ -21,7 +21,7 @@ from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.explorer.write_atomically import write_atomically
 from posenc.lab.contestants import contestants, run
-from posenc.lab.run_config import Outcome, Recipe
+from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
 #: What trains in about a minute and a half on two cores; the orderings it shows are those of this budget.
@@ -45,9 +45,9 @@ class Settings(Declared):
         same_words(self.pairs)
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> TrainingRecipe:
         """How each model is trained: at this size a peak rate of 0.006 is stable and learns fast for all six."""
-        return Recipe(steps=self.steps, seed=self.seed, rate=6e-3)
+        return TrainingRecipe(steps=self.steps, seed=self.seed, rate=6e-3)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Journey:
 
     settings: Settings
     data: dict[str, Any] = field(default_factory=dict)
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, TrainingOutcome] = field(default_factory=dict)
     written: bool = False
 
     @property
@@ -99,7 +99,7 @@ class Journey:
         with contextlib.closing(run(runners, reading.corpus, recipe, self.settings.workers)) as events:
             for index, happened in events:
                 name = runners[index].name
-                if isinstance(happened, Outcome):
+                if isinstance(happened, TrainingOutcome):
                     self.outcomes[index] = happened
                     self._write_results(reading, list(done))
                     done[name], loss = recipe.steps, happened.curve[-1].loss

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.data import Corpus, split
-from posenc.lab.run_config import Recipe
+from posenc.lab.run_config import TrainingRecipe
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
 
 #: The share of the text that tokens are learned from; the rest is held out, for them too.
@@ -38,5 +38,5 @@ def read(path: Path | None) -> Reading:
     source = "the help on the Python language that ships with it (pydoc_data.topics)" if path is None else path.name
     tokenizer = learn_pieces(text[: int(len(text) * LEARNED)])
     vocabulary = tokenizer.get_vocab_size()
-    corpus = split(encode(tokenizer, text), vocabulary, longest=Recipe(steps=1).longest)
+    corpus = split(encode(tokenizer, text), vocabulary, longest=TrainingRecipe(steps=1).longest)
     return Reading(source, text, tokenizer, corpus)

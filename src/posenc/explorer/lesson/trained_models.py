@@ -22,10 +22,10 @@ from posenc.explorer.lesson.verdicts import (
 )
 from posenc.inspect._text import short
 from posenc.lab.data import seeds
-from posenc.lab.run_config import Outcome, Recipe
+from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 
 
-def trained_models(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> dict[str, Any]:
+def trained_models(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> dict[str, Any]:
     """The part of the page that waits for training; the same as far as it goes while some are missing."""
     block = recipe.longest // recipe.bins
     windows = len(outcomes[0].losses)
@@ -52,7 +52,9 @@ def trained_models(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading
     }
 
 
-def _model(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> dict[str, Any]:
+def _model(
+    outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading
+) -> dict[str, Any]:
     named = lengths(recipe)
     inside = recipe.length - recipe.length // 4
     tokens = list(outcome.sample)
@@ -79,7 +81,7 @@ def _outcome_of(mean: float, significant: bool) -> str:
     return "worse" if mean > 0 else "better"
 
 
-def conditions(outcomes: Sequence[Outcome], recipe: Recipe, reading: Reading) -> list[str]:
+def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> list[str]:
     """What the numbers depend on, so that nobody takes them for more than they are."""
     paces = [f"{one.contestant.name} {one.contestant.pace:g}× the model's" for one in outcomes if one.learned]
     tables = [one.contestant.encoding for one in outcomes if isinstance(one.contestant.encoding, Learned)]

@@ -13,7 +13,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.run_config import Outcome, Recipe
+from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 
 #: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may
 #: make (nats).
@@ -40,17 +40,17 @@ def change(losses: np.ndarray, base: np.ndarray) -> Change:
     return Change(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
-def lengths(recipe: Recipe) -> tuple[int, ...]:
+def lengths(recipe: TrainingRecipe) -> tuple[int, ...]:
     """The context lengths that are named: the training length, twice that, the longest."""
     return tuple(sorted({recipe.length, min(2 * recipe.length, recipe.longest), recipe.longest}))
 
 
-def at(outcome: Outcome, length: int, recipe: Recipe) -> np.ndarray:
+def at(outcome: TrainingOutcome, length: int, recipe: TrainingRecipe) -> np.ndarray:
     """Losses (windows,) with a context of so many tokens."""
     return outcome.at(length / recipe.longest)
 
 
-def at_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
+def at_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
     """Which encoding is best where training stopped, and what it gains over none."""
     sound = _sound(outcomes)
     if not sound:
@@ -59,7 +59,7 @@ def at_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]
     return [_ranking(sound, recipe), *([worth] if worth else [])]
 
 
-def beyond_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[str]:
+def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
     """Which models lose on longer texts, and which do not."""
     sound, sentences = _sound(outcomes), []
     near, far = recipe.length, recipe.longest
@@ -83,12 +83,12 @@ def beyond_training_length(outcomes: Sequence[Outcome], recipe: Recipe) -> list[
     return sentences
 
 
-def _sound(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _sound(outcomes: Sequence[TrainingOutcome]) -> list[TrainingOutcome]:
     """Those that did not diverge."""
     return [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
 
 
-def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
+def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
     ordered = sorted(sound, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
     listed = ", ".join(
         f"{outcome.contestant.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
@@ -106,7 +106,7 @@ def _ranking(sound: Sequence[Outcome], recipe: Recipe) -> str:
     )
 
 
-def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
+def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | None:
     """What the best encoding gains over none."""
     bare = next((outcome for outcome in sound if isinstance(outcome.contestant.encoding, NoPE)), None)
     others = [outcome for outcome in sound if outcome is not bare]
@@ -123,7 +123,7 @@ def _worth(sound: Sequence[Outcome], recipe: Recipe) -> str | None:
     )
 
 
-def verdict(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
+def verdict(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
     """What one encoding did, and why where the why follows from its definition."""
     if not np.isfinite(outcome.losses).all():
         return "Diverged: its loss is no number any more. Try another seed or fewer steps."
@@ -140,7 +140,7 @@ def verdict(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> st
     return " ".join(part for part in sentences if part)
 
 
-def _compared_with_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: Recipe) -> str:
+def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
     bare = next((other for other in outcomes if isinstance(other.contestant.encoding, NoPE)), outcome)
     if bare is outcome or not np.isfinite(bare.losses).all():
         return ""
@@ -148,7 +148,7 @@ def _compared_with_none(outcome: Outcome, outcomes: Sequence[Outcome], recipe: R
     return f", {gain} compared with none" + ("" if gain.is_significant else " (no difference to be seen)")
 
 
-def _reason(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
+def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str:
     record = outcome.contestant.encoding
     last = recipe.length - 1
     if isinstance(record, NoPE):
@@ -178,7 +178,7 @@ def _reason(outcome: Outcome, recipe: Recipe, fell: bool) -> str:
     return ""
 
 
-def _untrained(record: T5Bias, recipe: Recipe) -> str:
+def _untrained(record: T5Bias, recipe: TrainingRecipe) -> str:
     """From which distance on the buckets are those that no training window reaches."""
     buckets = record.bucket(-np.arange(recipe.longest))
     beyond = np.flatnonzero(~np.isin(buckets, buckets[: recipe.length]))

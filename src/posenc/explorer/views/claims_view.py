@@ -7,12 +7,12 @@ from typing import Any
 
 from posenc.explorer.views.view import View
 from posenc.inspect.plain import as_plain
-from posenc.lab.claims import catalog, findings
+from posenc.lab.claims import claim_catalog, findings
 
-CODE = """from posenc.lab.claims import catalog, findings
+CODE = """from posenc.lab.claims import claim_catalog, findings
 
-for name in catalog.NAMES:
-    print(catalog.claim(name).statement, findings.read(name).finding)"""
+for name in claim_catalog.NAMES:
+    print(claim_catalog.claim(name).statement, findings.read(name).finding)"""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class ClaimsView(View):
     """Every claim, with its rule and the finding on file."""
 
     def facts(self) -> dict[str, Any]:
-        return {"claims": [_claim(name) for name in catalog.NAMES], "code": CODE}
+        return {"claims": [_claim(name) for name in claim_catalog.NAMES], "code": CODE}
 
 
 def _claim(name: str) -> dict[str, Any]:
-    claim, filed = catalog.claim(name), findings.read(name)
+    claim, filed = claim_catalog.claim(name), findings.read(name)
     return {
         "name": name,
         "statement": claim.statement,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from posenc.lab.comparison.comparison_report import Judged, report
 from posenc.lab.comparison.measures import WORDS, Measure
-from posenc.lab.comparison.report import Judged, report
+from posenc.lab.comparison.score_table import table
 from posenc.lab.comparison.setting import Setting
-from posenc.lab.comparison.table import table
 
 
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
         "finished": found.finished,
         "missing": found.missing,
         "note": found.note,
-        "code": f"from posenc.lab.comparison.report import report\n\nfound = report({os.fspath(folder)!r})",
+        "code": f"from posenc.lab.comparison.comparison_report import report\n\nfound = report({os.fspath(folder)!r})",
     }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Concatenated, Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     x = np.zeros((3, 8))
     record = Concatenated(Sinusoidal(dim=4))
     wide = np.concatenate([x, Sinusoidal(dim=4).embed(np.arange(3))], axis=-1)

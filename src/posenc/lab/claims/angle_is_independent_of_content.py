@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import RoPE
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(2, 1000, 64))
     turn = RoPE(dim=64).turn(np.array([5]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from posenc.inspect import order_blindness
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     pairs = (
         ("Dog bites man", "Man bites dog"),
         ("The cat sat on the mat", "The mat sat on the cat"),

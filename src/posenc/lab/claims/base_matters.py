@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc.lab.claims.claim import Claim, Finding, Trained
+from posenc.lab.claims.claim import Claim, ClaimFinding, Trained
 from posenc.lab.claims.judging import RULE, advantage, by_seed, exceeds
 from posenc.lab.claims.recipes import ROTARY, runs
 from posenc.lab.result import Result
@@ -13,7 +13,7 @@ from posenc.lab.result import Result
 ENCODINGS = (ROTARY, "RoPE(dim=16, base=100.0)", "RoPE(dim=16, base=1000000.0)")
 
 
-def decide(results: Sequence[Result]) -> Finding:
+def decide(results: Sequence[Result]) -> ClaimFinding:
     _, small, large = ENCODINGS
     gains = {
         "base 100 - base 10,000": advantage(results, small, ROTARY, lambda result: result.at(32).accuracy),

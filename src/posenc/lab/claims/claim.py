@@ -14,7 +14,7 @@ Figure = tuple[str, float]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """A verdict with its figures, and one sentence on what they mean.
 
     runs: the numbers behind trained figures, by contestant and seed; empty for a computation.
@@ -30,7 +30,7 @@ class Finding:
 class Computed:
     """A statement that mathematics decides: the function computes its figures and the verdict."""
 
-    compute: Callable[[], Finding]
+    compute: Callable[[], ClaimFinding]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Trained:
     """
 
     experiments: tuple[Experiment, ...]
-    decide: Callable[[Sequence[Result]], Finding]
+    decide: Callable[[Sequence[Result]], ClaimFinding]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Claim:
         return isinstance(self.evidence, Trained)
 
 
-def found(holds: bool, figures: Mapping[str, float], note: str) -> Finding:
+def found(holds: bool, figures: Mapping[str, float], note: str) -> ClaimFinding:
     """A computed finding: a computation decides, one way or the other."""
     verdict: Word = "supported" if holds else "contradicted"
-    return Finding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+    return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Count
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     largest = float(np.abs(Count().embed(np.array([1_000_000]))).max())
     return found(
         largest > 1000, {"at position 1,000,000": largest}, "A count soon outgrows embeddings, whose values are near 1."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Count, Encoding, NormalisedCount, Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 LENGTH, WIDTH = 512, 64
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     count = _condition(Count())
     divided, waves = _condition(NormalisedCount(length=LENGTH)), _condition(Sinusoidal(dim=2))
     return found(

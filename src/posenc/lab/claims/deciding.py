@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.claims.claim import Claim, Computed, Finding
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 
@@ -17,7 +17,7 @@ def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:
     return tuple(sorted(needed, key=lambda each: each.seed))
 
 
-def decided(claim: Claim, results: Mapping[str, Result]) -> Finding | None:
+def decided(claim: Claim, results: Mapping[str, Result]) -> ClaimFinding | None:
     """The finding, or None where a run is missing. results: by identity, as a store has them."""
     if isinstance(claim.evidence, Computed):
         return claim.evidence.compute()

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import derivative
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     record, h = Sinusoidal(dim=16), 1e-4
     positions = np.linspace(0, 50, 101)
     measured = (record.embed(positions + h) - record.embed(positions - h)) / (2 * h)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     width, length, layers = 512, 512, 6
     model = layers * length * (24 * width * width + 4 * length * width)
     share = length * width / model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc import ALiBi, RoPE, Sinusoidal
 from posenc.inspect import order_blindness
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     records = {"sinusoidal": Sinusoidal(dim=16), "rotary": RoPE(dim=8), "ALiBi": ALiBi(heads=2)}
     changes = {
         name: order_blindness("Dog bites man", "Man bites dog", record).largest for name, record in records.items()

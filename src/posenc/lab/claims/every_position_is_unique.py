@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc import Sinusoidal
 from posenc.inspect.properties import rows_in_dtype
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     count = 20_000
     distinct = {
         dtype: len({row.tobytes() for row in rows_in_dtype(Sinusoidal(dim=128), count, dtype)})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import RoPE
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     dim, base, exponent = 64, 10000.0, 0.75
     slopes = np.arange(dim // 2) * 2 / dim
     by_exponent, by_base = base ** (-exponent * slopes), RoPE(dim=dim, base=base**exponent).frequencies.radians()

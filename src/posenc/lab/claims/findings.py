@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.lab.claims import catalog
-from posenc.lab.claims.claim import Claim, Finding, Trained
+from posenc.lab.claims import claim_catalog
+from posenc.lab.claims.claim import Claim, ClaimFinding, Trained
 
 #: The findings that ship with posenc.
 FOLDER = Path(__file__).parent / "findings"
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "findings"
 class Filed(NamedTuple):
     """A finding on file. digest: of the claim as it was decided."""
 
-    finding: Finding
+    finding: ClaimFinding
     digest: str
 
 
@@ -38,14 +38,14 @@ def read(name: str, folder: Path = FOLDER) -> Filed | None:
         figures = tuple((name, float(number)) for name, number in held["figures"].items())
         if held["verdict"] not in ("supported", "contradicted", "undecided"):
             raise ValueError(f"unknown verdict {held['verdict']!r:.40}")
-        return Filed(Finding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
+        return Filed(ClaimFinding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged: {type(error).__name__} {error}. Delete it and run `posenc claims {name} --run`."
         ) from None
 
 
-def write(name: str, claim: Claim, finding: Finding, folder: Path) -> Path:
+def write(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
     """File a finding; the file is replaced as a whole."""
     folder.mkdir(parents=True, exist_ok=True)
     held: dict[str, Any] = {
@@ -63,7 +63,7 @@ def write(name: str, claim: Claim, finding: Finding, folder: Path) -> Path:
     return path
 
 
-def decided() -> dict[str, tuple[Claim, Finding]]:
+def decided() -> dict[str, tuple[Claim, ClaimFinding]]:
     """The trained claims that have a finding among those that ship, by name."""
-    filed = {name: read(name) for name in catalog.TRAINED}
-    return {name: (catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}
+    filed = {name: read(name) for name in claim_catalog.TRAINED}
+    return {name: (claim_catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import spectrum
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     period = float(np.asarray(spectrum(Sinusoidal(dim=128)).wavelengths)[0])
     signs = np.sin(np.arange(1000)) >= 0
     agree = float((signs == (np.arange(1000) % 2 == 1)).mean())

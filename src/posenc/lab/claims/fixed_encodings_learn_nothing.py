@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from posenc import ALiBi, Learned, RoPE, Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     fixed = sum(len(record.shapes) for record in (Sinusoidal(dim=512), RoPE(dim=64), ALiBi(heads=8)))
     rows, width = Learned(dim=512, length=2048).shapes["table"]
     return found(

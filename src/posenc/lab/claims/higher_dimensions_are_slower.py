@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     table = Sinusoidal(dim=128).embed(np.arange(100))
     travel = np.abs(np.diff(table, axis=0)).sum(0)[0::2]
     return found(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import stdev
 
-from posenc.lab.claims.claim import Claim, Finding, Trained, Word
+from posenc.lab.claims.claim import Claim, ClaimFinding, Trained, Word
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 from posenc.lab.statistics.interval import student_interval
@@ -39,7 +39,7 @@ def trained(
 ) -> Claim:
     """A claim that each of some numbers of finished runs is larger than the margin."""
 
-    def decide(results: Sequence[Result]) -> Finding:
+    def decide(results: Sequence[Result]) -> ClaimFinding:
         return exceeds({name: of_results(results) for name, of_results in numbers.items()}, margin, note)
 
     return Claim(statement, sources, f"{rule} {RULE}", Trained(experiments, decide))
@@ -69,7 +69,7 @@ def advantage(results: Sequence[Result], better: str, than: str, measured: Measu
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> Finding:
+def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFinding:
     """The finding of a claim that each of some numbers is larger than the margin.
 
     Several numbers: supported if each is, contradicted if any is.
@@ -92,6 +92,6 @@ def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> Finding
         "contradicted" if "contradicted" in verdicts else "undecided" if "undecided" in verdicts else "supported"
     )
     figures |= {"margin": margin, "seeds": min(map(len, numbers.values()))}
-    return Finding(
+    return ClaimFinding(
         verdict, tuple(figures.items()), note, tuple((name, tuple(by.items())) for name, by in numbers.items())
     )

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import RoPE
 from posenc.inspect import score_by_distance
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     rng = np.random.default_rng(0)
     equal = score_by_distance(RoPE(dim=64), np.arange(257)).scores[0]
     q, k = rng.normal(size=(2, 4000, 64))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import NormalisedCount
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     short, long = (float(NormalisedCount(length=length).embed(np.array([1]))[0, 0]) for length in (2, 4))
     return found(
         short != long,

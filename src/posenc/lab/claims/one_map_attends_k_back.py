@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import shift_matrix
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     record, back, count = Sinusoidal(dim=64), 5, 200
     table = record.embed(np.arange(count))
     scores = table @ shift_matrix(record, back) @ table.T

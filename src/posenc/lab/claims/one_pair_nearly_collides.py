@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc import Sinusoidal
 from posenc.inspect import properties
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     nearest = properties(Sinusoidal(dim=2), 1001)
     figures = {"steps apart": nearest.spacing, "distance": nearest.distance, "pairs as near": nearest.ties}
     return found(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc import OneSine
 from posenc.inspect import properties
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     nearest = properties(OneSine(), 1001)
     figures = {
         "first position": nearest.closest[0],

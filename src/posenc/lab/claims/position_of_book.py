@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     position = float(100 ** (2 / 16) * np.arccos(0.85))
     return found(
         abs(position - 2) < 0.1,

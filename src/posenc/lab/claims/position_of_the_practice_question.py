@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     value = float(Sinusoidal(dim=5120).embed(np.array([7]))[0, 1088])
     other = float(np.sin(7 / 10000 ** (544 / 5120)))
     return found(

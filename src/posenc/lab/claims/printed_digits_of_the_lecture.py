@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     return found(round(math.cos(3), 4) == -0.9899, {"cos 3": math.cos(3)}, "cos 3 = -0.98999, which rounds to -0.9900.")
 
 

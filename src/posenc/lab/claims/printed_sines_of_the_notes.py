@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     printed = {2: 0.87, 3: 0.19, 4: -0.90}
     figures = {f"sin {angle}": math.sin(angle) for angle in printed}
     return found(

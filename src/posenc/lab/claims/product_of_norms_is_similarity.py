@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     a, b = np.array([3.0, 4.0]), np.array([-4.0, 3.0])
     products = {
         "norms of parallel vectors": np.linalg.norm(a) * np.linalg.norm(a),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.lab.claims.judging import Measured
 from posenc.lab.comparison.measures import value
 from posenc.lab.experiment import Experiment
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 
 NONE, SINUSOIDAL, ROTARY, ALIBI = "NoPE(dim=64)", "Sinusoidal(dim=64)", "RoPE(dim=16)", "ALiBi(heads=4)"
 #: What learns does so at ten times the model's rate: at 1, tables hardly move in a short training.

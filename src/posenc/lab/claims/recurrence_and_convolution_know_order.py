@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     rng = np.random.default_rng(0)
     words = rng.normal(size=(3, 8))
     a, b, c = rng.normal(size=(3, 8, 8)) / 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.lab.claims.judging import gain, trained
 from posenc.lab.claims.recipes import EIGHT, ROTARY, SINUSOIDAL, runs
 from posenc.lab.result import Result
-from posenc.lab.statistics.learning import area_under
+from posenc.lab.statistics.learning_curves import area_under
 
 
 def area(result: Result) -> float:

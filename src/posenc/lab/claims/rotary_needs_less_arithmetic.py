@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     width, length, layers = 512, 512, 6
     added = length * width
     rotated = layers * 2 * length * width * 3

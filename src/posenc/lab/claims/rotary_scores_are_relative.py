@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import RoPE
 from posenc.inspect import rotation_error
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     error = rotation_error(RoPE(dim=128), np.arange(512), shift=100_000)
     return found(
         error.relative < 1e-10,

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import shift_error
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     error = shift_error(Sinusoidal(dim=128), np.arange(64), np.arange(-64, 65))
     figures = {"largest |MᵀM - 1|": error.orthogonality, "largest |det M - 1|": error.determinant}
     return found(

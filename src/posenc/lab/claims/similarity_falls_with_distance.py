@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import score_by_distance
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     scores = score_by_distance(Sinusoidal(dim=128), np.arange(101)).scores[0]
     rises = int((np.diff(scores) > 0).sum())
     figures = {

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import similarity
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     table = similarity(Sinusoidal(dim=128), np.arange(256))
     errors = [np.ptp(np.diagonal(table, offset)) for offset in range(256)]
     direction = float(np.abs(table - table.T).max())

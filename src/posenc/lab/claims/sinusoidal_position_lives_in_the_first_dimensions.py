@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc import Sinusoidal
 from posenc.inspect import position_change
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     shares = position_change(Sinusoidal(dim=128)).shares
     figures = {f"quarter {index + 1}": share for index, share in enumerate(shares.mean(0))}
     return found(

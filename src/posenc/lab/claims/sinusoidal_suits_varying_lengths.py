@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Learned, Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 LENGTHS = (1, 7, 512, 100_000)
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)

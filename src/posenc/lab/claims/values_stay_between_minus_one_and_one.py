@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Sinusoidal
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     positions = np.concatenate([np.arange(10_000), 10 ** np.arange(4, 16)])
     rows = Sinusoidal(dim=128).embed(positions)
     return found(

@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import spectrum
-from posenc.lab.claims.claim import Claim, Computed, Finding, found
+from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
 
 
-def compute() -> Finding:
+def compute() -> ClaimFinding:
     wavelengths = np.asarray(spectrum(Sinusoidal(dim=128)).wavelengths)
     ratios = wavelengths[1:] / wavelengths[:-1]
     return found(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from posenc.lab.result import Result, Score
-from posenc.lab.statistics.learning import area_under, effective_length, steps_to
+from posenc.lab.result import LengthScore, Result
+from posenc.lab.statistics.learning_curves import area_under, effective_length, steps_to
 from posenc.lab.tasks.task import Metric
 
 #: How each metric is written, and whether more of it is better.
@@ -44,7 +44,7 @@ class Measure:
         return value(result.at(self.length), self.metric)
 
 
-def value(score: Score, metric: Metric) -> float:
+def value(score: LengthScore, metric: Metric) -> float:
     """A score's number."""
     number = getattr(score, metric)
     if number is None:

@@ -25,7 +25,7 @@ class Study(Declared):
     sequences: that are read at each length.   candidates: how many lists of divisors the search tries.
     Raises TypeError or ValueError naming the field.
 
-    >>> from posenc.lab.tasks.table import experiment
+    >>> from posenc.lab.tasks.task_table import experiment
     >>> Study(experiment("RoPE(dim=16)", "needle"), 256).lengths
     (64, 128, 192, 256)
     """
@@ -57,7 +57,7 @@ class Study(Declared):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ValuesByLength:
     """What is measured at each length: (length, values), values by the depth of what is asked for, from the start of
     the text to its end; one value where no depth is asked for."""
 
@@ -76,7 +76,7 @@ class Extended(Declared):
     way: Annotated[str, Instance("a name")]
     record: Annotated[str, Instance("a record as text")]
     steps: Count
-    values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], Reading()]
+    values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], ValuesByLength()]
 
     def at(self, length: int) -> float:
         """The mean at a length."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from posenc.lab.data import Corpus
     from posenc.lab.experiment import Experiment
     from posenc.lab.result import Progress, Result
-    from posenc.lab.run_config import Contestant, Outcome, Recipe
+    from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
 
 
 def train(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
@@ -21,7 +21,9 @@ def train(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Re
     yield from trial.run(experiment, device=device)
 
 
-def train_contestant(contestant: Contestant, corpus: Corpus, recipe: Recipe) -> Iterator[Progress | Outcome]:
+def train_contestant(
+    contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe
+) -> Iterator[Progress | TrainingOutcome]:
     """`posenc.lab.tour_trial.trial`, a run of the tour, in a process of its own."""
     from posenc.lab import tour_trial
     from posenc.lab.reproducible import reproducible

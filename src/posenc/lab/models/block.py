@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.placed import Mask, Placed
 from posenc.lab.run_config import Shape
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class TransformerBlock(nn.Module):  # type: ignore[misc]
     """x + attention(norm(x)), then x + mlp(norm(x)); with `reads_memory`, x + attention over an encoder's output
     between the two. Attention over the output of an encoder has no encoding (Raffel et al. 2020, arXiv:1910.10683,
     §2.1)."""
@@ -31,7 +31,12 @@ class Block(nn.Module):  # type: ignore[misc]
         self.cross = Cross(shape, rng, wide, calm) if reads_memory else None
 
     def forward(
-        self, x: Tensor, placed: Placed, cache: Cache | None, memory: Tensor | None = None, mask: Mask | None = None
+        self,
+        x: Tensor,
+        placed: Placed,
+        cache: DecoderCache | None,
+        memory: Tensor | None = None,
+        mask: Mask | None = None,
     ) -> Tensor:
         normed = self.norms[0](x)
         q, k, v = by_heads(normed @ self.project, 3, self.heads)

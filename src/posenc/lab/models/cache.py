@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 @dataclass
-class Cache:
+class DecoderCache:
     """Keys and values of each layer, as they are before any rotation, with the positions of the keys, and the inputs
     of the layer where an encoding reads them: tensors with tokens along their last axis but one."""
 

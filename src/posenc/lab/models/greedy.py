@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
 
@@ -12,7 +12,7 @@ from posenc.lab.models.transformer import Transformer
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def greedy(model: Transformer, example: Example, most: int, *, end: int) -> list[list[int]]:
     """For each row of an example with a source, the tokens behind the first, up to `end` or `most` of them."""
-    memory, cache = example.memory(model), Cache()
+    memory, cache = example.memory(model), DecoderCache()
     new, rows = example.tokens[:, :1], []
     done = torch.zeros(len(new), dtype=torch.bool, device=new.device)
     for _ in range(most):

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.lab.encodings import LayerEncodings
-from posenc.lab.models.block import Block, dropout
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.block import TransformerBlock, dropout
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.placed import Mask, Placed, at_positions
 from posenc.lab.run_config import Shape
 from posenc.torch import module
@@ -34,7 +34,7 @@ class Stack(nn.Module):  # type: ignore[misc]
         self.causal, self.layers = causal, encodings.inside
         self.axes = next((record.axes for record in encodings.records), 1)
         self.blocks = nn.ModuleList(
-            Block(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
+            TransformerBlock(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
         )
         self.norm, self.dropped = nn.LayerNorm(shape.width), dropout(shape)
         self.encodings = nn.ModuleList(module(record, seed=seed) for record in encodings.records)
@@ -44,7 +44,7 @@ class Stack(nn.Module):  # type: ignore[misc]
         self,
         x: Tensor,
         positions: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: DecoderCache | None = None,
         *,
         visible: Tensor | None = None,
         memory: Tensor | None = None,
@@ -69,7 +69,7 @@ class Stack(nn.Module):  # type: ignore[misc]
             x = block(x, placed[records], cache, memory, memory_mask)
         return self.norm(x if last is None else x[:, -last:])
 
-    def _positions(self, x: Tensor, positions: Tensor | None, cache: Cache | None) -> Tensor:
+    def _positions(self, x: Tensor, positions: Tensor | None, cache: DecoderCache | None) -> Tensor:
         if positions is not None:
             return positions
         start = 0 if cache is None else cache.tokens

@@ -12,7 +12,7 @@ from posenc.compose import PerLayer
 from posenc.doors import Encoding
 from posenc.lab.encodings import layer_encodings
 from posenc.lab.models.block import drawn
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.placed import Mask
 from posenc.lab.models.stack import Stack
 from posenc.lab.run_config import Shape
@@ -41,7 +41,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self,
         tokens: Tensor,
         positions: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: DecoderCache | None = None,
         *,
         memory: Tensor | None = None,
         visible: Tensor | None = None,

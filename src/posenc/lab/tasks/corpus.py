@@ -20,7 +20,7 @@ PLAIN = {"add_special_tokens": False, "verbose": False}
 DATASETS = "datasets:"
 
 
-class Corpus(NamedTuple):
+class TextCorpus(NamedTuple):
     """train, held_out: token numbers, int64.   words: what each of them stands for.   blank: the number of a blanked
     token, behind them all unless a tokenizer has one of its own; None where that has none."""
 
@@ -45,7 +45,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def corpus(source: str, expected: str, cut: Callable[[str], Corpus]) -> Corpus:
+def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> TextCorpus:
     """The corpus that `cut` makes of a text; `expected` is the digest that the text must have, if any.
 
     >>> found = corpus("", "", characters)
@@ -65,26 +65,26 @@ def corpus(source: str, expected: str, cut: Callable[[str], Corpus]) -> Corpus:
 
 
 @lru_cache(maxsize=2)
-def characters(text: str) -> Corpus:
+def characters(text: str) -> TextCorpus:
     """Each character a token."""
     words = sorted(set(text))
     number = {character: index for index, character in enumerate(words)}
     tokens = np.array([number[character] for character in text], np.int64)
-    return Corpus(tokens[: _kept(text)], tokens[_kept(text) :], words, len(words))
+    return TextCorpus(tokens[: _kept(text)], tokens[_kept(text) :], words, len(words))
 
 
 @lru_cache(maxsize=2)
-def learned_pieces(text: str, vocabulary: int) -> Corpus:
+def learned_pieces(text: str, vocabulary: int) -> TextCorpus:
     """At most `vocabulary` pieces, learned from what is trained on."""
     kept = _kept(text)
     tokenizer = learn_pieces(text[:kept], vocabulary)
     train, held_out = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
     words = [tokenizer.decode([index]) for index in range(tokenizer.get_vocab_size())]
-    return Corpus(train, held_out, words, len(words))
+    return TextCorpus(train, held_out, words, len(words))
 
 
 @lru_cache(maxsize=2)
-def pieces_of(text: str, folder: str) -> Corpus:
+def pieces_of(text: str, folder: str) -> TextCorpus:
     """The pieces of a model of transformers, without the marks that it sets around a text."""
     from transformers import AutoTokenizer
 
@@ -100,7 +100,7 @@ def pieces_of(text: str, folder: str) -> Corpus:
         np.concatenate([np.array(row, np.int64) for row in tokenizer(paragraphs(part), **PLAIN)["input_ids"]])
         for part in (text[:kept], text[kept:])
     )
-    return Corpus(
+    return TextCorpus(
         train, held_out, tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), tokenizer.mask_token_id
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.declared_fields import Instance, Whole
 from posenc.lab.data import masked
-from posenc.lab.tasks.corpus import Corpus, characters, corpus, learned_pieces, pieces_of
+from posenc.lab.tasks.corpus import TextCorpus, characters, corpus, learned_pieces, pieces_of
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 
 Name = Annotated[str, Instance("a word")]
@@ -29,7 +29,7 @@ class CharacterLM(Task):
     digest: Name = ""
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> TextCorpus:
         """The text as tokens, read when the record is made."""
         return corpus(self.text, self.digest, characters)
 
@@ -76,7 +76,7 @@ class SubwordLM(CharacterLM):
     tokenizer: Name = ""
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> TextCorpus:
         if self.tokenizer:
             return corpus(self.text, self.digest, partial(pieces_of, folder=self.tokenizer))
         return corpus(self.text, self.digest, partial(learned_pieces, vocabulary=self.vocabulary_size))

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.declared_fields import Declared
 from posenc.lab.experiment import Model
 
-#: What a task is scored by: a field of `Score`.
+#: What a task is scored by: a field of `LengthScore`.
 Metric = Literal["accuracy", "exact", "loss", "bleu"]
 #: The target of a token for which nothing is predicted, as PyTorch's cross entropy has it.
 NOTHING = -100
@@ -84,7 +84,7 @@ class TaskRow:
 
     question: what a model must know of positions to do it.   source: where the task is from.
     models: those that can do it, the usual one first.   length, test_lengths, steps: what a comparison takes unless
-    it says otherwise; `unit` is what lengths count.   metric: of `Score`, the one that tells models apart.
+    it says otherwise; `unit` is what lengths count.   metric: of `LengthScore`, the one that tells models apart.
     """
 
     name: str

@@ -13,7 +13,7 @@ import torch
 
 from posenc.doors import Encoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.context_extension.search import Divisors, search
+from posenc.lab.context_extension.divisor_search import Divisors, search
 from posenc.lab.context_extension.study import Extended, Extension, Study
 from posenc.lab.context_extension.ways import Tried, searched, tried
 from posenc.lab.models.transformer import Transformer

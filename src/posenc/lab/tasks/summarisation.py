@@ -16,7 +16,7 @@ MARK, STOP = DETAIL + DETAILS, DETAIL + DETAILS + 1
 
 
 @dataclass(frozen=True)
-class Summary(Written):
+class Summarisation(Written):
     """A text of sentences "noun verb details stop", some with a mark after their noun; the summary is the noun and the
     verb of each marked one, in order. One to four details a sentence; length counts sentences, of which the first is
     always marked and half of the others are."""
@@ -43,7 +43,7 @@ class Summary(Written):
 
 ROW = TaskRow(
     "summary",
-    Summary,
+    Summarisation,
     "What matters in a text, in its order?",
     "extractive summarisation in small; BLEU by sacrebleu",
     ("encoder-decoder",),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from posenc.compose import PerLayer
 from posenc.lab.encodings import records
-from posenc.lab.models.cache import Cache
+from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.model_folder import OWN, ModelFolder
 from posenc.torch import module
 from posenc.torch.swapped_positions.own_positions import OwnPositions, own_positions
@@ -31,7 +31,7 @@ class HuggingFaceModel(nn.Module):  # type: ignore[misc]
         self,
         tokens: Tensor,
         positions: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: DecoderCache | None = None,
         *,
         memory: Tensor | None = None,
         visible: Tensor | None = None,

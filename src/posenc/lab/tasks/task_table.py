@@ -19,7 +19,7 @@ from posenc.lab.tasks import (
     parity,
     recall,
     selective_copy,
-    summary,
+    summarisation,
     translation,
     wmt14,
 )
@@ -36,7 +36,7 @@ TASKS: tuple[TaskRow, ...] = (
     needle.ROW,
     parity.ROW,
     *language.ROWS,
-    summary.ROW,
+    summarisation.ROW,
     translation.ROW,
     wmt14.ROW,
 )

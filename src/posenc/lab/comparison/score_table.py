@@ -10,7 +10,7 @@ from posenc.lab.comparison.measures import WORDS, Measure
 from posenc.lab.comparison.setting import Setting
 
 
-class Table(NamedTuple):
+class ScoreTable(NamedTuple):
     """Headers, rows, and which columns hold numbers."""
 
     headers: tuple[str, ...]
@@ -18,7 +18,7 @@ class Table(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def table(setting: Setting) -> Table:
+def table(setting: Setting) -> ScoreTable:
     """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area
     under its curve; effective length, steps to a training loss, size and time."""
     word = WORDS[setting.metric][0].split(" (")[0]
@@ -34,7 +34,7 @@ def table(setting: Setting) -> Table:
         "CPU s",
     )
     rows = [_row(setting, name, lengths) for name in _ranked(setting)]
-    return Table(headers, tuple(rows), tuple(range(1, len(headers))))
+    return ScoreTable(headers, tuple(rows), tuple(range(1, len(headers))))
 
 
 def _ranked(setting: Setting) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from posenc.lab.context_extension.study import Study
 from posenc.lab.tasks.corpus import digest, text_of
-from posenc.lab.tasks.table import experiment
+from posenc.lab.tasks.task_table import experiment
 
 TASKS = ("character-lm", "needle")
 

@@ -8,19 +8,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.comparison.picture import COLOURS, MARKS
-from posenc.lab.context_extension.summary import Summary
+from posenc.lab.comparison.comparison_picture import COLOURS, MARKS
+from posenc.lab.context_extension.study_summary import StudySummary
 
 #: Heat maps in a row.
 ACROSS = 7
 
 
-def picture(summary: Summary) -> Figure:
+def picture(summary: StudySummary) -> Figure:
     """Heat maps where answers are found at depths, lines otherwise."""
     return heat_maps(summary) if summary.finds else lines(summary)
 
 
-def lines(summary: Summary) -> Figure:
+def lines(summary: StudySummary) -> Figure:
     """A panel for each tuning: the mean of each way at each length, with a dot for each seed at the longest."""
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     panels = figure.subplots(1, len(summary.tunings), squeeze=False, sharey=True)[0]
@@ -34,7 +34,7 @@ def lines(summary: Summary) -> Figure:
     return figure
 
 
-def _line(panel: Axes, summary: Summary, way: str, steps: int) -> None:
+def _line(panel: Axes, summary: StudySummary, way: str, steps: int) -> None:
     lengths, index = summary.study.lengths, summary.names.index(way)
     style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS)]}
     means = [summary.interval(way, steps, length).mean for length in lengths]
@@ -43,7 +43,7 @@ def _line(panel: Axes, summary: Summary, way: str, steps: int) -> None:
     panel.plot([lengths[-1]] * len(ends), ends, linestyle="", markersize=3, alpha=0.4, **style)
 
 
-def heat_maps(summary: Summary) -> Figure:
+def heat_maps(summary: StudySummary) -> Figure:
     """A map for each way and tuning: length downwards, depth from left to right, the share found as a colour."""
     names, tunings = summary.names, summary.tunings
     blocks = -(-len(names) // ACROSS)
@@ -61,7 +61,7 @@ def heat_maps(summary: Summary) -> Figure:
     return figure
 
 
-def _map(panel: Axes, summary: Summary, way: str, steps: int, *, first: bool) -> Any:
+def _map(panel: Axes, summary: StudySummary, way: str, steps: int, *, first: bool) -> Any:
     lengths = summary.study.lengths
     found = np.mean([[values for _, values in run.values] for run in summary.runs(way, steps)], 0)
     image = panel.imshow(found, vmin=0, vmax=1, aspect="auto", cmap="viridis", interpolation="nearest")

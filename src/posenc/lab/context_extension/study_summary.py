@@ -15,7 +15,7 @@ from posenc.models.context_extension.candidates import UNCHANGED
 
 
 @dataclass(frozen=True)
-class Summary:
+class StudySummary:
     """The extensions of studies that differ in their seed alone."""
 
     extensions: tuple[Extension, ...]
@@ -136,13 +136,13 @@ def _when(steps: int) -> str:
     return f"after {steps} steps of tuning" if steps else "as trained"
 
 
-def summaries(extensions: Sequence[Extension]) -> tuple[Summary, ...]:
+def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
     """Extensions by study, whatever their seed, in the order in which they come."""
     gathered: dict[Study, list[Extension]] = {}
     for each in extensions:
         seedless = replace(each.study, experiment=replace(each.study.experiment, seed=0))
         gathered.setdefault(seedless, []).append(each)
-    return tuple(Summary(tuple(group)) for group in gathered.values())
+    return tuple(StudySummary(tuple(group)) for group in gathered.values())
 
 
 def planned(record: RoPE, trained: int, length: int) -> tuple[str, ...]:

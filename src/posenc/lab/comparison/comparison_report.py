@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posenc.lab import store
-from posenc.lab.comparison import folder as folders
+from posenc.lab.comparison import planned_runs
 from posenc.lab.comparison.judge import Verdict
 from posenc.lab.comparison.measures import Measure
 from posenc.lab.comparison.recommendation import Recommendation, recommend
 from posenc.lab.comparison.setting import Setting, settings
 from posenc.lab.parquet import write_parquet
-from posenc.lab.tasks.table import task_row
+from posenc.lab.tasks.task_table import task_row
 
 PICTURE = "report.png"
 
@@ -29,7 +29,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Report:
+class ComparisonReport:
     """What a folder holds. missing: planned runs without a result.   note: on a half-written line, or ""."""
 
     judged: tuple[Judged, ...]
@@ -38,11 +38,11 @@ class Report:
     note: str
 
 
-def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) -> Report:
+def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) -> ComparisonReport:
     """Read and judge the results of a folder; `only`: the identities of runs to look at."""
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
-    stored, planned = store.read(folder), folders.planned(folder)
+    stored, planned = store.read(folder), planned_runs.planned(folder)
     results = [result for name, result in stored.results.items() if only is None or name in only]
     order = {each.identity: index for index, each in enumerate(planned)}
     results.sort(key=lambda result: order.get(result.experiment.identity, len(order)))
@@ -51,12 +51,12 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
     metric_of = {task: task_row(task).metric for task in {result.experiment.task for result in results}}
     wanted = {each.identity for each in planned if only is None or each.identity in only}
     judged = tuple(_judged(setting) for setting in settings(results, metric_of))
-    return Report(judged, len(results), len(wanted - stored.results.keys()), stored.note)
+    return ComparisonReport(judged, len(results), len(wanted - stored.results.keys()), stored.note)
 
 
-def write(folder: str | os.PathLike[str], found: Report) -> tuple[Path, Path]:
+def write(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
     """The picture and the table of all results, `report.png` and `results.parquet`, in the folder."""
-    from posenc.lab.comparison.picture import picture
+    from posenc.lab.comparison.comparison_picture import picture
     from posenc.plot.export import image
 
     path = Path(folder) / PICTURE

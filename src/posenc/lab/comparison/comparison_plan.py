@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 from posenc.declared_fields import Declared, Whole
 from posenc.inspect._text import short
 from posenc.lab import encodings as read_encodings
-from posenc.lab.comparison import contestants
+from posenc.lab.comparison import usual_encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim, model_folder, rotates_itself
 from posenc.lab.tasks.language import SubwordLM
-from posenc.lab.tasks.table import TASKS, experiment, task_of, task_row
+from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
 
 TierName = Literal["smoke", "core", "full", "big"]
 
@@ -80,18 +80,27 @@ def plan(
     return tuple(dataclasses.replace(each, seed=seed) for seed in range(count) for each in one_seed)
 
 
+def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
+    """ValueError for the first encoding that does not fit its task, model or lengths, or a device that is not there.
+    Builds a model for each."""
+    from posenc.lab.prepare import prepare
+
+    for each in dict.fromkeys(dataclasses.replace(one, seed=0) for one in experiments):
+        prepare(each, device)
+
+
 def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
     """The encodings of a tier for a model of this size; for one of transformers, its own positions and the six."""
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
         channels, rotates = head_dim(folder.path), rotates_itself(folder.path)
-        others = contestants.for_transformers_model(
+        others = usual_encodings.for_transformers_model(
             blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates
         )
         return (OWN, *map(short, others))
     if tier == "smoke":
-        return tuple(map(short, contestants.three(blank.width, blank.heads)))
-    chosen = contestants.many if tier == "full" else contestants.six
+        return tuple(map(short, usual_encodings.three(blank.width, blank.heads)))
+    chosen = usual_encodings.many if tier == "full" else usual_encodings.six
     return tuple(map(short, chosen(blank.width, blank.heads, rows, causal=blank.causal)))
 
 

@@ -8,15 +8,15 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.claims.claim import Claim, Finding, Trained
+from posenc.lab.claims.claim import Claim, ClaimFinding, Trained
 from posenc.lab.comparison.measures import WORDS
-from posenc.lab.tasks.table import task_row
 from posenc.lab.tasks.task import Metric
+from posenc.lab.tasks.task_table import task_row
 
 COLOURS = {"supported": "#0072B2", "contradicted": "#D55E00", "undecided": "#7F7F7F"}
 
 
-class Row(NamedTuple):
+class ClaimRow(NamedTuple):
     """A number of a claim: one value for each seed."""
 
     label: str
@@ -27,9 +27,9 @@ class Row(NamedTuple):
     verdict: str
 
 
-def picture(decided: Mapping[str, tuple[Claim, Finding]]) -> Figure:
+def picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
     """A panel for each unit, a row for each number. Blue is supported, red contradicted, grey undecided."""
-    panels: dict[Metric, list[Row]] = {}
+    panels: dict[Metric, list[ClaimRow]] = {}
     for name, (claim, finding) in decided.items():
         if isinstance(claim.evidence, Trained):
             panels.setdefault(task_row(claim.evidence.experiments[0].task).metric, []).extend(_rows(name, finding))
@@ -43,11 +43,11 @@ def picture(decided: Mapping[str, tuple[Claim, Finding]]) -> Figure:
     return figure
 
 
-def _rows(name: str, finding: Finding) -> list[Row]:
+def _rows(name: str, finding: ClaimFinding) -> list[ClaimRow]:
     figures = dict(finding.figures)
     shown = name.replace("_", " ")
     return [
-        Row(
+        ClaimRow(
             f"{shown}: {number}" if len(finding.runs) > 1 else shown,
             tuple(value for _, value in by_seed),
             figures[f"{number}, from"],
@@ -59,7 +59,7 @@ def _rows(name: str, finding: Finding) -> list[Row]:
     ]
 
 
-def _draw(axes: Axes, rows: list[Row], unit: str) -> None:
+def _draw(axes: Axes, rows: list[ClaimRow], unit: str) -> None:
     for index, row in enumerate(rows):
         colour = COLOURS[row.verdict]
         axes.plot([row.low, row.high], [index, index], color=colour, linewidth=5, alpha=0.3, solid_capstyle="butt")
