@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from posenc.cli import main
-from posenc.lab.claims import claim_catalog, deciding, findings
+from posenc.lab.claims import claim_catalog, findings
+from posenc.lab.claims.claim import experiments
 
 SOURCES = {"lecture", "article", "lesson", "notes", "chapter"}
 CLAIMS = {name: claim_catalog.claim(name) for name in claim_catalog.NAMES}
-NOT_CLAIMS = {"__init__", "claim", "claim_catalog", "claims_picture", "deciding", "findings", "judging", "recipes"}
+NOT_CLAIMS = {"__init__", "claim", "claim_catalog", "claims_picture", "findings", "judging", "recipes"}
 
 
 def test_every_file_is_in_the_catalog_and_has_a_finding_on_file():
@@ -28,7 +29,7 @@ def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
     assert filed.finding.figures
     assert filed.finding.note
     if not claim.trained:
-        again = claim.evidence.compute()
+        again = claim.decided({})
         assert again.verdict == filed.finding.verdict
         assert dict(again.figures) == pytest.approx(dict(filed.finding.figures), rel=1e-6, abs=1e-9)
 
@@ -36,7 +37,7 @@ def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
 def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch, capsys):
     name = "shift_is_linear"
     held = tmp_path / "held"
-    finding = CLAIMS[name].evidence.compute()
+    finding = CLAIMS[name].decided({})
     findings.write(name, CLAIMS[name], finding.__class__("contradicted", finding.figures, "Once."), held)
     monkeypatch.setattr(findings.read, "__defaults__", (held,))
     assert main(["claims", name, "--run", "--out", str(tmp_path / "out")]) == 1
@@ -52,11 +53,11 @@ def test_a_damaged_finding_is_refused(tmp_path):
 
 def test_runs_that_claims_share_are_run_once_and_a_missing_one_decides_nothing():
     claims = list(CLAIMS.values())
-    runs = deciding.experiments(claims)
+    runs = experiments(claims)
     assert len({each.identity for each in runs}) == len(runs)
     for claim in claims:
         if claim.trained:
-            assert deciding.decided(claim, {}) is None
+            assert claim.decided({}) is None
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from posenc.cli.progress_bar import shown
 from posenc.cli.show import Heading, columns, wrapped
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
-from posenc.lab.claims.claim import Claim, ClaimFinding
-from posenc.lab.claims.deciding import decided, experiments
+from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
 from posenc.lab.running import run_missing
 from posenc.lab.store import Store
 
@@ -81,7 +80,7 @@ class ClaimsVerb(Verb):
                     for _ in steps:
                         pass
             results = dict(store.results)
-        new = {name: decided(claim, results) for name, claim in chosen.items()}
+        new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
         for name, finding in finished.items():
             findings.write(name, chosen[name], finding, self.out / "findings")

@@ -11,6 +11,8 @@ from posenc.lab.result import Result
 
 Word = Literal["supported", "contradicted", "undecided"]
 Figure = tuple[str, float]
+#: Whether a statement holds, and the figures that say so.
+Computation = tuple[bool, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -27,43 +29,45 @@ class ClaimFinding:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """A statement that mathematics decides: the function computes its figures and the verdict."""
-
-    compute: Callable[[], ClaimFinding]
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A statement that training decides: what is run, and the function that makes the verdict of its results.
-
-    experiments may be shared by several claims; each is run once. results are in the order of `experiments`.
-    """
-
-    experiments: tuple[Experiment, ...]
-    decide: Callable[[Sequence[Result]], ClaimFinding]
-
-
-@dataclass(frozen=True)
 class Claim:
     """A statement of the sources.
 
     statement: in our words.   sources: the documents that say so.   rule: what is measured, and which outcome means
-    what, fixed before anything was run.   evidence: how it is decided.
+    what, fixed before anything was run.   decide: the finding, from the results of `experiments`, in their order.
+    experiments: what is trained, none where mathematics decides; several claims may share a run, which is done once.
     """
 
     statement: str
     sources: tuple[str, ...]
     rule: str
-    evidence: Computed | Trained
+    decide: Callable[[Sequence[Result]], ClaimFinding]
+    experiments: tuple[Experiment, ...] = ()
 
     @property
     def trained(self) -> bool:
         """Whether it needs training runs."""
-        return isinstance(self.evidence, Trained)
+        return bool(self.experiments)
+
+    def decided(self, results: Mapping[str, Result]) -> ClaimFinding | None:
+        """The finding, or None where a run is missing. results: by identity, as a store has them."""
+        runs = [results[each.identity] for each in self.experiments if each.identity in results]
+        return self.decide(runs) if len(runs) == len(self.experiments) else None
 
 
-def found(holds: bool, figures: Mapping[str, float], note: str) -> ClaimFinding:
-    """A computed finding: a computation decides, one way or the other."""
-    verdict: Word = "supported" if holds else "contradicted"
-    return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+def computed(
+    compute: Callable[[], Computation], *, statement: str, sources: tuple[str, ...], rule: str, note: str
+) -> Claim:
+    """A claim that mathematics decides, one way or the other."""
+
+    def decide(results: Sequence[Result]) -> ClaimFinding:
+        holds, figures = compute()
+        verdict: Word = "supported" if holds else "contradicted"
+        return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+
+    return Claim(statement, sources, rule, decide)
+
+
+def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:
+    """The runs that claims need, each once, those of the first seed first."""
+    needed = dict.fromkeys(each for claim in claims for each in claim.experiments)
+    return tuple(sorted(needed, key=lambda each: each.seed))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Trained
+from posenc.lab.claims.claim import Claim, ClaimFinding
 from posenc.lab.comparison.measures import WORDS
 from posenc.lab.tasks.task import Metric
 from posenc.lab.tasks.task_table import task_row
@@ -31,8 +31,7 @@ def picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
     """A panel for each unit, a row for each number. Blue is supported, red contradicted, grey undecided."""
     panels: dict[Metric, list[ClaimRow]] = {}
     for name, (claim, finding) in decided.items():
-        if isinstance(claim.evidence, Trained):
-            panels.setdefault(task_row(claim.evidence.experiments[0].task).metric, []).extend(_rows(name, finding))
+        panels.setdefault(task_row(claim.experiments[0].task).metric, []).extend(_rows(name, finding))
     heights = [len(rows) for rows in panels.values()]
     figure = Figure(figsize=(10, 0.33 * sum(heights) + 0.9 * len(heights) + 0.3), layout="constrained")
     axes = figure.subplots(

@@ -5,20 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Count, Encoding, NormalisedCount, Sinusoidal
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 LENGTH, WIDTH = 512, 64
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     count = _condition(Count())
     divided, waves = _condition(NormalisedCount(length=LENGTH)), _condition(Sinusoidal(dim=2))
-    return found(
-        count > 100 * waves,
-        {"count": count, "count divided by the length": divided, "sine and cosine": waves},
-        "Gradient descent needs about as many steps as this number: the count's weight overshoots at a rate at which "
-        "the others hardly move. Its size does so, not its jumps: divided by the length, it is harmless.",
-    )
+    return count > 100 * waves, {"count": count, "count divided by the length": divided, "sine and cosine": waves}
 
 
 def _condition(encoding: Encoding) -> float:
@@ -28,7 +23,8 @@ def _condition(encoding: Encoding) -> float:
     return float(np.linalg.cond(inputs.T @ inputs / LENGTH))
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Counts among the inputs upset the gradients of training.",
     sources=("notes",),
     rule=(
@@ -36,5 +32,8 @@ CLAIM = Claim(
         "the condition number of least squares, which says how many steps gradient descent needs, is more than 100 "
         "times as large with the count as with one sine and cosine."
     ),
-    evidence=Computed(compute),
+    note=(
+        "Gradient descent needs about as many steps as this number: the count's weight overshoots at a rate at which "
+        "the others hardly move. Its size does so, not its jumps: divided by the length, it is harmless."
+    ),
 )

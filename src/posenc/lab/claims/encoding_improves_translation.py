@@ -8,10 +8,7 @@ from posenc.lab.claims.recipes import NONE, SINUSOIDAL, bleu_at, runs
 CLAIM = trained(
     statement="Positional encoding improves translation.",
     sources=("lecture",),
-    rule=(
-        "An encoder-decoder of 0.2 million parameters translates a made language whose words change their order, "
-        "500 steps of 32 sentences: BLEU with sinusoidal exceeds BLEU without an encoding by more than 1."
-    ),
+    rule="BLEU with sinusoidal exceeds BLEU without an encoding by more than 1.",
     experiments=runs("translation", (NONE, SINUSOIDAL)),
     numbers={"BLEU, sinusoidal - none": gain(SINUSOIDAL, NONE, bleu_at(2))},
     margin=1.0,

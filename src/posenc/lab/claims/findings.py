@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.lab.claims import claim_catalog
-from posenc.lab.claims.claim import Claim, ClaimFinding, Trained
+from posenc.lab.claims.claim import Claim, ClaimFinding
 
 #: The findings that ship with posenc.
 FOLDER = Path(__file__).parent / "findings"
@@ -23,7 +23,7 @@ class Filed(NamedTuple):
 
 def digest(claim: Claim) -> str:
     """16 digits that change with the statement, the rule and the runs of a claim."""
-    runs = [each.identity for each in claim.evidence.experiments] if isinstance(claim.evidence, Trained) else []
+    runs = [each.identity for each in claim.experiments]
     return hashlib.sha256(json.dumps([claim.statement, claim.rule, runs]).encode()).hexdigest()[:16]
 
 

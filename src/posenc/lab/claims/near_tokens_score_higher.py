@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import RoPE
 from posenc.inspect import score_by_distance
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     rng = np.random.default_rng(0)
     equal = score_by_distance(RoPE(dim=64), np.arange(257)).scores[0]
     q, k = rng.normal(size=(2, 4000, 64))
@@ -22,20 +22,19 @@ def compute() -> ClaimFinding:
         "random vectors, share with the nearer one higher": (near > far).mean(),
     }
     holds = (np.diff(equal) <= 0).all() and figures["random vectors, share with the nearer one higher"] > 0.6
-    return found(
-        bool(holds),
-        figures,
-        "For equal vectors the score falls on the whole, not step by step. For random ones "
-        "distance decides nothing: the nearer key scores higher half the time.",
-    )
+    return bool(holds), figures
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Words that are closer together have a higher score.",
     sources=("article",),
     rule=(
-        "Rotary scores by distance: supported if they fall at every step for equal vectors, and the "
-        "nearer of two positions scores higher for more than 60 % of random vectors."
+        "Rotary scores by distance: supported if they fall at every step for equal vectors, and the nearer of two "
+        "positions scores higher for more than 60 % of random vectors."
     ),
-    evidence=Computed(compute),
+    note=(
+        "For equal vectors the score falls on the whole, not step by step. For random ones distance decides nothing: "
+        "the nearer key scores higher half the time."
+    ),
 )

@@ -6,28 +6,27 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import shift_matrix
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     record, back, count = Sinusoidal(dim=64), 5, 200
     table = record.embed(np.arange(count))
     scores = table @ shift_matrix(record, back) @ table.T
     hits = (scores.argmax(1)[back:] == np.arange(count - back)).mean()
-    return found(
-        bool(hits == 1),
-        {"positions that look exactly 5 back": hits},
-        "One linear map makes such a head at every "
-        "position, on the encoding alone. What training finds is another question.",
-    )
+    return bool(hits == 1), {"positions that look exactly 5 back": hits}
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Since a shift is linear, attention can easily look a fixed number of tokens back.",
     sources=("lecture", "article"),
     rule=(
-        "The largest of PE · M(-5)ᵀ · PEᵀ in each row of 200 positions: supported if it is 5 back in "
-        "every row that has one."
+        "The largest of PE · M(-5)ᵀ · PEᵀ in each row of 200 positions: supported if it is 5 back in every row that "
+        "has one."
     ),
-    evidence=Computed(compute),
+    note=(
+        "One linear map makes such a head at every position, on the encoding alone. What training finds is another "
+        "question."
+    ),
 )

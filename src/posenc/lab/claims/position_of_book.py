@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     position = float(100 ** (2 / 16) * np.arccos(0.85))
-    return found(
-        abs(position - 2) < 0.1,
-        {"position": position},
-        "The value stands in the row of the word before, and gives its position, 1.",
-    )
+    return abs(position - 2) < 0.1, {"position": position}
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="The value 0.85 gives the position of the word book, 2.",
     sources=("chapter",),
     rule="n^(2/d) · arccos 0.85 with n = 100 and d = 16: supported if it is 2 to a tenth.",
-    evidence=Computed(compute),
+    note="The value stands in the row of the word before, and gives its position, 1.",
 )

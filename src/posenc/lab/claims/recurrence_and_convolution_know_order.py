@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     rng = np.random.default_rng(0)
     words = rng.normal(size=(3, 8))
     a, b, c = rng.normal(size=(3, 8, 8)) / 3
@@ -28,15 +28,16 @@ def compute() -> ClaimFinding:
         name: float(np.abs(network(words)[0] - network(words[::-1])[2]).max())
         for name, network in (("recurrent", recurrent), ("convolution", convolved))
     }
-    return found(min(figures.values()) > 1e-3, figures, "Both give the first word another output once it stands last.")
+    return min(figures.values()) > 1e-3, figures
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Recurrent and convolutional networks know the order of their input without an encoding.",
     sources=("lecture", "article", "notes"),
     rule=(
-        "The output of a word of three in two orders through a random cell and a kernel of 3: supported "
-        "if it differs by more than 0.001 in both."
+        "The output of a word of three in two orders through a random cell and a kernel of 3: supported if it differs "
+        "by more than 0.001 in both."
     ),
-    evidence=Computed(compute),
+    note="Both give the first word another output once it stands last.",
 )

@@ -8,11 +8,7 @@ from posenc.lab.claims.recipes import ROTARY, SINUSOIDAL, runs
 CLAIM = trained(
     statement="Relative encodings do better on tasks that depend on the distance between tokens.",
     sources=("lecture", "lesson"),
-    rule=(
-        "An encoder of 0.1 million parameters says which token stands three places back, 150 steps of 32 "
-        "sequences of 32: the accuracy with rotary exceeds that with sinusoidal by more than 0.05, at 32 "
-        "and at 128."
-    ),
+    rule="the accuracy with rotary exceeds that with sinusoidal by more than 0.05, at 32 and at 128.",
     experiments=runs("fixed-offset", (SINUSOIDAL, ROTARY)),
     numbers={
         "at 32": gain(ROTARY, SINUSOIDAL, lambda result: result.at(32).accuracy),

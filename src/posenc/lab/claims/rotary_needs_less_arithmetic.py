@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     width, length, layers = 512, 512, 6
     added = length * width
     rotated = layers * 2 * length * width * 3
-    return found(
-        rotated < added,
-        {"sinusoidal": added, "rotary": rotated, "ratio": rotated / added},
-        "A sinusoidal table is added once at the input. A rotation is applied to queries and keys in every layer: "
-        "36 times the operations here, and still a small share of the model.",
-    )
+    return rotated < added, {"sinusoidal": added, "rotary": rotated, "ratio": rotated / added}
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Rotary encoding is more efficient than adding a positional vector.",
     sources=("article",),
-    rule=("Operations of both at width 512, 512 tokens and 6 layers, counted: supported if rotary needs fewer."),
-    evidence=Computed(compute),
+    rule="Operations of both at width 512, 512 tokens and 6 layers, counted: supported if rotary needs fewer.",
+    note=(
+        "A sinusoidal table is added once at the input. A rotation is applied to queries and keys in every layer: 36 "
+        "times the operations here, and still a small share of the model."
+    ),
 )

@@ -8,11 +8,7 @@ from posenc.lab.claims.recipes import ROTARY, SINUSOIDAL, bleu_at, runs
 CLAIM = trained(
     statement="Rotary encoding gives better BLEU than sinusoidal.",
     sources=("article",),
-    rule=(
-        "An encoder-decoder of 0.2 million parameters translates a made language whose words change their order, "
-        "500 steps of 32 sentences: BLEU with rotary exceeds BLEU with sinusoidal by more than 0.2, the difference "
-        "that the article quotes."
-    ),
+    rule="BLEU with rotary exceeds BLEU with sinusoidal by more than 0.2, the difference that the article quotes.",
     experiments=runs("translation", (SINUSOIDAL, ROTARY)),
     numbers={"BLEU, rotary - sinusoidal": gain(ROTARY, SINUSOIDAL, bleu_at(2))},
     margin=0.2,

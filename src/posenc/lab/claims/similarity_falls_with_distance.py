@@ -6,10 +6,10 @@ import numpy as np
 
 from posenc import Sinusoidal
 from posenc.inspect import score_by_distance
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     scores = score_by_distance(Sinusoidal(dim=128), np.arange(101)).scores[0]
     rises = int((np.diff(scores) > 0).sum())
     figures = {
@@ -19,17 +19,16 @@ def compute() -> ClaimFinding:
         "at 100": scores[100],
         "steps that rise": rises,
     }
-    return found(
-        bool(scores[1] > scores[10] > scores[100]),
-        figures,
-        "Near positions are more similar than far ones, but not "
-        "step by step: the similarity rises again at some distances.",
-    )
+    return bool(scores[1] > scores[10] > scores[100]), figures
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Nearby positions have similar encodings.",
     sources=("lecture",),
     rule="PE · PE of two positions at width 128: supported if it falls from distance 1 to 10 to 100.",
-    evidence=Computed(compute),
+    note=(
+        "Near positions are more similar than far ones, but not step by step: the similarity rises again at some "
+        "distances."
+    ),
 )

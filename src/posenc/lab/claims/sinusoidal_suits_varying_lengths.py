@@ -5,24 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from posenc import Learned, Sinusoidal
-from posenc.lab.claims.claim import Claim, ClaimFinding, Computed, found
+from posenc.lab.claims.claim import Computation, computed
 
 LENGTHS = (1, 7, 512, 100_000)
 
 
-def compute() -> ClaimFinding:
+def compute() -> Computation:
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)
-    return found(
-        changed == 0.0 and bool(np.isfinite(whole).all()) and _ends(Learned(dim=64, length=512)),
-        {"largest change of a row": changed, "longest": LENGTHS[-1]},
-        "A position has one vector, however long its sequence is, and none is the last; a learned table of 512 rows "
-        "has no 513th. Whether a model can use positions that it was not trained on is another question.",
-    )
+    holds = changed == 0.0 and bool(np.isfinite(whole).all()) and _has_a_last_row(Learned(dim=64, length=512))
+    return holds, {"largest change of a row": changed, "longest": LENGTHS[-1]}
 
 
-def _ends(table: Learned) -> bool:
+def _has_a_last_row(table: Learned) -> bool:
     """Whether a table has no row behind its last."""
     try:
         table.embed(np.array([table.length]), table.init(np.random.default_rng(0)))
@@ -31,12 +27,16 @@ def _ends(table: Learned) -> bool:
     return False
 
 
-CLAIM = Claim(
+CLAIM = computed(
+    compute,
     statement="Sinusoidal encoding suits sequences of varying length.",
     sources=("lecture",),
     rule=(
         "The rows of sequences of 1, 7, 512 and 100,000 tokens: supported if each position has exactly the same vector "
         "in all of them, where a learned table of 512 rows ends at its last."
     ),
-    evidence=Computed(compute),
+    note=(
+        "A position has one vector, however long its sequence is, and none is the last; a learned table of 512 rows "
+        "has no 513th. Whether a model can use positions that it was not trained on is another question."
+    ),
 )
