@@ -295,7 +295,7 @@ def test_refusals_and_waivers():
         from_gguf(GGUFHead({"general.architecture": "gpt2"}, (), {}))
     with pytest.raises(ValueError, match=r"must treat all layers alike, .* 'smollm3' does not"):
         from_gguf(GGUFHead({"general.architecture": "smollm3"}, (), {}))
-    with pytest.raises(ValueError, match=r"llama.block_count must be known; the file has no such key"):
+    with pytest.raises(ValueError, match=r"llama.block_count must be known; neither the file nor the class has it"):
         from_gguf(GGUFHead({"general.architecture": "llama"}, (), {}))
     keys = llama(**{"rope.scaling.yarn_log_multiplier": 0.1})
     assert from_gguf(GGUFHead(keys, (), {}), waive=["rope.scaling.yarn_log_multiplier"]).groups

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import zip_longest
 
 from posenc.diagnosis.layers.layer_contents import Content, Layers, OtherLayers, layers_by_part
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
@@ -15,7 +14,7 @@ from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
-from posenc.models.difference import ABSENT, record_fields
+from posenc.models.difference import ABSENT, record_fields, records_by_door
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
@@ -98,7 +97,7 @@ def _where(layers: list[tuple[str, int]], several: bool) -> str:
 def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
     """What explains the contents of one layer; None where nothing does."""
     findings: list[Finding] = []
-    for one, other in _by_door(expected.encodings, actual.encodings):
+    for one, other in records_by_door(expected.encodings, actual.encodings):
         explanation = _records(one, other)
         if explanation is None:
             return None
@@ -129,14 +128,6 @@ def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...
         replace(finding, name=f"{role}: {finding.name}", sentence=f"In the {role}: {finding.sentence}")
         for finding in found
     )
-
-
-def _by_door(
-    expected: tuple[Encoding, ...], actual: tuple[Encoding, ...]
-) -> Iterator[tuple[Encoding | None, Encoding | None]]:
-    """Records of one door in pairs, in their order; None where one model has fewer."""
-    for door in dict.fromkeys(record.door for record in (*expected, *actual)):
-        yield from zip_longest(*([one for one in records if one.door == door] for records in (expected, actual)))
 
 
 def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Finding, ...] | None:

@@ -73,10 +73,9 @@ class OrderBlindness(_text.Lines):
     def lines(self) -> list[str]:
         name = "no encoding" if self.encoding is None else _text.short(self.encoding)
         masked = "causal" if self.causal else "not causal"
-        rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in self.words]
         return [
             f'"{self.sentence}" / "{self.other}", {name}, {masked}',
-            *_text.aligned(["word", "position", "difference"], rows),
+            *lines_of_changes(self.words),
             *self._notes(),
         ]
 
@@ -191,18 +190,34 @@ class WordLayer:
         """Two sentences, each with its outputs, compared word by word."""
         (sentence, here), (other, there) = one, two
         first, second = words_of(sentence), words_of(other)
-        # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
-        size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
-        rounding = 8 * (len(first) + len(second) + self.width) * float(np.finfo(np.float64).eps) * size
-        changes = [
-            WordChange(word, i, j, amount, amount <= rounding)
-            for word, i, j in matched(first, second)
-            for amount in (float(np.abs(here[i] - there[j]).max()),)
-        ]
+        changes, rounding = word_changes((first, here), (second, there), self.width)
         alone = tuple(dict.fromkeys(word for word in first + second if _odd(word, first, second)))
-        return OrderBlindness(
-            sentence, other, self.encoding, self.causal, tuple(changes), alone, rounding, changes_nothing
-        )
+        return OrderBlindness(sentence, other, self.encoding, self.causal, changes, alone, rounding, changes_nothing)
+
+
+def word_changes(
+    one: tuple[list[str], np.ndarray], two: tuple[list[str], np.ndarray], width: int
+) -> tuple[tuple[WordChange, ...], float]:
+    """Every word with its output in both orders, compared, and up to where a difference is rounding of float64.
+
+    one, two: the words and their outputs.   width: channels that are summed.
+    """
+    (first, here), (second, there) = one, two
+    # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
+    size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
+    rounding = 8 * (len(first) + len(second) + width) * float(np.finfo(np.float64).eps) * size
+    changes = tuple(
+        WordChange(word, i, j, amount, amount <= rounding)
+        for word, i, j in matched(first, second)
+        for amount in (float(np.abs(here[i] - there[j]).max()),)
+    )
+    return changes, rounding
+
+
+def lines_of_changes(words: tuple[WordChange, ...]) -> list[str]:
+    """A line for each word: where it stands in both orders, and how far its outputs differ."""
+    rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in words]
+    return _text.aligned(["word", "position", "difference"], rows)
 
 
 def prepared(encoding: Encoding | None, params: Params | None, seed: int) -> tuple[Encoding | None, Params | None]:

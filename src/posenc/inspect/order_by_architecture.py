@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc.inspect import _text
-from posenc.inspect.order import DIM, WordChange, checked_words, embedding, heads_joined, matched, one_layer
+from posenc.inspect.order import DIM, WordChange, checked_words, embedding, heads_joined, lines_of_changes, one_layer, word_changes
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3
@@ -35,12 +35,8 @@ class ArchitectureOrder(_text.Lines):
         return all(word.same for word in self.words)
 
     def lines(self) -> list[str]:
-        rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in self.words]
         verdict = "cannot distinguish the orders" if self.blind else "distinguishes the orders"
-        return [
-            f"{self.architecture} {verdict}",
-            *_text.aligned(["word", "position", "difference"], rows),
-        ]
+        return [f"{self.architecture} {verdict}", *lines_of_changes(self.words)]
 
 
 def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[ArchitectureOrder, ...]:
@@ -59,14 +55,7 @@ def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[
     results = []
     for name, layer in LAYERS.items():
         here, there = layer(first, seed), layer(second, seed)
-        # As many roundings of the largest value as there are terms in a sum over words and channels, eight-fold.
-        size = max(float(np.abs(here).max()), float(np.abs(there).max()), 1.0)
-        rounding = 8 * (len(first) + len(second) + DIM) * float(np.finfo(np.float64).eps) * size
-        changes = tuple(
-            WordChange(word, i, j, amount, amount <= rounding)
-            for word, i, j in matched(first, second)
-            for amount in (float(np.abs(here[i] - there[j]).max()),)
-        )
+        changes, _ = word_changes((first, here), (second, there), DIM)
         results.append(ArchitectureOrder(name, sentence, other, here, there, changes))
     return tuple(results)
 

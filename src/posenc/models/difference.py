@@ -224,21 +224,19 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
         yield Difference(*both, False, where, (FieldDifference("encodings", *both),))
         return
     factors = tuple(_fields(_factors_of_group(first), _factors_of_group(second)))
-    for one, other in _by_door(first, second):
+    for one, other in list(records_by_door(first.encodings, second.encodings)) or [(None, None)]:
         difference = _records(one, other, where)
         if factors or not difference.same or difference.fields:
             yield replace(difference, same=difference.same and not factors, fields=(*difference.fields, *factors))
         factors = ()
 
 
-def _by_door(first: LayerGroup, second: LayerGroup) -> list[tuple[Encoding | None, Encoding | None]]:
-    """Records of the same door in two groups, one by one."""
-    doors = dict.fromkeys(record.door for record in (*first.encodings, *second.encodings))
-    pairs: list[tuple[Encoding | None, Encoding | None]] = []
-    for door in doors:
-        ours, theirs = ([record for record in group.encodings if record.door == door] for group in (first, second))
-        pairs += zip_longest(ours, theirs)
-    return pairs or [(None, None)]
+def records_by_door(
+    first: tuple[Encoding, ...], second: tuple[Encoding, ...]
+) -> Iterator[tuple[Encoding | None, Encoding | None]]:
+    """Records of one door in pairs, in their order; None where one side has fewer."""
+    for door in dict.fromkeys(record.door for record in (*first, *second)):
+        yield from zip_longest(*([one for one in records if one.door == door] for records in (first, second)))
 
 
 def _factors_of_group(group: LayerGroup) -> dict[str, Any]:

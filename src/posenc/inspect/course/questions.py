@@ -180,9 +180,6 @@ def _position(answers: tuple[float, ...]) -> Grade:
         fits.append(fit)
         lines.append(f"exponent {exponent} ({name}): k = {k:,} gives {at:.6f}; {'fits' if fit else 'does not fit'}")
     erratum = next(entry.line() for entry in ERRATA if entry.read == (dimension, value))
-    first = (
-        ("Right under the formula as printed.",)
-        if fits[0]
-        else ("Right under the exponent i/d, which is what the chapter computed.",)
-    )
-    return Grade(any(fits), (*(first if any(fits) else ("Wrong under either formula.",)), *lines, erratum))
+    right = "formula as printed" if fits[0] else "exponent i/d, which is what the chapter computed"
+    verdict = f"Right under the {right}." if any(fits) else "Wrong under either formula."
+    return Grade(any(fits), (verdict, *lines, erratum))

@@ -15,7 +15,8 @@ from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
-from posenc.models.config.fields import immutable, refuse_unknown_keys, waived_notes
+from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
@@ -25,7 +26,7 @@ from posenc.models.formats.gguf_architectures import (
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Value, Waived, Window
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Waived, Window
 from posenc.phase.frequencies import EXACT
 from posenc.turn import PairLayout
 
@@ -53,13 +54,13 @@ def from_gguf(
             f"general.architecture must treat all layers alike, or say in its keys how not; {keys.arch!r} does not. "
             "Give waive=('layers',) to read what its full layers do."
         )
-    layers, full = tuple(range(keys.whole("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
+    layers, full = tuple(range(keys.integer("block_count", most=MOST_LAYERS))), _rotation(keys, pairing, "")
     window_keys = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
-    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.has, window_keys)) else full
+    sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.states, window_keys)) else full
     factor = _logit_factor(keys, _head_width(full), len(layers))
     groups = _groups(keys, layers, full, sliding)
-    if keys.row.scale == "key" and keys.has("rope.scaling.finetuned") and not keys.get("rope.scaling.finetuned"):
-        groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values.values())),)
+    if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.require("rope.scaling.finetuned").value:
+        groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values)),)
     groups = tuple(replace(group, logit_factor=factor) for group in groups)
     unread = keys.unread()
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
@@ -69,55 +70,39 @@ def from_gguf(
     return ModelPositions(keys.arch, groups, notes, windows_known=bool(keys.row.period))
 
 
-class _Keys:
-    """Metadata under the name of its architecture; remembers what was read and where from."""
+class _Keys(Fields):
+    """Metadata under the name of its architecture, completed by what llama.cpp takes where a file has no key."""
 
     def __init__(self, head: GGUFHead, stated: Mapping[str, Any]) -> None:
-        self.head, self.stated = head, stated
+        self.head = head
         self.arch = _check.instance("general.architecture", head.keys.get("general.architecture"), str, "a word")
         self.row = ARCHITECTURES.get(self.arch, Architecture((self.arch,), None))
-        self.values: dict[str, Value] = {}
-        self.windows = self.row.windows if f"{self.arch}.attention.sliding_window" in head.keys else {}
+        path = f"{self.arch}."
+        self.of_arch = {key.removeprefix(path): value for key, value in head.keys.items() if key.startswith(path)}
+        self.windows = self.row.windows if "attention.sliding_window" in self.of_arch else {}
         # Where no key has the period or the window, it is 0 in a row that has none.
         of_row = {"attention.sliding_window_pattern": self.row.period, "attention.sliding_window": self.row.window}
-        self.defaults = {**DEFAULTS, **self.windows, **{name: value for name, value in of_row.items() if value}}
-        self.used = set(NEUTRAL_KEYS)
+        defaults = {**DEFAULTS, **self.windows, **{name: value for name, value in of_row.items() if value}}
+        read = {name: value for name, value in self.of_arch.items() if value is not None}
+        super().__init__(read, ConfigClass(defaults=defaults), Options(stated), path)
+        self.used |= NEUTRAL_KEYS
 
-    def has(self, name: str) -> bool:
-        return name in self.stated or self.head.keys.get(f"{self.arch}.{name}") is not None
+    def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
+        """Defaults are named by the architecture too."""
+        return tuple((source, keys, "" if source == "caller" else self.where) for source, keys, _ in super()._sources())
 
-    def get(self, name: str) -> Any:
-        """A value; what llama.cpp takes where there is none; ValueError where it takes none."""
-        self.used.add(name)
-        source: Source
-        if name in self.stated:
-            value, source = self.stated[name], "caller"
-        elif self.has(name):
-            value, source = self.head.keys[f"{self.arch}.{name}"], "file"
-        elif name in self.defaults:
-            value, source = self.defaults[name], "class default"
-        else:
-            raise ValueError(
-                f"{self.arch}.{name} must be known; the file has no such key. State it: stated={{{name!r}: …}}."
-            )
-        self.values[name] = Value(
-            name, immutable(name, value), source, name if source == "caller" else f"{self.arch}.{name}"
-        )
-        return value
-
-    def whole(self, name: str, least: int = 1, most: int = 2**53) -> int:
-        return _check.integer(f"{self.arch}.{name}", self.get(name), least, most)
+    def integer(self, name: str, least: int = 1, most: int = 2**53) -> int:
+        return super().integer(name, least, most)
 
     def real(self, name: str) -> float:
-        value = _check.real(f"{self.arch}.{name}", self.get(name), 0.0, 1e30)
+        value = super().real(name)
         # A file holds float32; the shortest number that rounds to it is the one that was meant.
-        return float(str(np.float32(value))) if self.values[name].source == "file" else value
+        return float(str(np.float32(value))) if self.require(name).source == "file" else value
 
     def unread(self) -> list[str]:
         """Keys of rotations, relative positions and temperatures that no reader has read."""
-        of_arch = [key.removeprefix(f"{self.arch}.") for key in self.head.keys if key.startswith(f"{self.arch}.")]
         concerns = ("rope.", "attention.max_alibi_bias", "attention.relative_", "attention.temperature_")
-        return [key for key in of_arch if key.startswith(concerns) and key not in self.used]
+        return [key for key in self.of_arch if key.startswith(concerns) and key not in self.used]
 
 
 def _head_width(record: Rotates) -> int:
@@ -126,17 +111,17 @@ def _head_width(record: Rotates) -> int:
 
 def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
     """What logits are multiplied by besides 1/√d."""
-    if keys.row.scale == "key" and keys.has("attention.scale"):
+    if keys.row.scale == "key" and keys.states("attention.scale"):
         scale = keys.real("attention.scale")
         return scale * math.sqrt(dim) if scale else 1.0  # where it is 0, llama.cpp takes 1/√d
     if keys.row.scale == "layers" and layers == keys.row.largest:
-        return math.sqrt(dim / (keys.whole("embedding_length") // keys.whole("attention.head_count")))
+        return math.sqrt(dim / (keys.integer("embedding_length") // keys.integer("attention.head_count")))
     return 1.0
 
 
 def _pairing(keys: _Keys) -> PairLayout:
-    if "pairing" in keys.stated:
-        stated = _check.choice("stated['pairing']", keys.stated["pairing"], ("adjacent", "halves"))
+    if "pairing" in keys.options.stated:
+        stated = _check.choice("stated['pairing']", keys.options.stated["pairing"], ("adjacent", "halves"))
         return "adjacent" if stated == "adjacent" else "halves"
     if keys.arch not in ARCHITECTURES:
         raise ValueError(
@@ -156,24 +141,24 @@ def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> Rotates:
 
     def own(name: str) -> str:
         named = f"{name}{suffix}"
-        return named if keys.has(named) or named in keys.defaults else name
+        return named if keys.get(named, listed=False) else name
 
     key_length = own("attention.key_length")
-    if keys.has(key_length):
-        dim = keys.whole(key_length)
+    if keys.states(key_length):
+        dim = keys.integer(key_length)
     else:
-        dim = keys.whole("embedding_length") // keys.whole("attention.head_count")
-    width = keys.whole(own("rope.dimension_count"), 2) if keys.has(own("rope.dimension_count")) else dim
+        dim = keys.integer("embedding_length") // keys.integer("attention.head_count")
+    width = keys.integer(own("rope.dimension_count"), 2) if keys.states(own("rope.dimension_count")) else dim
     base = keys.real(own("rope.freq_base"))
-    if keys.has("attention.key_length_mla"):  # key_length is then that of the compressed keys
-        dim = keys.whole("attention.key_length_mla")
+    if keys.states("attention.key_length_mla"):  # key_length is then that of the compressed keys
+        dim = keys.integer("attention.key_length_mla")
     scaling = None if suffix and keys.windows else _scaling(keys, base)
     record = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
     return record if width == dim else Partial(record, dim, dim - width if keys.row.last else 0)
 
 
 def _scaling(keys: _Keys, base: float) -> Scaling | None:
-    kind, factor = keys.get("rope.scaling.type"), keys.real("rope.scaling.factor")
+    kind, factor = keys.require("rope.scaling.type").value, keys.real("rope.scaling.factor")
     _check.choice(f"{keys.arch}.rope.scaling.type", kind, ("none", "linear", "yarn", "longrope"))
     attention = keys.real("rope.scaling.attn_factor")
     if kind == "longrope" or "rope_factors_long.weight" in keys.head.divisors:
@@ -211,7 +196,7 @@ def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
 
 def _trained_length(keys: _Keys) -> int:
     name = "rope.scaling.original_context_length"
-    return keys.whole(name if keys.has(name) else "context_length")
+    return keys.integer(name if keys.states(name) else "context_length")
 
 
 def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
@@ -221,7 +206,7 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
             "rope_factors_long.weight and rope_factors_short.weight must both be in the file; one is missing. "
             "Convert the model again."
         )
-    length, original = keys.whole("context_length"), _trained_length(keys)
+    length, original = keys.integer("context_length"), _trained_length(keys)
     plain_scaling = LongRoPE(short, long, original, length, 1.0)
     if attention == 1.0:
         return plain_scaling
@@ -268,8 +253,8 @@ def _groups(keys: _Keys, layers: tuple[int, ...], full: Rotates, sliding: Rotate
     """One group, or one for each kind of layer where sliding layers rotate otherwise."""
     slides, window = (False,) * len(layers), _window(keys)
     if full != sliding or window:
-        slides = _slides(keys, keys.get("attention.sliding_window_pattern"), len(layers))
-    values = tuple(keys.values.values())
+        slides = _slides(keys, keys.require("attention.sliding_window_pattern").value, len(layers))
+    values = tuple(keys.values)
     groups = (
         LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), (full,), values=values),
         LayerGroup(
@@ -285,16 +270,16 @@ def _window(keys: _Keys) -> Window | None:
     name = "attention.sliding_window"
     # A file of Gemma 3 may say 0, for no window.
     least = 0 if keys.row.windows else 1
-    size = keys.whole(name, least) if keys.row.period and (keys.has(name) or name in keys.defaults) else 0
+    size = keys.integer(name, least) if keys.row.period and keys.get(name, listed=False) else 0
     return Window(size - 1) if size else None
 
 
 def _notes_of_window(keys: _Keys) -> tuple[NotRead, ...]:
     """A note on a window of which no key says which layers have it."""
     name = "attention.sliding_window"
-    if keys.row.period or not keys.has(name) or not keys.get(name):
+    if keys.row.period or not keys.states(name) or not keys.require(name).value:
         return ()
-    return (NotRead(f"{keys.arch}.{name} = {keys.get(name)!r}: no key says which layers have this window"),)
+    return (NotRead(f"{keys.arch}.{name} = {keys.require(name).value!r}: no key says which layers have this window"),)
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:

@@ -109,18 +109,14 @@ def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...
     """The entries in the order of their bytes, which must fill the room exactly."""
     notes = header.pop("__metadata__", {})
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
-        raise _bad(path, "__metadata__ is no object of strings", "The file is damaged")
+        raise _bad(path, "__metadata__ is no object of strings")
     entries = sorted(
         (_entry(path, name, value) for name, value in header.items()), key=lambda one: (one.begin, one.end)
     )
     end_of_last = 0
     for entry in entries:
         if entry.begin != end_of_last:
-            raise _bad(
-                path,
-                f"{entry.name!r:.80} begins at byte {entry.begin}, where {end_of_last} is next",
-                "The file is damaged",
-            )
+            raise _bad(path, f"{entry.name!r:.80} begins at byte {entry.begin}, where {end_of_last} is next")
         end_of_last = entry.end
     if end_of_last != room:
         raise _bad(
@@ -131,19 +127,15 @@ def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...
 
 def _entry(path: Path, name: str, value: Any) -> Entry:
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
-        raise _bad(path, f"{name!r:.80} has no dtype, shape and data_offsets", "The file is damaged")
+        raise _bad(path, f"{name!r:.80} has no dtype, shape and data_offsets")
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BITS:
         raise _bad(path, f"{name!r:.80} has the dtype {dtype!r:.40}", "posenc does not know it")
     if not _whole(shape) or len(shape) > MOST_AXES or not _whole(offsets) or len(offsets) != 2:
-        raise _bad(path, f"{name!r:.80} has a shape or offsets that are no whole numbers", "The file is damaged")
+        raise _bad(path, f"{name!r:.80} has a shape or offsets that are no whole numbers")
     bits = math.prod(shape) * BITS[dtype]
     if bits % 8 or offsets[1] - offsets[0] != bits // 8:
-        raise _bad(
-            path,
-            f"{name!r:.80} has {offsets[1] - offsets[0]} bytes for {dtype} in shape {shape}",
-            "The file is damaged",
-        )
+        raise _bad(path, f"{name!r:.80} has {offsets[1] - offsets[0]} bytes for {dtype} in shape {shape}")
     return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
 
 
@@ -152,7 +144,7 @@ def _whole(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
 
 
-def _bad(path: Path, what: str, then: str) -> ValueError:
+def _bad(path: Path, what: str, then: str = "The file is damaged") -> ValueError:
     return ValueError(f"{path.name} must be a safetensors file; {what}. {then}.")
 
 
