@@ -75,7 +75,7 @@ class OrderBlindness(_text.Lines):
         masked = "causal" if self.causal else "not causal"
         return [
             f'"{self.sentence}" / "{self.other}", {name}, {masked}',
-            *lines_of_changes(self.words),
+            *change_lines(self.words),
             *self._notes(),
         ]
 
@@ -214,7 +214,7 @@ def word_changes(
     return changes, rounding
 
 
-def lines_of_changes(words: tuple[WordChange, ...]) -> list[str]:
+def change_lines(words: tuple[WordChange, ...]) -> list[str]:
     """A line for each word: where it stands in both orders, and how far its outputs differ."""
     rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in words]
     return _text.aligned(["word", "position", "difference"], rows)

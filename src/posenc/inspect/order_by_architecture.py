@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc.inspect import _text
-from posenc.inspect.order import DIM, WordChange, checked_words, embedding, heads_joined, lines_of_changes, one_layer, word_changes
+from posenc.inspect.order import DIM, WordChange, change_lines, checked_words, embedding, fresh_layer, word_changes
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3
@@ -36,7 +36,7 @@ class ArchitectureOrder(_text.Lines):
 
     def lines(self) -> list[str]:
         verdict = "cannot distinguish the orders" if self.blind else "distinguishes the orders"
-        return [f"{self.architecture} {verdict}", *lines_of_changes(self.words)]
+        return [f"{self.architecture} {verdict}", *change_lines(self.words)]
 
 
 def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[ArchitectureOrder, ...]:
@@ -77,8 +77,7 @@ def _convolution(words: list[str], seed: int) -> np.ndarray:
 
 
 def _attention(words: list[str], seed: int) -> np.ndarray:
-    (outputs,) = heads_joined(one_layer([words], None, None, False, DIM, seed))
-    return np.asarray(outputs)
+    return np.asarray(fresh_layer(None, causal=False, seed=seed).outputs([words])[0])
 
 
 def _vectors(words: list[str], seed: int) -> np.ndarray:

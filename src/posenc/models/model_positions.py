@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Annotated, Literal
 
 from posenc import _check
@@ -249,11 +250,7 @@ def layer_ranges(layers: tuple[int, ...]) -> str:
     """
     if not layers:
         return "before the layers"
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and layer == runs[-1][-1] + 1:
-            runs[-1].append(layer)
-        else:
-            runs.append([layer])
+    # Within a run, a layer's number and its place in the list grow together.
+    runs = [[layer for _, layer in run] for _, run in groupby(enumerate(layers), lambda place: place[1] - place[0])]
     words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ("layer " if len(layers) == 1 else "layers ") + ", ".join(words)

@@ -179,10 +179,12 @@ def _printed(values: Mapping[int, float | str], dim: int) -> tuple[Printed, ...]
             f"values must map dimensions to values, at least one; got {_check.shown(values)}. "
             'Give {1088: "0.488814"}, for example.'
         )
-    return tuple(_one(_check.integer("values", dimension, 0, dim - 1), value) for dimension, value in values.items())
+    return tuple(
+        _printed_one(_check.integer("values", dimension, 0, dim - 1), value) for dimension, value in values.items()
+    )
 
 
-def _one(dimension: int, value: float | str) -> Printed:
+def _printed_one(dimension: int, value: float | str) -> Printed:
     text = value.strip() if isinstance(value, str) else repr(float(_check.real("values", value, -1e6, 1e6)))
     try:
         exact = Decimal(text)

@@ -73,7 +73,7 @@ def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = N
     count = _check.integer("count", count, 16, 1 << 17)
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))
-    values = tuple(_rows(_worded(record, words), np.array([1]), params)[0] for words in (2, 4))
+    values = tuple(_rows_at(_worded(record, words), np.array([1]), params)[0] for words in (2, 4))
     return LadderFigures(
         record,
         _bounded(record, count, params),
@@ -90,15 +90,15 @@ def _worded(record: Adds, words: int) -> Adds:
     return replace(record, length=words) if isinstance(record, NormalisedCount) else record
 
 
-def _rows(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
+def _rows_at(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
     return np.asarray(record.embed(positions, params))
 
 
 def _bounded(record: Adds, count: int, params: Params | None) -> bool:
     if not record.claims & {"unlimited"}:
         return True  # there is a last position, so there is a largest value
-    near = np.abs(_rows(_worded(record, count), np.arange(count), params)).max()
-    far = np.abs(_rows(_worded(record, 1000 * count), np.arange(999 * count, 1000 * count), params)).max()
+    near = np.abs(_rows_at(_worded(record, count), np.arange(count), params)).max()
+    far = np.abs(_rows_at(_worded(record, 1000 * count), np.arange(999 * count, 1000 * count), params)).max()
     return bool(far <= 2 * near)
 
 
@@ -106,8 +106,8 @@ def _continuous(record: Adds, count: int, params: Params | None) -> bool:
     if "fractional" not in record.claims:
         return False
     between = np.arange(count - 1) + 0.5
-    step = np.abs(_rows(record, between + SMALL, params) - _rows(record, between, params)).max()
-    whole = np.abs(_rows(record, between + 0.5, params) - _rows(record, between - 0.5, params)).max()
+    step = np.abs(_rows_at(record, between + SMALL, params) - _rows_at(record, between, params)).max()
+    whole = np.abs(_rows_at(record, between + 0.5, params) - _rows_at(record, between - 0.5, params)).max()
     # A continuous value that moves by `whole` in a step moves by about `whole`·SMALL in a small one; a jump does not.
     return bool(step <= 4 * SMALL * max(whole, 1.0))
 
@@ -116,6 +116,6 @@ def _linear(record: Adds, count: int, params: Params | None) -> bool:
     """Whether one matrix shifts every row by one step: the best by least squares, over far more rows than it has."""
     if "unlimited" in record.claims:
         count = max(count, 4 * record.width)
-    rows = _rows(record, np.arange(count), params)
+    rows = _rows_at(record, np.arange(count), params)
     matrix, *_ = np.linalg.lstsq(rows[:-1], rows[1:], rcond=None)
     return bool(np.abs(rows[:-1] @ matrix - rows[1:]).max() <= 1e-6 * np.abs(rows).max())

@@ -45,18 +45,18 @@ class Grade:
     lines: tuple[str, ...]
 
 
-def _row(record: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:
+def _row_at(record: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:
     return tuple(float(value) for value in record.embed([position])[0])
 
 
 QUESTIONS: tuple[Question, ...] = (
     Question(
         "lecture-d4", "the lecture", "PE at position 3 for d = 4: the four numbers.", "numbers",
-        numbers=lambda: _row(Sinusoidal(dim=4), 3), note="The lecture prints -0.9899 for cos 3 = -0.98999.",
+        numbers=lambda: _row_at(Sinusoidal(dim=4), 3), note="The lecture prints -0.9899 for cos 3 = -0.98999.",
     ),
     Question(
         "lecture-d8", "the lecture", "PE at position 3 for d = 8: the eight numbers.", "numbers",
-        numbers=lambda: _row(Sinusoidal(dim=8), 3),
+        numbers=lambda: _row_at(Sinusoidal(dim=8), 3),
     ),
     Question(
         "article-rotary", "the article",
@@ -88,21 +88,21 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "notes-bank", "the notes", 'Pairs with divisors 1, 2, 3: the six numbers of "Bank", at position 2.', "numbers",
-        numbers=lambda: _row(DivisorPairs(), 2),
+        numbers=lambda: _row_at(DivisorPairs(), 2),
     ),
     Question(
         "notes-river-bank", "the notes", 'PE of "bank" at position 1 for d = 6: the six numbers.', "numbers",
-        numbers=lambda: _row(Sinusoidal(dim=6), 1),
+        numbers=lambda: _row_at(Sinusoidal(dim=6), 1),
         note="The notes print 0.94 for the first, 0.04 for the third, 0.99 for the fourth and the last.",
     ),
     Question(
         "chapter-book", "the chapter", 'PE of "book" at k = 2 for d = 16, n = 100: the sixteen numbers.', "numbers",
-        numbers=lambda: _row(Sinusoidal(dim=16, base=100.0), 2), note="The chapter prints 0.41 for the fourth.",
+        numbers=lambda: _row_at(Sinusoidal(dim=16, base=100.0), 2), note="The chapter prints 0.41 for the fourth.",
     ),
     Question(
         "chapter-sum", "the chapter", 'The sum of the embedding of "book" and its encoding: the sixteen numbers.',
         "numbers",
-        numbers=lambda: tuple(e + p for e, p in zip(_BOOK, _row(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
+        numbers=lambda: tuple(e + p for e, p in zip(_BOOK, _row_at(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
         tolerance=2 * TWO_DECIMALS + 1e-9, note="The chapter's sum goes wrong from the third number on.",
     ),
     Question(
@@ -138,9 +138,9 @@ def grade(asked: Question, answer: str) -> Grade:
         raise ValueError(
             f"answer must be FILE.py:NAME for {asked.name}; got {answer!r}. Write the function and name it."
         )
-    answers = _numbers(answer)
+    answers = _read_numbers(answer)
     if asked.kind == "position":
-        return _position(answers)
+        return _graded_position(answers)
     expected = asked.numbers() if asked.numbers is not None else ()
     if len(answers) != len(expected):
         raise ValueError(
@@ -156,7 +156,7 @@ def grade(asked: Question, answer: str) -> Grade:
     return Grade(not wrong, ("Right.", *note) if not wrong else (*wrong, *note))
 
 
-def _numbers(answer: str) -> tuple[float, ...]:
+def _read_numbers(answer: str) -> tuple[float, ...]:
     words = [word for word in re.split(r"[\s,;\[\]()]+", answer) if word]
     try:
         numbers = tuple(float(word) for word in words)
@@ -167,7 +167,7 @@ def _numbers(answer: str) -> tuple[float, ...]:
     return numbers
 
 
-def _position(answers: tuple[float, ...]) -> Grade:
+def _graded_position(answers: tuple[float, ...]) -> Grade:
     """The practice question, under the formula that is printed and under the one that was used."""
     if len(answers) != 1 or not answers[0].is_integer() or not 0 <= answers[0] <= 2**53:
         raise ValueError("answer must be one position, a whole number from 0. Write 7, say.")

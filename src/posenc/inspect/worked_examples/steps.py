@@ -62,12 +62,12 @@ class Request:
     @property
     def number(self) -> int | float:
         """The position, of a record with one axis."""
-        return _one(self.position)
+        return _on_one_axis(self.position)
 
     @property
     def key_number(self) -> int | float:
         """The key's position, of a record with one axis."""
-        return _one(self.key)
+        return _on_one_axis(self.key)
 
     @property
     def shown(self) -> str:
@@ -121,7 +121,7 @@ def position_text(position: Position) -> str:
     return _text.number(position)
 
 
-def _one(position: Position) -> int | float:
+def _on_one_axis(position: Position) -> int | float:
     if isinstance(position, tuple):
         raise TypeError(f"position must be one number; got {position_text(position)}. Give a record with one axis.")
     return position

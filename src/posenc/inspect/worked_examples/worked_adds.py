@@ -28,7 +28,7 @@ SHORT = {"sine": "sin", "cosine": "cos"}
 
 def worked_adds(record: Adds, request: Request) -> WorkedSteps:
     """The value of every dimension."""
-    row = _row(record, request, request.params_of(record))
+    row = _row_at(record, request, request.params_of(record))
     steps = request.steps(_formula(record, request), row, lambda dimension: f"PE({request.shown}, {dimension})")
     whole = (f"PE({request.shown}) = {_text.vector(row)}",) if request.dims is None else ()
     return WorkedSteps(steps.formula, steps.steps, (*whole, *steps.notes))
@@ -125,14 +125,14 @@ def _(record: Learned, request: Request) -> Formula:
 
 @_formula.register
 def _(record: Scaled, request: Request) -> Formula:
-    row, factor = _row(record.encoding, request, request.params_of(record.encoding)), _text.number(record.factor)
+    row, factor = _row_at(record.encoding, request, request.params_of(record.encoding)), _text.number(record.factor)
     text = f"PE(p) = {factor} · {_text.short(record.encoding)}"
     return Formula(text, lambda dimension: f"{factor} · {_text.number(row[dimension])}")
 
 
 @_formula.register
 def _(record: LearnedScale, request: Request) -> Formula:
-    row = _row(record.encoding, request, _params_of_part(record.encoding, request, "encoding."))
+    row = _row_at(record.encoding, request, _params_of_part(record.encoding, request, "encoding."))
     factor = _text.number(float(request.params["scale"]))
     text = f"PE(p) = scale · {_text.short(record.encoding)}, scale learned"
     return Formula(text, lambda dimension: f"{factor} · {_text.number(row[dimension])}")
@@ -140,7 +140,7 @@ def _(record: LearnedScale, request: Request) -> Formula:
 
 @_formula.register
 def _(record: Sum, request: Request) -> Formula:
-    rows = [_row(part, request, _params_of_part(part, request, f"{at}.")) for at, part in enumerate(record.parts)]
+    rows = [_row_at(part, request, _params_of_part(part, request, f"{at}.")) for at, part in enumerate(record.parts)]
     text = f"PE(p) = {' + '.join(_text.short(part) for part in record.parts)}"
     return Formula(text, lambda dimension: _text.signed_sum(row[dimension] for row in rows))
 
@@ -187,7 +187,7 @@ def _row_number(record: Learned, request: Request) -> str:
     return f"{request.shown} clamped to {min(max(int(position), 0), record.length - 1)}"
 
 
-def _row(record: Adds, request: Request, params: Params | None) -> np.ndarray:
+def _row_at(record: Adds, request: Request, params: Params | None) -> np.ndarray:
     return np.asarray(_array.to_numpy(record.embed(request.positions, params))[0], np.float64)
 
 

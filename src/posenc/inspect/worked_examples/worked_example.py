@@ -86,7 +86,7 @@ def worked(
     request = Request(
         _position("position", position, record.axes),
         _position("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
-        None if dims is None else _dims(dims, _size(record)),
+        None if dims is None else _dims(dims, _count_of_dims(record)),
         record.checked(params),
         None if vector is None else _vector(vector, record),
         seed,
@@ -94,11 +94,11 @@ def worked(
     )
     explanation = explain(record, request)
     return Worked(
-        record, request.position, explanation.formula, explanation.steps, explanation.notes, _printed(record, request)
+        record, request.position, explanation.formula, explanation.steps, explanation.notes, _errata_of(record, request)
     )
 
 
-def _printed(record: Encoding, request: Request) -> tuple[Erratum, ...]:
+def _errata_of(record: Encoding, request: Request) -> tuple[Erratum, ...]:
     corrections = errata(record, request.number) if record.axes == 1 else []
     return tuple(entry for entry in corrections if request.dims is None or entry.dimension in request.dims)
 
@@ -120,7 +120,7 @@ def _number(name: str, value: Any) -> int | float:
     return _check.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)
 
 
-def _size(record: Encoding) -> int:
+def _count_of_dims(record: Encoding) -> int:
     """How many dimensions or heads there are to choose from."""
     if isinstance(record, Adds):
         return record.width

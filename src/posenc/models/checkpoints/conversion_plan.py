@@ -9,11 +9,11 @@ from pathlib import Path
 
 from posenc import _check
 from posenc.models.checkpoints import tensor_names
+from posenc.models.checkpoints.converted_config import stated_layout
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
-from posenc.models.config.converted_type import as_converted_from, layout_of
+from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
-from posenc.models.config.reader import from_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
 from posenc.turn import PairLayout
 
@@ -108,12 +108,9 @@ def plan_conversion(
 
 
 def _contradiction(config: Path, source: PairLayout) -> str | None:
-    """Why a source is not what the checkpoint's own config says; a config that cannot be read says nothing."""
+    """Why a source is not what the checkpoint's own config says."""
     data, converted = as_converted_from(load_config(config))
-    try:
-        stated = converted or layout_of(from_config(data))
-    except (ValueError, TypeError):
-        return None
+    stated = converted or stated_layout(data)
     if stated is None or stated == source:
         return None
     return (

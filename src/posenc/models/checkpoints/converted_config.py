@@ -23,13 +23,14 @@ def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str,
     for key in SAYS_ADJACENT:
         for value in (True, False):
             changed = {**config, key: value}
-            if key in config and _reads_as(changed, target):
+            if key in config and stated_layout(changed) == target:
                 return changed
     return {**config, "model_type": converted_type(config.get("model_type"), target)}
 
 
-def _reads_as(config: Mapping[str, Any], layout: PairLayout) -> bool:
+def stated_layout(config: Mapping[str, Any]) -> PairLayout | None:
+    """How pairs lie in the text of a model by its config; a config that cannot be read says nothing."""
     try:
-        return layout_of(from_config(config)) == layout
+        return layout_of(from_config(config))
     except (ValueError, TypeError):
-        return False
+        return None

@@ -100,14 +100,21 @@ def embeddings_only(fields: Fields) -> Groups:
     return ()
 
 
-def patch_table(record_of: Callable[[Fields], Encoding], note: str = "", *, resizing: Resizing | None = None) -> Reader:
-    """A vector for every patch of a picture, and how the table is resized to another grid."""
+def patch_table(
+    record_of: Callable[[Fields], Encoding],
+    note: str = "",
+    *,
+    part: str = "vision",
+    offset: int = 0,
+    resizing: Resizing | None = None,
+) -> Reader:
+    """A vector for every patch of a picture, or stretch of sound, and how the table is resized to another grid."""
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
         record, notes = record_of(fields), (note,) if note else ()
         values = tuple(fields.values[before:])
-        return (LayerGroup("vision", "embedding", (), (record,), values=values, notes=notes, resizing=resizing),)
+        return (LayerGroup(part, "embedding", (), (record,), offset, values=values, notes=notes, resizing=resizing),)
 
     return table
 
@@ -197,24 +204,20 @@ def by_interpolate_mode(fields: Fields) -> Groups:
     return patches(1, "max_image_size", square=True, resizing=resizing, note=NEVER_READ)(fields)
 
 
-def spectrogram_patches(fields: Fields) -> Groups:
+def spectrogram_patches(fields: Fields) -> Encoding:
     """Audio Spectrogram Transformer: overlapping patches, row after row, behind two rows of tokens that are none."""
-    before = len(fields.values)
     patch = fields.integer("patch_size")
     rows = [
         (fields.integer(size, patch) - patch) // fields.integer(stride) + 1
         for size, stride in (("num_mel_bins", "frequency_stride"), ("max_length", "time_stride"))
     ]
-    record = Learned(fields.integer("hidden_size"), _check.integer("max_length", rows[0] * rows[1] + 2, 3, MOST_ROWS))
-    return (LayerGroup("audio", "embedding", (), (record,), 2, values=tuple(fields.values[before:])),)
+    return Learned(fields.integer("hidden_size"), _check.integer("max_length", rows[0] * rows[1] + 2, 3, MOST_ROWS))
 
 
-def stacked_frames(fields: Fields) -> Groups:
+def stacked_frames(fields: Fields) -> Encoding:
     """Fun-ASR: sines as wide as the frames that are stacked, counted from 1."""
-    before = len(fields.values)
     width = fields.integer("num_mel_bins") * fields.integer("num_stacked_frames")
-    record = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=1, numerics=fields.options.numerics)
-    return (LayerGroup("audio", "embedding", (), (record,), values=tuple(fields.values[before:])),)
+    return Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=1, numerics=fields.options.numerics)
 
 
 def stated_or_378(fields: Fields) -> Encoding:

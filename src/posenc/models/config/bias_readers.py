@@ -20,7 +20,7 @@ from posenc.models.config.added_tables import BICUBIC, MOST_ROWS, grid_sides, si
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
-from posenc.models.config.model_type import Groups, Reader
+from posenc.models.config.model_type import Groups
 from posenc.models.model_positions import LayerGroup, Value
 
 #: The most stages of a tower.
@@ -34,7 +34,7 @@ COSINE_LOGITS = "logits are cosines times a learned factor, in place of products
 def bloom(fields: Fields) -> Groups:
     """BLOOM: always ALiBi; no key says so."""
     record = ALiBi(fields.integer("num_attention_heads"))
-    return (_attention(fields, record, fields.values_of("num_attention_heads")),)
+    return (_text_layers(fields, record, fields.values_of("num_attention_heads")),)
 
 
 def mpt(fields: Fields) -> Groups:
@@ -46,11 +46,11 @@ def mpt(fields: Fields) -> Groups:
     if attention_fields.flag("alibi"):
         steepest = attention_fields.require("alibi_bias_max")
         largest = _check.real(steepest.key, steepest.value, 0.0, 64.0)
-        group = _attention(fields, ALiBi(fields.integer("num_attention_heads"), largest))
+        group = _text_layers(fields, ALiBi(fields.integer("num_attention_heads"), largest))
         values = (*fields.values_of("num_attention_heads"), *attention_fields.values)
         return (replace(group, values=values, notes=() if largest == 8 else (ALWAYS_EIGHT,)),)
     if not fields.flag("learned_pos_emb"):
-        return (replace(_attention(fields, None), notes=(ALWAYS_ALIBI,)),)
+        return (replace(_text_layers(fields, None), notes=(ALWAYS_ALIBI,)),)
     record = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
     return (LayerGroup("text", "embedding", (), (record,), values=tuple(fields.values), notes=(ALWAYS_ALIBI,)),)
 
@@ -62,37 +62,30 @@ def falcon_alibi(fields: Fields) -> Groups | None:
     heads = fields.integer("num_attention_heads")
     width = fields.integer("hidden_size") // heads
     fields.mark_used("rope_theta", "rope_scaling", "rope_parameters")
-    group = _attention(fields, ALiBi(heads), fields.values_of("alibi", "num_attention_heads"))
+    group = _text_layers(fields, ALiBi(heads), fields.values_of("alibi", "num_attention_heads"))
     note = "slope times place is rounded to bfloat16 in released code, and rope_parameters are not used"
     return (replace(group, bias_factor=1 / math.sqrt(width), notes=(note,)),)
 
 
-def _attention(fields: Fields, record: Encoding | None, values: tuple[Value, ...] = ()) -> LayerGroup:
+def _text_layers(fields: Fields, record: Encoding | None, values: tuple[Value, ...] = ()) -> LayerGroup:
     layers = tuple(range(num_hidden_layers(fields)))
     return LayerGroup("text", "full_attention", layers, () if record is None else (record,), values=values)
 
 
-def t5(note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Reader:
+def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Groups:
     """T5 and its kin: buckets of both directions in the encoder alone; logits are not scaled."""
-
-    def reader(fields: Fields) -> Groups:
-        heads, width = fields.integer("num_attention_heads"), fields.integer("d_kv")
-        buckets = fields.integer("relative_attention_num_buckets")
-        furthest = fields.integer("relative_attention_max_distance")
-        groups = []
-        for part in parts:
-            count = num_hidden_layers(fields)
-            if part == "decoder" and fields.get("num_decoder_layers") is not None:
-                count = fields.integer("num_decoder_layers", 1, MOST_LAYERS)
-            record = T5Bias(heads, buckets, furthest, bidirectional=part == "encoder")
-            group = LayerGroup(part, "self_attention", tuple(range(count)), (record,), logit_factor=math.sqrt(width))
-            groups.append(replace(group, notes=(note,)))
-        values = fields.values_of(
-            "num_attention_heads", "d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"
-        )
-        return tuple(replace(group, values=values) for group in groups)
-
-    return reader
+    heads, factor = fields.integer("num_attention_heads"), math.sqrt(fields.integer("d_kv"))
+    buckets = fields.integer("relative_attention_num_buckets")
+    furthest = fields.integer("relative_attention_max_distance")
+    values, groups = tuple(fields.values), []
+    for part in parts:
+        count = num_hidden_layers(fields)
+        if part == "decoder" and fields.get("num_decoder_layers") is not None:
+            count = fields.integer("num_decoder_layers", 1, MOST_LAYERS)
+        record, layers = T5Bias(heads, buckets, furthest, bidirectional=part == "encoder"), tuple(range(count))
+        group = LayerGroup(part, "self_attention", layers, (record,), logit_factor=factor, values=values, notes=(note,))
+        groups.append(group)
+    return tuple(groups)
 
 
 def mpnet(fields: Fields) -> Groups:
@@ -109,29 +102,25 @@ def mpnet(fields: Fields) -> Groups:
     )
 
 
-def deberta(log_buckets: bool) -> Reader:
+def deberta(fields: Fields, log_buckets: bool) -> Groups:
     """DeBERTa: scores between content and distance, and a learned table where position_biased_input says so.
 
     log_buckets: whether position_buckets makes buckets that widen with distance, as in DeBERTa-v2.
     """
-
-    def reader(fields: Fields) -> Groups:
-        groups: Groups = ()
-        rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
-        fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
-        if fields.flag("position_biased_input"):
-            table = Learned(fields.integer("hidden_size"), rows)
-            groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
-        if not fields.flag("relative_attention"):
-            return groups
-        record = _deberta(fields, rows, log_buckets)
-        layers = tuple(range(num_hidden_layers(fields)))
-        return (*groups, LayerGroup("text", "self_attention", layers, (record,), values=tuple(fields.values)))
-
-    return reader
+    groups: Groups = ()
+    rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
+    fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
+    if fields.flag("position_biased_input"):
+        table = Learned(fields.integer("hidden_size"), rows)
+        groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
+    if not fields.flag("relative_attention"):
+        return groups
+    record = _deberta_record(fields, rows, log_buckets)
+    layers = tuple(range(num_hidden_layers(fields)))
+    return (*groups, LayerGroup("text", "self_attention", layers, (record,), values=tuple(fields.values)))
 
 
-def _deberta(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
+def _deberta_record(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
     heads = fields.integer("num_attention_heads")
     reach = _distance(fields, "max_relative_positions")
     reach = reach if reach > 0 else rows
@@ -141,7 +130,7 @@ def _deberta(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
         heads=heads,
         buckets=buckets if buckets > 0 else reach,
         max_distance=reach if buckets > 0 else None,
-        terms=_terms(fields),
+        terms=_deberta_terms(fields),
     )
 
 
@@ -151,7 +140,7 @@ def _distance(fields: Fields, key: str, counts: bool = True) -> int:
     return -1 if value is None or not counts else _check.integer(value.key, value.value, -1, 1 << 20)
 
 
-def _terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
+def _deberta_terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
     value = fields.get("pos_att_type")
     stated = value.value if value else ()
     words = stated.lower().split("|") if isinstance(stated, str) else stated if isinstance(stated, tuple) else ()
@@ -169,22 +158,20 @@ def _terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
 def swin(fields: Fields) -> Groups:
     """Swin: a table of distances within a window, for each stage its own heads."""
 
-    def record(stage: int, heads: int) -> tuple[Encoding, tuple[str, ...]]:
-        window = side_length(fields, "window_size")
-        return WindowBias(heads, (window, window)), (SHIFTED_WINDOWS,)
+    def record(stage: int, heads: int) -> Encoding:
+        return WindowBias(heads, (side_length(fields, "window_size"),) * 2)
 
-    return _stages(fields, record)
+    return _stages(fields, record, SHIFTED_WINDOWS)
 
 
 def swinv2(fields: Fields) -> Groups:
     """Swin v2: in place of the table, a network of the logarithms of distances."""
 
-    def record(stage: int, heads: int) -> tuple[Encoding, tuple[str, ...]]:
+    def record(stage: int, heads: int) -> Encoding:
         window = min(side_length(fields, "window_size"), grid_sides(fields)[0] >> stage)
-        trained = _trained_window(fields, stage)
-        return LogCPB(heads, (trained or window,) * 2), (SHIFTED_WINDOWS, COSINE_LOGITS)
+        return LogCPB(heads, (_trained_window(fields, stage) or window,) * 2)
 
-    return _stages(fields, record)
+    return _stages(fields, record, SHIFTED_WINDOWS, COSINE_LOGITS)
 
 
 def _trained_window(fields: Fields, stage: int) -> int:
@@ -198,9 +185,9 @@ def _trained_window(fields: Fields, stage: int) -> int:
     return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
 
 
-def _stages(fields: Fields, record_of: Callable[[int, int], tuple[Encoding, tuple[str, ...]]]) -> Groups:
+def _stages(fields: Fields, record_of: Callable[[int, int], Encoding], *notes: str) -> Groups:
     """A group for each stage of a tower, and a learned vector for every patch where the file says so."""
-    heads, depths = _numbers(fields, "num_attention_heads"), _numbers(fields, "depths")
+    heads, depths = _number_for_each_stage(fields, "num_attention_heads"), _number_for_each_stage(fields, "depths")
     if len(heads) != len(depths) or sum(depths) > MOST_LAYERS:
         raise ValueError(
             f"depths must have a number for each of {len(heads)} stages; got {depths}. Correct the config."
@@ -213,14 +200,14 @@ def _stages(fields: Fields, record_of: Callable[[int, int], tuple[Encoding, tupl
         groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=BICUBIC))
     first = 0
     for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):
-        record, notes = record_of(stage, count)
+        record = record_of(stage, count)
         layers, values = tuple(range(first, first + depth)), tuple(v for v in fields.values if v.name != "embed_dim")
         groups.append(LayerGroup("vision", "window_attention", layers, (record,), values=values, notes=notes))
         first += depth
     return tuple(groups)
 
 
-def _numbers(fields: Fields, name: str) -> tuple[int, ...]:
+def _number_for_each_stage(fields: Fields, name: str) -> tuple[int, ...]:
     """A number for each stage."""
     value = fields.require(name)
     if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:

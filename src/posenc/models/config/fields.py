@@ -115,6 +115,10 @@ class Fields:
         value = self.require(name)
         return _check.integer(value.key, value.value, least, most)
 
+    def integer_or(self, name: str, usual: int, least: int = 1, most: int = _check.LARGEST_WIDTH) -> int:
+        """What the caller or the file states; else a constant of the class."""
+        return self.integer(name, least, most) if self.states(name) else usual
+
     def real(self, name: str) -> float:
         value = self.require(name)
         return _check.real(value.key, value.value, 0.0, 1e30)

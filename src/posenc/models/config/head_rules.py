@@ -59,7 +59,7 @@ def global_head_dim(fields: Fields, layer_type: str) -> int:
     fields.mark_used("global_head_dim")
     if layer_type != "full_attention" or fields.json_object("per_layer_config"):
         return stated_head_dim(fields, layer_type)
-    return fields.integer("global_head_dim") if fields.states("global_head_dim") else 512
+    return fields.integer_or("global_head_dim", 512)
 
 
 def memory_head_dim(fields: Fields, layer_type: str) -> int:
@@ -94,7 +94,7 @@ def by_rotary_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: 
 def by_projection_dim(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """CLVP: as many channels rotate as projection_dim says."""
     dim = head_dim_of_layer(fields, stated_head_dim, layer_type, layer)
-    width = fields.integer("projection_dim") if fields.states("projection_dim") else 768
+    width = fields.integer_or("projection_dim", 768)
     return Head(dim, min(max(width // (2 * fields.integer("num_attention_heads")), 32), dim))
 
 
@@ -118,12 +118,8 @@ def latent_windows(fields: Fields, rope: RopeParameters, layer_type: str, layer:
     """Dots 3 Note: qk_rope_head_dim channels rotate; older files have keys of their own for layers with a window."""
     if layer_type != "sliding_attention" or fields.states("per_layer_config"):
         return latent(fields, rope, layer_type, layer)
-    dim, start = (
-        fields.integer(name) if fields.states(name) else usual
-        for name, usual in (("swa_head_dim", 256), ("swa_qk_nope_head_dim", 192))
-    )
-    name = "swa_qk_rope_head_dim"
-    return _latent(rope, fields.integer(name) if fields.states(name) else dim - start, start)
+    dim, start = fields.integer_or("swa_head_dim", 256), fields.integer_or("swa_qk_nope_head_dim", 192)
+    return _latent(rope, fields.integer_or("swa_qk_rope_head_dim", dim - start), start)
 
 
 def _latent(rope: RopeParameters, width: int, start: int) -> Head:

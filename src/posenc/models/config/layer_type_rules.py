@@ -43,11 +43,7 @@ def cycles_of_stacks(fields: Fields) -> int:
     """HRM: the same stacks again and again, in two kinds of cycles."""
     count = num_hidden_layers(fields)
     if not fields.states("num_layers_per_stack"):
-        high, low = (
-            fields.integer(key, 1, 64) if fields.states(key) else usual
-            for key, usual in (("H_cycles", 2), ("L_cycles", 3))
-        )
-        count *= high * (low + 1)
+        count *= fields.integer_or("H_cycles", 2, 1, 64) * (fields.integer_or("L_cycles", 3, 1, 64) + 1)
     return _check.integer("num_hidden_layers", count, 1, MOST_LAYERS)
 
 
@@ -107,10 +103,7 @@ def by_attention_windows(fields: Fields, count: int) -> tuple[str, ...]:
 
 def by_attn_layer_period(fields: Fields, count: int) -> tuple[str, ...]:
     """Jamba: of every attn_layer_period layers one attends, the attn_layer_offset-th; the others are Mamba's."""
-    period, offset = (
-        fields.integer(key, least) if fields.states(key) else usual
-        for key, least, usual in (("attn_layer_period", 1, 8), ("attn_layer_offset", 0, 4))
-    )
+    period, offset = fields.integer_or("attn_layer_period", 8), fields.integer_or("attn_layer_offset", 4, 0)
     return tuple("full_attention" if i % period == offset else "mamba" for i in range(count))
 
 
@@ -125,10 +118,7 @@ def by_attn_layer_indices(fields: Fields, count: int) -> tuple[str, ...]:
 
 def hybrid_by_period(fields: Fields, count: int) -> tuple[str, ...]:
     """Zamba: layer 2 attends, and of every attn_layer_period layers after it the attn_layer_offset-th."""
-    period, offset = (
-        fields.integer(key, least) if fields.states(key) else usual
-        for key, least, usual in (("attn_layer_period", 1, 6), ("attn_layer_offset", 0, 4))
-    )
+    period, offset = fields.integer_or("attn_layer_period", 6), fields.integer_or("attn_layer_offset", 4, 0)
     return tuple(
         "hybrid" if i == 2 or (i > 2 and (i - 3) % period == offset) else "linear_attention" for i in range(count)
     )
@@ -157,7 +147,7 @@ def even_below_max_window_layers(fields: Fields, count: int) -> tuple[str, ...]:
 
 def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
     """Cohere 2 with experts: first_k_dense_replace layers count by one pattern, those after them by another."""
-    first = fields.integer("first_k_dense_replace", 0) if fields.states("first_k_dense_replace") else 0
+    first = fields.integer_or("first_k_dense_replace", 0, 0)
     patterns = [fields.integer(f"{name}sliding_window_pattern") for name in ("prefix_dense_", "")]
     steps = [(i, patterns[0]) if i < first else (i - first, patterns[1]) for i in range(count)]
     return tuple("sliding_attention" if (i + 1) % n else "full_attention" for i, n in steps)

@@ -122,8 +122,7 @@ def _dense_layers(fields: Fields, count: int) -> frozenset[int]:
     listed = fields.get("mlp_layer_types", listed=False)
     if listed is not None and isinstance(listed.value, tuple):
         return frozenset(i for i, kind in enumerate(listed.value) if kind == "dense")
-    first = fields.integer("first_k_dense_replace", 0) if fields.states("first_k_dense_replace") else 0
-    return frozenset(range(min(first, count)))
+    return frozenset(range(min(fields.integer_or("first_k_dense_replace", 0, 0), count)))
 
 
 def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from posenc.encodings.adds.learned import Learned
@@ -28,20 +27,16 @@ FIRST_LAYER = "the first layer holds the table of all"
 SIDE_BY_SIDE = "linear_pos reads sine and cosine of a frequency side by side, where W_R has all sines first"
 
 
-def conformer_scores(*notes: str) -> Callable[[Fields, LayerGroup], LayerGroup]:
+def conformer_scores(fields: Fields, group: LayerGroup, *, notes: tuple[str, ...] = ()) -> LayerGroup:
     """Conformers whose layers do not rotate score the distance, unless position_embeddings_type is null."""
-
-    def layers(fields: Fields, group: LayerGroup) -> LayerGroup:
-        chosen = fields.get("position_embeddings_type")
-        if chosen is None:
-            return replace(group, notes=notes)
-        if chosen.value == "relative_key":
-            return _clipped_distances(fields, group, chosen, notes)
-        record = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
-        values = (chosen, *fields.values_of(*HEAD_KEYS))
-        return replace(group, encodings=(record,), values=values, notes=(SIDE_BY_SIDE, *notes))
-
-    return layers
+    chosen = fields.get("position_embeddings_type")
+    if chosen is None:
+        return replace(group, notes=notes)
+    if chosen.value == "relative_key":
+        return _clipped_distances(fields, group, chosen, notes)
+    record = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
+    values = (chosen, *fields.values_of(*HEAD_KEYS))
+    return replace(group, encodings=(record,), values=values, notes=(SIDE_BY_SIDE, *notes))
 
 
 def _clipped_distances(fields: Fields, group: LayerGroup, chosen: Value, notes: tuple[str, ...]) -> LayerGroup:

@@ -12,7 +12,7 @@ from posenc.models.config.added_tables import BICUBIC, grid_sides
 from posenc.models.config.bias_readers import swin
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import num_hidden_layers
-from posenc.models.config.model_type import Groups, Reader
+from posenc.models.config.model_type import Groups
 from posenc.models.model_positions import LayerGroup
 
 SHARED = "all layers share one table"
@@ -34,27 +34,23 @@ def beit(fields: Fields) -> Groups:
     return tuple(groups)
 
 
-def sam(resizing: Resizing | None = None) -> Reader:
+def sam(fields: Fields, resizing: Resizing | None = None) -> Groups:
     """SAM, as ViTDet: a learned vector for every patch, and distances scored along rows and columns of each window."""
-
-    def reader(fields: Fields) -> Groups:
-        side, count = grid_sides(fields, square=True)[0], num_hidden_layers(fields)
-        groups: list[LayerGroup] = []
-        if fields.flag("use_abs_pos"):
-            table, values = GridLearned(fields.integer("hidden_size"), (side, side)), tuple(fields.values)
-            groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=resizing))
-        window, scored = fields.integer("window_size", 0, 1 << 12), fields.flag("use_rel_pos")
-        whole = _whole_layers(fields, count) if window else frozenset(range(count))
-        width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
-        for attention, extent, chosen in (("full_attention", side, True), ("window_attention", window, False)):
-            layers = tuple(layer for layer in range(count) if (layer in whole) is chosen)
-            records: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
-            notes, values = () if chosen else (WITHIN_WINDOWS,), tuple(fields.values)
-            if layers:
-                groups.append(LayerGroup("vision", attention, layers, records, values=values, notes=notes))
-        return tuple(groups)
-
-    return reader
+    side, count = grid_sides(fields, square=True)[0], num_hidden_layers(fields)
+    groups: list[LayerGroup] = []
+    if fields.flag("use_abs_pos"):
+        table, values = GridLearned(fields.integer("hidden_size"), (side, side)), tuple(fields.values)
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=resizing))
+    window, scored = fields.integer("window_size", 0, 1 << 12), fields.flag("use_rel_pos")
+    whole = _whole_layers(fields, count) if window else frozenset(range(count))
+    width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    for attention, extent, chosen in (("full_attention", side, True), ("window_attention", window, False)):
+        layers = tuple(layer for layer in range(count) if (layer in whole) is chosen)
+        records: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
+        notes, values = () if chosen else (WITHIN_WINDOWS,), tuple(fields.values)
+        if layers:
+            groups.append(LayerGroup("vision", attention, layers, records, values=values, notes=notes))
+    return tuple(groups)
 
 
 def _whole_layers(fields: Fields, count: int) -> frozenset[int]:

@@ -42,9 +42,7 @@ def ways(record: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ..
         return (unchanged, *_of_plain(record, stretch, trained, length, typical))
     if not isinstance(scaling, YaRN | Llama3 | Linear):
         return (unchanged,)
-    larger = replace(record, scaling=replace(scaling, factor=scaling.factor * stretch))
-    name, tune, source = _STRETCHED[type(scaling)]
-    return unchanged, Way(f"{name}, a larger factor", larger, larger, tune, source)
+    return unchanged, _scaled(record, replace(scaling, factor=scaling.factor * stretch), ", a larger factor")
 
 
 _LINEAR = "all weights, on long text: within 1,000 steps"
@@ -68,13 +66,16 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 }
 
 
+def _scaled(record: RoPE, scaling: Scaling, more: str = "") -> Way:
+    """The way of one scaling.   more: behind its name."""
+    scaled, (name, tune, source) = replace(record, scaling=scaling), _STRETCHED[type(scaling)]
+    return Way(name + more, scaled, scaled, tune, source)
+
+
 def _of_plain(record: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
     """Ways for a rotation without a scaling."""
-    candidates = []
-    for scaling in (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch)):
-        scaled = replace(record, scaling=scaling)
-        name, tune, source = _STRETCHED[type(scaling)]
-        candidates.append(Way(name, scaled, scaled, tune, source))
+    scalings = (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch))
+    candidates = [_scaled(record, scaling) for scaling in scalings]
     if record.dim > 2:
         larger = replace(record, base=float(f"{record.base * stretch ** (record.dim / (record.dim - 2)):.6g}"))
         dynamic = replace(record, scaling=DynamicNTK(stretch, trained, length))

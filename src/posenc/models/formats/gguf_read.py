@@ -59,7 +59,7 @@ def from_gguf(
     sliding = _rotation(keys, pairing, "_swa") if keys.windows or any(map(keys.states, window_keys)) else full
     factor = _logit_factor(keys, _head_width(full), len(layers))
     groups = _groups(keys, layers, full, sliding)
-    if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.require("rope.scaling.finetuned").value:
+    if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.flag("rope.scaling.finetuned"):
         groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values)),)
     groups = tuple(replace(group, logit_factor=factor) for group in groups)
     unread = keys.unread()

@@ -58,7 +58,7 @@ def from_meta(
         dim = fields.integer("dim") // fields.integer("n_heads")
     base = _check.real("rope_theta", fields.require("rope_theta").value, 0.0, 1e30, above=True)
     record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
-    interval = fields.integer("nope_layer_interval", 1) if fields.states("nope_layer_interval") else 0
+    interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
     unknown = fields.set_unknown_keys(neutral)
     refuse_unknown_keys(unknown, waive)

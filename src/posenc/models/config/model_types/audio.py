@@ -1,5 +1,7 @@
 """Audio models that rotate queries and keys."""
 
+from functools import partial
+
 from posenc.models.config.factors import unscaled
 from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
@@ -56,7 +58,7 @@ AUDIO = (
         ignored_keys=CONFORMER_SIZES,
         rotations=BERT_ROTATIONS,
         head_dim=hidden_over_heads,
-        unrotated=conformer_scores(),
+        unrotated=conformer_scores,
         notes=(ROTATED_INPUT,),
     ),
     ModelType(
@@ -65,7 +67,7 @@ AUDIO = (
         ignored_keys=CONFORMER_SIZES,
         rotations=CONFORMER_ROTATIONS,
         head_dim=hidden_over_heads,
-        unrotated=conformer_scores(CONVOLUTION),
+        unrotated=partial(conformer_scores, notes=(CONVOLUTION,)),
         notes=(ROTATED_INPUT, CONVOLUTION),
     ),
 )

@@ -1,11 +1,14 @@
 """Models that bias logits, or score content, by distance."""
 
+from functools import partial
+
 from posenc.models.config.added_tables import BICUBIC_ANTIALIASED
 from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, swin, swinv2, t5
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin_without_table
 
+SHARED_BY_ALL = "all layers share the table of the first"
 SAM_KIN = (
     "got_ocr2_vision", "pp_chart2table_vision", "pp_formulanet_vision", "sam_hq_vision_model", "sam_vision_model",
     "slanext_vision",
@@ -15,23 +18,18 @@ RESIZED_SAM = ("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model
 BIASES = (
     ModelType(("bloom",), reader=bloom, ignored_keys=("offset_alibi",)),
     ModelType(("mpt",), reader=mpt),
-    ModelType(("longt5", "mt5", "switch_transformers", "t5"), reader=t5("all layers share the table of the first")),
-    ModelType(("pop2piano",), reader=t5("all layers share the table of the first")),
-    ModelType(
-        ("pix2struct_text_model",),
-        part="decoder",
-        reader=t5("all layers share the table of the first", parts=("decoder",)),
-    ),
-    ModelType(("umt5",), reader=t5("every layer has a table of its own")),
+    ModelType(("longt5", "mt5", "pop2piano", "switch_transformers", "t5"), reader=partial(t5, note=SHARED_BY_ALL)),
+    ModelType(("pix2struct_text_model",), part="decoder", reader=partial(t5, note=SHARED_BY_ALL, parts=("decoder",))),
+    ModelType(("umt5",), reader=partial(t5, note="every layer has a table of its own")),
     ModelType(("mpnet",), reader=mpnet),
-    ModelType(("deberta",), reader=deberta(log_buckets=False)),
-    ModelType(("deberta-v2",), reader=deberta(log_buckets=True)),
+    ModelType(("deberta",), reader=partial(deberta, log_buckets=False)),
+    ModelType(("deberta-v2",), reader=partial(deberta, log_buckets=True)),
     ModelType(("swin",), part="vision", reader=swin),
     ModelType(("clap_audio_model",), part="audio", reader=swin),
     ModelType(("donut-swin", "maskformer-swin"), part="vision", reader=swin_without_table),
     ModelType(("beit", "data2vec-vision"), part="vision", reader=beit),
-    ModelType(SAM_KIN, part="vision", reader=sam(), ignored_keys=("num_pos_feats",)),
-    ModelType(RESIZED_SAM, part="vision", reader=sam(BICUBIC_ANTIALIASED)),
+    ModelType(SAM_KIN, part="vision", reader=sam, ignored_keys=("num_pos_feats",)),
+    ModelType(RESIZED_SAM, part="vision", reader=partial(sam, resizing=BICUBIC_ANTIALIASED)),
     ModelType(("swinv2",), part="vision", reader=swinv2),
     ModelType(("wavlm",), part="audio", reader=wavlm),
     ModelType(("parakeet_encoder",), part="audio", reader=parakeet),

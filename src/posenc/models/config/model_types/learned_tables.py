@@ -2,7 +2,13 @@
 
 from functools import partial
 
-from posenc.models.config.added_tables import TextTable, embeddings_only, encoder_and_decoder, stacked_frames
+from posenc.models.config.added_tables import (
+    TextTable,
+    embeddings_only,
+    encoder_and_decoder,
+    patch_table,
+    stacked_frames,
+)
 from posenc.models.config.model_type import ModelType
 from posenc.models.model_positions import NotRead
 
@@ -143,7 +149,7 @@ LEARNED_TABLES = (
     TableType(
         ("fun_asr_nano_encoder",),
         part="audio",
-        tables=(stacked_frames,),
+        tables=(patch_table(stacked_frames, part="audio"),),
         notes=(NotRead("a convolution over neighbouring frames stands in every layer next to attention"),),
     ),
     TableType(

@@ -110,5 +110,9 @@ PATCH_TABLES = (
             ),
         ),
     ),
-    PatchType(("audio-spectrogram-transformer",), part="audio", tables=(added_tables.spectrogram_patches,)),
+    PatchType(
+        ("audio-spectrogram-transformer",),
+        part="audio",
+        tables=(patch_table(added_tables.spectrogram_patches, part="audio", offset=2),),
+    ),
 )

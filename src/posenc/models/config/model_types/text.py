@@ -1,5 +1,7 @@
 """Text models that rotate queries and keys along one axis, but for those with multi-head latent attention."""
 
+from functools import partial
+
 from posenc.models.config import factors, layer_type_rules, rotation_rules, window_rules
 from posenc.models.config.bias_readers import falcon_alibi
 from posenc.models.config.head_rules import (
@@ -16,12 +18,26 @@ from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import ByLayerType
 from posenc.models.config.speech_readers import table_unless_rotary
 
+AdjacentType = partial(ModelType, pairing="adjacent")
 FULL, SLIDING = "full_attention", "sliding_attention"
 ONE_WINDOW = window_rules.in_every_layer("sliding_window")
 ONLY_SLIDING = ByLayerType(only=(SLIDING,))
 SLIDING_OR_ALL = ByLayerType(only=(SLIDING,), unwindowed="all")
 SLIDING_OR_NONE = ByLayerType(only=(SLIDING,), unwindowed="none")
 GEMMA = ByLayerType(older={FULL: OlderBase("rope_theta", scaled=True), SLIDING: OlderBase("rope_local_base_freq")})
+Gemma3Type = partial(
+    ModelType,
+    layer_types=EveryNth(6, key="sliding_window_pattern"),
+    rotations=GEMMA,
+    logit_factor=factors.by_query_pre_attn_scalar,
+)
+Gemma4Type = partial(
+    ModelType,
+    layer_types=EveryNth(6, last=True),
+    settled_types=layer_type_rules.last_full,
+    head_dim=global_head_dim,
+    logit_factor=factors.unscaled,
+)
 MODERNBERT = ByLayerType(
     older={FULL: OlderBase("global_rope_theta", scaled=True), SLIDING: OlderBase("local_rope_theta", scaled=True)}
 )
@@ -82,23 +98,15 @@ TEXT = (
     ModelType(("gpt_neox", "gpt_neox_japanese"), partial=True, rotations=NEOX),
     ModelType(("bamba",), partial=True, layer_types=layer_type_rules.by_attn_layer_indices),
     # Adjacent channels.
-    ModelType(ADJACENT, pairing="adjacent"),
-    ModelType(("blt_local_decoder", "blt_local_encoder", "blt_patcher"), pairing="adjacent", window=ONE_WINDOW),
-    ModelType(
-        ("openai_privacy_filter",),
-        pairing="adjacent",
-        layer_types=uniform("sliding_attention"),
-        window=window_rules.both_sides,
-    ),
-    ModelType(("glm", "glm4"), pairing="adjacent", partial=True),
-    ModelType(
-        ("codegen", "gptj"), pairing="adjacent", rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim
-    ),
-    ModelType(
+    AdjacentType(ADJACENT),
+    AdjacentType(("blt_local_decoder", "blt_local_encoder", "blt_patcher"), window=ONE_WINDOW),
+    AdjacentType(("openai_privacy_filter",), layer_types=uniform("sliding_attention"), window=window_rules.both_sides),
+    AdjacentType(("glm", "glm4"), partial=True),
+    AdjacentType(("codegen", "gptj"), rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim),
+    AdjacentType(
         ("roformer",),
         neutral_keys={"rotary_value": False},
         rotations=ByLayerType(base=10_000.0),
-        pairing="adjacent",
         head_dim=hidden_over_heads,
     ),
     # Heads as wide as hidden_size over heads, whatever head_dim says.
@@ -149,27 +157,9 @@ TEXT = (
     ModelType(("ministral",), layer_types=where_windowed(uniform("sliding_attention"))),
     ModelType(("muse_glimmer_assistant",), layer_types=uniform("sliding_attention"), window=window_rules.both_sides),
     # A base for each type of layer, which older files state by keys of their own.
-    ModelType(
-        ("gemma3_text",),
-        layer_types=EveryNth(6, key="sliding_window_pattern"),
-        rotations=GEMMA,
-        logit_factor=factors.by_query_pre_attn_scalar,
-        window=window_rules.both_sides_or_half,
-    ),
-    ModelType(
-        ("t5gemma2_text",),
-        layer_types=EveryNth(6, key="sliding_window_pattern"),
-        rotations=GEMMA,
-        logit_factor=factors.by_query_pre_attn_scalar,
-        window=window_rules.halves_of_window,
-    ),
-    ModelType(
-        ("t5gemma2_decoder",),
-        part="decoder",
-        layer_types=EveryNth(6, key="sliding_window_pattern"),
-        rotations=GEMMA,
-        logit_factor=factors.by_query_pre_attn_scalar,
-    ),
+    Gemma3Type(("gemma3_text",), window=window_rules.both_sides_or_half),
+    Gemma3Type(("t5gemma2_text",), window=window_rules.halves_of_window),
+    Gemma3Type(("t5gemma2_decoder",), part="decoder"),
     ModelType(("gemma3n_text",), layer_types=EveryNth(5), rotations=GEMMA, logit_factor=factors.unscaled),
     *(
         ModelType(
@@ -191,22 +181,8 @@ TEXT = (
         notes=("the class takes rope_theta of an older file for its full layers alone",),
     ),
     # Full layers with heads of a width of their own.
-    ModelType(
-        ("gemma4_text", "gemma4_unified_text"),
-        layer_types=EveryNth(6, last=True),
-        settled_types=layer_type_rules.last_full,
-        head_dim=global_head_dim,
-        logit_factor=factors.unscaled,
-        window=window_rules.both_sides_or_half,
-    ),
-    ModelType(
-        ("diffusion_gemma_text",),
-        layer_types=EveryNth(6, last=True),
-        settled_types=layer_type_rules.last_full,
-        head_dim=global_head_dim,
-        logit_factor=factors.unscaled,
-        partial=True,
-    ),
+    Gemma4Type(("gemma4_text", "gemma4_unified_text"), window=window_rules.both_sides_or_half),
+    Gemma4Type(("diffusion_gemma_text",), partial=True),
     ModelType(
         ("embedding_gemma2_text",),
         window=window_rules.both_sides,
@@ -216,15 +192,9 @@ TEXT = (
     ),
     # Only layers with a window rotate.
     ModelType(("afmoe",), layer_types=EveryNth(4, key="global_attn_every_n_layers"), rotations=ONLY_SLIDING),
-    ModelType(
-        ("cohere2",),
-        pairing="adjacent",
-        layer_types=EveryNth(4, key="sliding_window_pattern"),
-        rotations=SLIDING_OR_NONE,
-    ),
-    ModelType(
+    AdjacentType(("cohere2",), layer_types=EveryNth(4, key="sliding_window_pattern"), rotations=SLIDING_OR_NONE),
+    AdjacentType(
         ("cohere2_moe",),
-        pairing="adjacent",
         layer_types=layer_type_rules.by_prefix_and_pattern,
         rotations=rotation_rules.sliding_and_first_dense,
     ),
@@ -239,9 +209,8 @@ TEXT = (
     ),
     ModelType(("flint",), layer_types=EveryNth(4, at=1, first=2, last=True), rotations=SLIDING_OR_NONE),
     # A list says which layers rotate, or by which base.
-    ModelType(
+    AdjacentType(
         ("llama4_text",),
-        pairing="adjacent",
         layer_types=layer_type_rules.chunked_where_rotating,
         rotations=rotation_rules.by_no_rope_layers,
         unrotated=factors.nope_temperature,
@@ -304,9 +273,8 @@ TEXT = (
     ),
     ModelType(("zaya",), partial=True, layer_types=uniform("hybrid")),
     # Layers on compressed keys among those with a window.
-    ModelType(
+    AdjacentType(
         ("deepseek_v4",),
-        pairing="adjacent",
         partial=True,
         last=True,
         layer_types=layer_type_rules.by_compress_ratios,
