@@ -20,7 +20,7 @@ from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
 from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS  # noqa: E402
 from posenc.models.config.model_types.no_positions import without_positions  # noqa: E402
 from posenc.models.config.model_types.not_read import REASONS as NOT_READ  # noqa: E402
-from posenc.models.config.rotation_rules import ByLayerType, RotationRule, none_rotates  # noqa: E402
+from posenc.models.config.rotation_rules import ByLayerType, RotationRule, no_layer_rotates  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 INTRODUCTION = """\
@@ -92,7 +92,7 @@ def written() -> str:
 def encodes(name: str) -> bool:
     """Whether a type has any position, with its defaults."""
     row = MODEL_TYPES[name]
-    return not (row.rotations is none_rotates or (row.reader is without_positions))
+    return not (row.rotations is no_layer_rotates or (row.reader is without_positions))
 
 
 def line(name: str, row: ModelType) -> str:
@@ -102,7 +102,7 @@ def line(name: str, row: ModelType) -> str:
 
 def rotary(row: ModelType) -> str:
     """What a model type does that rotates, or has no positions at all."""
-    if row.rotations is none_rotates:
+    if row.rotations is no_layer_rotates:
         why = row.notes[0].removeprefix("nothing encodes positions: ")
         return f"{row.part}: no positions; {why}"
     words = [f"RoPE, {'by rope_interleave' if row.pairing == 'rope_interleave' else row.pairing}"]
