@@ -14,7 +14,7 @@ from posenc.explorer.lesson.numbers import numbers
 from posenc.explorer.lesson.sentences import PAIRS
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
-from posenc.inspect.order import fresh_layer
+from posenc.inspect.order import word_layer
 from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
 from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
@@ -128,7 +128,7 @@ def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched
     field.fill("<b>We</b> really saw HER!")
     assert words.locator(".chip").all_inner_texts() == ["her", "saw", "really", "b>we</b"]
     words.get_by_label("What tells the layer").select_option(label="sinusoidal")
-    layer = fresh_layer(Sinusoidal(dim=16), causal=False, seed=0)
+    layer = word_layer(Sinusoidal(dim=16), causal=False, seed=0)
     expected = layer.outputs([["today", "man", "bites", "dog"]])[0, :, :8]
     shown = numbers_in(words.locator("tbody td:not(.note)").all_inner_texts())
     np.testing.assert_allclose(shown.reshape(4, 8), expected, atol=0.0051)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
 from posenc.doors import Encoding, Params
 from posenc.inspect import _text
-from posenc.inspect.order import checked_words, one_layer, prepared, width_of_words
+from posenc.inspect.order import checked_words, word_layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +55,6 @@ def attention_map(
     (2, 3, 3)
     """
     words = checked_words("sentence", sentence)
-    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
-    _check.truth("causal", causal)
-    encoding, params = prepared(encoding, params, seed)
-    attended = one_layer([words], encoding, params, causal, width_of_words(encoding), seed)
-    return AttentionMap(tuple(words), encoding, causal, np.asarray(attended.weights[0], dtype=np.float64))
+    layer = word_layer(encoding, causal=causal, seed=seed, params=params)
+    weights = np.asarray(layer.attended([words]).weights[0], dtype=np.float64)
+    return AttentionMap(tuple(words), layer.encoding, causal, weights)

@@ -153,10 +153,7 @@ def order_blindness(
     False
     """
     first, second = checked_words("sentence", sentence), checked_words("other", other)
-    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
-    _check.truth("causal", causal)
-    encoding, params = prepared(encoding, params, seed)
-    layer = WordLayer(encoding, params, causal, width_of_words(encoding, dim), seed)
+    layer = word_layer(encoding, causal=causal, seed=seed, params=params, dim=dim)
     here, there = layer.outputs([first]), layer.outputs([second])
     changes_nothing = all(layer.idle([first], here) + layer.idle([second], there))
     return layer.blindness((sentence, here[0]), (other, there[0]), changes_nothing)
@@ -164,7 +161,7 @@ def order_blindness(
 
 @dataclass(frozen=True, eq=False)
 class WordLayer:
-    """One layer of self-attention over words. encoding, params: as `prepared` gives them; seed: of all projections."""
+    """One layer of self-attention over words. encoding, params: as `word_layer` makes them; seed: of projections."""
 
     encoding: Encoding | None
     params: Params | None
@@ -172,11 +169,49 @@ class WordLayer:
     width: int
     seed: int
 
-    def outputs(self, rows: list[list[str]], *, without: bool = False) -> np.ndarray:
-        """The outputs for rows of equally many words, (rows, words, heads·d). without: the encoding left out."""
-        return heads_joined(
-            one_layer(rows, self.encoding, self.params, self.causal, self.width, self.seed, without=without)
+    def attended(self, rows: list[list[str]], *, without: bool = False) -> Attended:
+        """Self-attention with projections drawn from the seed, over rows of equally many words. without: the encoding
+        left out."""
+        encoding, params, width = self.encoding, self.params, self.width
+        axes = 1 if encoding is None else encoding.axes
+        positions = row_positions = np.arange(len(rows[0]))
+        if axes > 1:  # a word among pictures stands at the same number on every axis
+            positions = np.stack([positions] * axes, -1)
+        x = embeddings = np.array([[embedding(word, width, self.seed) for word in words] for words in rows])
+        inside: tuple[Encoding, ...] = ()
+        with_params: tuple[Params | None, ...] = ()
+        if isinstance(encoding, Adds):
+            x = encoding.attach(x, positions, params)
+            if without:
+                x[..., :width] = embeddings
+                x[..., width:] = 0.0
+        elif encoding is not None and not without:
+            inside, with_params, row_positions = (encoding,), (params if encoding.shapes else None,), positions
+        heads, size = _heads(encoding, params, positions)
+        projections = np.random.default_rng([self.seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
+            x.shape[-1]
         )
+        q, k, v = (x[:, None] @ projection for projection in projections)
+        read = None
+        if inside and isinstance(encoding, Scores) and encoding.reads:
+            read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
+        return attention(
+            q,
+            k,
+            v,
+            query=row_positions,
+            key=row_positions,
+            layout="bhtd",
+            encodings=inside,
+            params=with_params,
+            causal=self.causal,
+            hidden=read,
+        )
+
+    def outputs(self, rows: list[list[str]], *, without: bool = False) -> np.ndarray:
+        """The outputs for every word of each row, the heads side by side; shape (rows, words, heads·d)."""
+        output = np.asarray(self.attended(rows, without=without).output).swapaxes(1, 2)
+        return output.reshape(*output.shape[:2], -1)
 
     def idle(self, rows: list[list[str]], outputs: np.ndarray) -> list[bool]:
         """For each row whether its outputs are what they are without the encoding."""
@@ -214,86 +249,31 @@ def word_changes(
     return changes, rounding
 
 
+def word_layer(
+    encoding: Encoding | None, *, causal: bool, seed: int, params: Params | None = None, dim: int | None = None
+) -> WordLayer:
+    """The layer of `order_blindness`: a narrow vector is appended, and what the encoding learns is drawn from the seed
+    if it is left out."""
+    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    _check.truth("causal", causal)
+    if encoding is not None:
+        _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+        if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
+            encoding = Concatenated(encoding)
+        if params is None and encoding.shapes:
+            params = encoding.init(np.random.default_rng(seed))
+    return WordLayer(encoding, params, causal, width_of_words(encoding, dim), seed)
+
+
 def change_lines(words: tuple[WordChange, ...]) -> list[str]:
     """A line for each word: where it stands in both orders, and how far its outputs differ."""
     rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in words]
     return _text.aligned(["word", "position", "difference"], rows)
 
 
-def prepared(encoding: Encoding | None, params: Params | None, seed: int) -> tuple[Encoding | None, Params | None]:
-    """The encoding as a layer of words takes it, a narrow vector appended, and what it learns drawn from the seed."""
-    if encoding is None:
-        return None, params
-    _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
-    if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
-        encoding = Concatenated(encoding)
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(seed))
-    return encoding, params
-
-
 def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
     """A word's vector (dim,), normally distributed: the same for the same letters and seed, wherever it stands."""
     return np.random.default_rng([seed, *word.encode()]).standard_normal(dim)
-
-
-def fresh_layer(encoding: Encoding | None, *, causal: bool, seed: int) -> WordLayer:
-    """The layer of `order_blindness` with what the encoding learns drawn from the seed."""
-    encoding, params = prepared(encoding, None, seed)
-    return WordLayer(encoding, params, causal, width_of_words(encoding), seed)
-
-
-def heads_joined(attended: Attended) -> np.ndarray:
-    """A layer's output for every word of each row, the heads side by side; shape (rows, n, heads·d)."""
-    output = np.asarray(attended.output).swapaxes(1, 2)
-    return output.reshape(*output.shape[:2], -1)
-
-
-def one_layer(
-    rows: list[list[str]],
-    encoding: Encoding | None,
-    params: Params | None,
-    causal: bool,
-    width: int,
-    seed: int,
-    without: bool = False,
-) -> Attended:
-    """One layer of self-attention with projections drawn from the seed, over rows of equally many words. without: the
-    encoding left out."""
-    axes = 1 if encoding is None else encoding.axes
-    positions = row_positions = np.arange(len(rows[0]))
-    if axes > 1:  # a word among pictures stands at the same number on every axis
-        positions = np.stack([positions] * axes, -1)
-    x = embeddings = np.array([[embedding(word, width, seed) for word in words] for words in rows])
-    inside: tuple[Encoding, ...] = ()
-    with_params: tuple[Params | None, ...] = ()
-    if isinstance(encoding, Adds):
-        x = encoding.attach(x, positions, params)
-        if without:
-            x[..., :width] = embeddings
-            x[..., width:] = 0.0
-    elif encoding is not None and not without:
-        inside, with_params, row_positions = (encoding,), (params if encoding.shapes else None,), positions
-    heads, size = _heads(encoding, params, positions)
-    projections = np.random.default_rng([seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
-        x.shape[-1]
-    )
-    q, k, v = (x[:, None] @ projection for projection in projections)
-    read = None
-    if inside and isinstance(encoding, Scores) and encoding.reads:
-        read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
-    return attention(
-        q,
-        k,
-        v,
-        query=row_positions,
-        key=row_positions,
-        layout="bhtd",
-        encodings=inside,
-        params=with_params,
-        causal=causal,
-        hidden=read,
-    )
 
 
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc import _check
 from posenc.inspect import _text
-from posenc.inspect.order import DIM, WordChange, change_lines, checked_words, embedding, fresh_layer, word_changes
+from posenc.inspect.order import DIM, WordChange, change_lines, checked_words, embedding, word_changes, word_layer
 
 #: Words that a convolution reads at once: the word and its two neighbours.
 KERNEL = 3
@@ -77,7 +77,7 @@ def _convolution(words: list[str], seed: int) -> np.ndarray:
 
 
 def _attention(words: list[str], seed: int) -> np.ndarray:
-    return np.asarray(fresh_layer(None, causal=False, seed=seed).outputs([words])[0])
+    return np.asarray(word_layer(None, causal=False, seed=seed).outputs([words])[0])
 
 
 def _vectors(words: list[str], seed: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from posenc.doors import Encoding
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import order_by_architecture
 from posenc.inspect._text import short
-from posenc.inspect.order import fresh_layer, usual_records, words_of
+from posenc.inspect.order import usual_records, word_layer, words_of
 
 #: Channels of a word's output that are shown, of the sixteen it has.
 SHOWN = 8
@@ -34,7 +34,7 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
     orders = _every_order(words) if len(words) <= every else [tuple(range(len(words))), _order(words, other)]
     choices = []
     for name, encoding, causal in compared(len(words)):
-        layer = fresh_layer(encoding, causal=causal, seed=seed)
+        layer = word_layer(encoding, causal=causal, seed=seed)
         results = [[words[index] for index in order] for order in orders]
         outputs = layer.outputs(results)
         idle = layer.idle(results, outputs)

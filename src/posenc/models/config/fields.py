@@ -167,10 +167,15 @@ class Fields:
             and not isinstance(value, dict)
         ]
 
-    def set_unknown_keys(self, neutral: Iterable[str]) -> list[str]:
-        """As `unknown_keys` for formats without objects of their own: every key that is neither null nor false."""
+    def notes_of_unknown_keys(self, neutral: Iterable[str], waive: Iterable[str]) -> tuple[Waived, ...]:
+        """What goes unread in formats without objects of their own, of keys that are neither null nor false.
+
+        ValueError where the caller has not waived it.
+        """
         known = {*self.used, *neutral}
-        return [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
+        unknown = [key for key, value in self.data.items() if POSITION_KEYS.search(key) and value and key not in known]
+        refuse_unknown_keys(unknown, waive)
+        return waived_notes((key, self.data[key]) for key in unknown)
 
 
 def wrong(key: str, rule: str, value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +99,8 @@ def plan_context(
             f"config must have layers that rotate by one plain rotation; got {record!r:.100}. posenc has no plan for "
             "others."
         )
-    planned = [
-        _planned(way, data, positions, group, record, (trained, length, typical))
-        for way in ways(inner, trained, length, typical)
-    ]
+    target = Target(positions, group, inner, length)
+    planned = [_planned(way, data, target, trained, typical) for way in ways(inner, trained, length, typical)]
     planned.sort(key=_rank)
     unrotated = (record.head_dim - inner.dim) // 2
     bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
@@ -129,23 +127,14 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
     return whole[0], left
 
 
-def _planned(
-    way: Way,
-    data: Mapping[str, Any],
-    positions: ModelPositions,
-    group: LayerGroup,
-    record: Rotates,
-    lengths: tuple[int, int, int],
-) -> Planned:
-    """A way with its figures and its text."""
-    trained, length, typical = lengths
-    before, new, short = (
-        pair_rotation(one) for one in (record, rewrapped(record, way.record), rewrapped(record, way.short))
-    )
+def _planned(way: Way, data: Mapping[str, Any], target: Target, trained: int, typical: int) -> Planned:
+    """A way with its figures and its text.   target: with the rotation as it is."""
+    record = target.group.rotation
+    before, new, short = (pair_rotation(rewrapped(record, one)) for one in (target.new, way.record, way.short))
     if before is None or new is None or short is None:
         raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")
-    text, checked = snippets(data, Target(positions, group, way.record, length))
-    return Planned(way, figures(before, new, trained, length, typical, short), tuple(text.items()), checked)
+    text, checked = snippets(data, replace(target, new=way.record))
+    return Planned(way, figures(before, new, trained, target.length, typical, short), tuple(text.items()), checked)
 
 
 def _rank(planned: Planned) -> tuple[bool, float, float]:

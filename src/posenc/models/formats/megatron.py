@@ -12,7 +12,7 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
+from posenc.models.config.fields import Fields, Options
 from posenc.models.config.layer_type_rules import MOST_LAYERS, count_of
 from posenc.models.formats.single_rotation import (
     every_nth,
@@ -70,9 +70,7 @@ def from_megatron(
     else:
         neutral += [key for key in data if "rot" in key or "rope" in key]
         groups = (_unrotated_group(fields, layers, kind),)
-    unknown = fields.set_unknown_keys(neutral)
-    refuse_unknown_keys(unknown, waive)
-    notes = waived_notes((key, data[key]) for key in unknown)
+    notes = fields.notes_of_unknown_keys(neutral, waive)
     window = data.get("window_size")
     unread = (NotRead(f"window_size = {window!r:.80}, the window of some or all layers"),) if window else ()
     return ModelPositions("megatron", groups, (*notes, *unread))

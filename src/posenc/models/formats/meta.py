@@ -10,7 +10,7 @@ from posenc import _check
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
+from posenc.models.config.fields import Fields, Options
 from posenc.models.config.json_file import load_config
 from posenc.models.config.layer_type_rules import count_of
 from posenc.models.formats.single_rotation import (
@@ -60,11 +60,10 @@ def from_meta(
     record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
-    unknown = fields.set_unknown_keys(neutral)
-    refuse_unknown_keys(unknown, waive)
+    waived = fields.notes_of_unknown_keys(neutral, waive)
     chunk = data.get("attention_chunk_size")
     unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
-    notes = (*waived_notes((key, data[key]) for key in unknown), *unread)
+    notes = (*waived, *unread)
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
     return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values), notes)
 
