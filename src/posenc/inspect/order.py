@@ -120,8 +120,8 @@ class OrderBlindness(_text.Lines):
     def _keeps_distances(self, word: WordChange) -> bool:
         """Whether the same words stand at the same distances from it in both orders."""
         here, there = (
-            sorted((abs(index - weight), other) for index, other in enumerate(words_of(sentence)))
-            for sentence, weight in ((self.sentence, word.here), (self.other, word.there))
+            sorted((abs(index - place), other) for index, other in enumerate(words_of(sentence)))
+            for sentence, place in ((self.sentence, word.here), (self.other, word.there))
         )
         return here == there
 
@@ -279,8 +279,8 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
     """Heads and channels of a head that the encoding asks for."""
     if isinstance(encoding, Rotates):
-        weight = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
-        return next((heads for heads in weight if heads), HEADS), encoding.head_dim
+        counts = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
+        return next((heads for heads in counts if heads), HEADS), encoding.head_dim
     if isinstance(encoding, Biases):
         return encoding.heads, HEAD_DIM
     if isinstance(encoding, Scores):
@@ -337,10 +337,10 @@ def checked_words(name: str, sentence: Any) -> list[str]:
 
 def matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
     """Every word of the first with its position in both: the nth of its kind with the nth."""
-    row_positions: dict[str, list[int]] = {}
+    indices: dict[str, list[int]] = {}
     for index, word in enumerate(second):
-        row_positions.setdefault(word, []).append(index)
-    return [(word, index, row_positions[word].pop(0)) for index, word in enumerate(first) if row_positions.get(word)]
+        indices.setdefault(word, []).append(index)
+    return [(word, index, indices[word].pop(0)) for index, word in enumerate(first) if indices.get(word)]
 
 
 def _odd(word: str, first: list[str], second: list[str]) -> bool:

@@ -194,13 +194,8 @@ class _Planner:
 
     def _attentions(self, entries: dict[str, tuple[str, Entry]]) -> frozenset[str]:
         """The attention modules to convert, which must be of one stack of layers."""
-        names = {
-            config_path
-            for name in entries
-            if not self._is_left(name) and (config_path := tensor_names.attention_module_of(name))
-        }
-        if self.under is not None:
-            names = {name for name in names if f"{name}.".startswith(self.under)}
+        modules = {tensor_names.attention_module_of(name) for name in entries if not self._is_left(name)}
+        names = {module for module in modules if module and f"{module}.".startswith(self.under or "")}
         stems = sorted({tensor_names.stem(name) for name in names})
         if not names:
             raise ValueError(

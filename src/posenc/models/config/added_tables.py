@@ -123,7 +123,12 @@ def patches(
     front: int, image: str = "image_size", *, square: bool = False, resizing: Resizing | None = BICUBIC, note: str = ""
 ) -> Reader:
     """A vector for every patch of an image, behind `front` vectors for tokens that are no patch."""
-    return patch_table(grid_of_image(image, front=front, square=square), note, resizing=resizing)
+
+    def record(fields: Fields) -> Encoding:
+        sides = grid_sides(fields, image, square=square)
+        return GridLearned(fields.integer("hidden_size"), sides, prefix=front)
+
+    return patch_table(record, note, resizing=resizing)
 
 
 def patches_and_class(fields: Fields) -> Encoding:
@@ -163,16 +168,6 @@ def side_lengths(fields: Fields, key: str, *, square: bool = False) -> tuple[int
 def side_length(fields: Fields, key: str) -> int:
     """A length that a file may state twice, for height and width."""
     return side_lengths(fields, key, square=True)[0]
-
-
-def grid_of_image(image: str = "image_size", *, front: int = 0, square: bool = False) -> Callable[[Fields], Encoding]:
-    """As many rows and columns as an image has patches, behind `front` vectors for other tokens."""
-
-    def record(fields: Fields) -> Encoding:
-        sides = grid_sides(fields, image, square=square)
-        return GridLearned(fields.integer("hidden_size"), sides, prefix=front)
-
-    return record
 
 
 def unless_native(fields: Fields) -> Groups:

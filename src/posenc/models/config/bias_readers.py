@@ -144,15 +144,10 @@ def _deberta_terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:
     value = fields.get("pos_att_type")
     stated = value.value if value else ()
     words = stated.lower().split("|") if isinstance(stated, str) else stated if isinstance(stated, tuple) else ()
-    known: dict[frozenset[object], Literal["both", "c2p", "p2c"]] = {
-        frozenset({"c2p", "p2c"}): "both",
-        frozenset({"c2p"}): "c2p",
-        frozenset({"p2c"}): "p2c",
-    }
-    terms = known.get(frozenset(words))
-    if terms is None:
+    terms = frozenset(words)
+    if not terms or not terms <= {"c2p", "p2c"}:
         raise ValueError(wrong("pos_att_type", "must name c2p, p2c or both", stated))
-    return terms
+    return "both" if len(terms) == 2 else "c2p" if "c2p" in terms else "p2c"
 
 
 def swin(fields: Fields) -> Groups:

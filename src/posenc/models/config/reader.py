@@ -17,7 +17,7 @@ from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.model_positions import ModelPositions, NotRead, Waived
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.phase import Numerics
 from posenc.turn import PairLayout
 
@@ -106,8 +106,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
             "Compare it by hand."
         )
     ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
-    stated_values = {key: value for key, value in data.items() if key not in ignored}
-    fields = Fields(stated_values, known, options, where, row.older_names)
+    counting = {key: value for key, value in data.items() if key not in ignored}
+    fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
     fields.mark_waived(*((where + key, data[key]) for key in fields.unknown_keys()))
@@ -208,7 +208,7 @@ def _read_inside(
     data: Mapping[str, Any], known: ConfigClass, inside: list[str], options: Options, where: str
 ) -> Positions:
     """The groups of the configs inside a config, each read as the class around it reads it."""
-    groups: list[Groups] = []
+    groups: list[LayerGroup] = []
     notes: list[str] = []
     for key in inside:
         model_type = known.parts[key] or data[key].get("model_type")
@@ -221,16 +221,16 @@ def _read_inside(
         if row and row.left_out:
             notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
         elif _is_read(model_type, options.stated):
-            stated_values, more = _read_part(data[key], model_type, options, f"{where}{key}.")
-            groups.append(stated_values)
-            notes.extend(more)
+            of_part, more = _read_part(data[key], model_type, options, f"{where}{key}.")
+            groups += of_part
+            notes += more
         else:
             reason = f", which {row.unsupported}" if row else ""
             raise ValueError(
                 f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}{reason}. "
                 f"Give waive=({key!r},) to read the rest."
             )
-    return tuple(group for stated_values in groups for group in stated_values), tuple(notes)
+    return tuple(groups), tuple(notes)
 
 
 def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:

@@ -10,7 +10,6 @@ from posenc.models.config.added_tables import (
     NEVER_READ,
     embeddings_only,
     grid_of_count,
-    grid_of_image,
     patch_table,
     patches,
 )
@@ -65,7 +64,7 @@ PATCH_TABLES = (
         ("cosmos3_edge_vision", "siglip2_vision_model"),
         tables=(patch_table(grid_of_count("num_patches"), resizing=BILINEAR_ANTIALIASED),),
     ),
-    PatchType(("glm_image_vision",), tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),)),
+    PatchType(("glm_image_vision",), tables=(patches(front=0, square=True, resizing=BILINEAR),)),
     PatchType(("hunyuan_vl_vision",), tables=(added_tables.by_interpolate_mode,)),
     PatchType(
         ("granite_docling_vision",),

@@ -9,8 +9,8 @@ from posenc.models.config.added_tables import (
     BILINEAR_BETWEEN_CORNERS,
     BILINEAR_IN_ZEROS,
     TILED,
-    grid_of_image,
     patch_table,
+    patches,
 )
 from posenc.models.config.head_rules import all_heads, embed_over_heads, hidden_over_heads, memory_head_dim
 from posenc.models.config.layer_type_rules import EveryNth, count_of, uniform
@@ -45,17 +45,17 @@ VISION = (
     Tower(
         TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count(), resizing=BILINEAR_BETWEEN_CORNERS),)
     ),
-    Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patch_table(grid_of_image(square=True), resizing=BICUBIC),)),
-    Tower(("paddleocr_vl_vision",), tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),)),
+    Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patches(front=0, square=True),)),
+    Tower(("paddleocr_vl_vision",), tables=(patches(front=0, square=True, resizing=BILINEAR),)),
     Tower(
         ("step3p5_vision",),
         older_names={"num_attention_heads": "heads", "num_hidden_layers": "layers", "hidden_size": "width"},
-        tables=(patch_table(grid_of_image(square=True), resizing=BILINEAR),),
+        tables=(patches(front=0, square=True, resizing=BILINEAR),),
         axes=pair_axes.columns_then_rows,
     ),
     Tower(
         ("sam3_vit_model",),
-        tables=(patch_table(grid_of_image("pretrain_image_size", square=True), resizing=TILED),),
+        tables=(patches(0, "pretrain_image_size", square=True, resizing=TILED),),
         pairing="adjacent",
     ),
     Tower(
