@@ -1,20 +1,26 @@
-"""Vision towers whose layers know distances along rows and columns: BEiT, and SAM with its kin."""
+"""Vision towers whose layers know distances along rows and columns: Swin, BEiT and SAM with their kin."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from posenc import _check
 from posenc.doors import Encoding
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.resize_table import Resizing
+from posenc.encodings.biases.log_cpb import LogCPB
 from posenc.encodings.biases.window_bias import WindowBias
 from posenc.encodings.scores.decomposed import Decomposed
-from posenc.models.config.added_tables import BICUBIC, grid_sides
-from posenc.models.config.bias_readers import swin
+from posenc.models.config.added_tables import BICUBIC, grid_sides, side_length
 from posenc.models.config.fields import Fields, wrong
-from posenc.models.config.layer_type_rules import num_hidden_layers
+from posenc.models.config.layer_type_rules import MOST_LAYERS, num_hidden_layers
 from posenc.models.config.model_type import Groups
 from posenc.models.model_positions import LayerGroup
 
+#: The most stages of a tower.
+MOST_STAGES = 64
+SHIFTED_WINDOWS = "positions are rows and columns within a window; every second layer shifts its windows by half of one"
+COSINE_LOGITS = "logits are cosines times a learned factor, in place of products times 1/√d"
 SHARED = "all layers share one table"
 WITHIN_WINDOWS = "positions are rows and columns within a window; windows are not shifted"
 
@@ -69,3 +75,63 @@ def swin_without_table(fields: Fields) -> Groups:
             "token that these models have not. Compare it by hand."
         )
     return swin(fields)
+
+
+def swin(fields: Fields) -> Groups:
+    """Swin: a table of distances within a window, for each stage its own heads."""
+
+    def record(stage: int, heads: int) -> Encoding:
+        return WindowBias(heads, (side_length(fields, "window_size"),) * 2)
+
+    return _stages(fields, record, SHIFTED_WINDOWS)
+
+
+def swinv2(fields: Fields) -> Groups:
+    """Swin v2: in place of the table, a network of the logarithms of distances."""
+
+    def record(stage: int, heads: int) -> Encoding:
+        window = min(side_length(fields, "window_size"), grid_sides(fields)[0] >> stage)
+        return LogCPB(heads, (_trained_window(fields, stage) or window,) * 2)
+
+    return _stages(fields, record, SHIFTED_WINDOWS, COSINE_LOGITS)
+
+
+def _trained_window(fields: Fields, stage: int) -> int:
+    """The window that a stage was first trained with; 0 where the file does not say."""
+    trained = fields.get("pretrained_window_sizes")
+    if trained is None:
+        return 0
+    sizes = trained.value if isinstance(trained.value, tuple) else ()
+    if stage >= len(sizes):
+        raise ValueError(wrong(trained.key, "must have a number for each stage", trained.value))
+    return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
+
+
+def _stages(fields: Fields, record_of: Callable[[int, int], Encoding], *notes: str) -> Groups:
+    """A group for each stage of a tower, and a learned vector for every patch where the file says so."""
+    heads, depths = _number_for_each_stage(fields, "num_attention_heads"), _number_for_each_stage(fields, "depths")
+    if len(heads) != len(depths) or sum(depths) > MOST_LAYERS:
+        raise ValueError(
+            f"depths must have a number for each of {len(heads)} stages; got {depths}. Correct the config."
+        )
+    fields.mark_used("pretrained_window_sizes")
+    groups: list[LayerGroup] = []
+    if fields.flag("use_absolute_embeddings"):
+        sides = grid_sides(fields)
+        table, values = GridLearned(fields.integer("embed_dim"), sides), tuple(fields.values)
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=BICUBIC))
+    first = 0
+    for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):
+        record = record_of(stage, count)
+        layers, values = tuple(range(first, first + depth)), tuple(v for v in fields.values if v.name != "embed_dim")
+        groups.append(LayerGroup("vision", "window_attention", layers, (record,), values=values, notes=notes))
+        first += depth
+    return tuple(groups)
+
+
+def _number_for_each_stage(fields: Fields, name: str) -> tuple[int, ...]:
+    """A number for each stage."""
+    value = fields.require(name)
+    if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
+        raise TypeError(wrong(value.key, "must list a number for each stage", value.value))
+    return tuple(_check.integer(value.key, number, 1, 1 << 20) for number in value.value)
