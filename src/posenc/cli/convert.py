@@ -126,8 +126,7 @@ class ConvertVerb(Verb):
                 raise ValueError(f"leave must match tensors of the checkpoint; got {pattern!r:.100}. Leave it out.")
 
     def _heads(self) -> Heads:
-        from posenc.models.checkpoints.head_shape import HeadShape
-        from posenc.models.checkpoints.head_shapes_from_config import head_shapes
+        from posenc.models.checkpoints.head_shape import HeadShape, head_shapes
 
         grouped = None if self.fused is None else self.fused == "grouped"
         stated = (self.heads, self.kv_heads, self.head_dim)

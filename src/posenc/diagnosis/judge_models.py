@@ -12,7 +12,7 @@ from posenc.diagnosis.same_terms import in_layout
 from posenc.diagnosis.sides import Side
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
-from posenc.models.checkpoints.head_shapes_from_config import head_shapes
+from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.model_positions import ModelPositions
 from posenc.turn import PairLayout

@@ -31,10 +31,10 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value:.6g}"
 
 
-def fixed(value: float, digits: int = 4) -> str:
+def decimals(value: float, digits: int = 4) -> str:
     """Always so many decimals, and no minus before zero.
 
-    >>> fixed(0.03), fixed(-1e-9)
+    >>> decimals(0.03), decimals(-1e-9)
     ('0.0300', '0.0000')
     """
     text = f"{float(value):.{digits}f}"
@@ -47,7 +47,7 @@ def vector(values: Iterable[float], digits: int = 4, most: int = 16) -> str:
     >>> vector([0.84147, 0.03])
     '[0.8415, 0.0300]'
     """
-    texts = [fixed(value, digits) for value in values]
+    texts = [decimals(value, digits) for value in values]
     if len(texts) > most:
         texts = [*texts[: most // 2], "…", *texts[-most // 2 :]]
     return f"[{', '.join(texts)}]"

@@ -31,7 +31,7 @@ class AttentionMap(_text.Lines):
         tables = [title]
         for head, weights in enumerate(self.weights):
             rows = [
-                [word, *(_text.fixed(weight, 2) for weight in row)]
+                [word, *(_text.decimals(weight, 2) for weight in row)]
                 for word, row in zip(self.words, weights, strict=True)
             ]
             tables += [f"head {head}: rows look at columns", *_text.aligned(["", *self.words], rows)]

@@ -23,7 +23,7 @@ class PositionTable(_text.Lines):
 
     def lines(self) -> list[str]:
         body = [
-            [_text.number(position), *map(_text.fixed, row)]
+            [_text.number(position), *map(_text.decimals, row)]
             for position, row in zip(self.positions, self.rows, strict=True)
         ]
         return [_text.short(self.record), *_text.aligned(["position", *map(str, range(self.rows.shape[1]))], body)]

@@ -2,7 +2,7 @@ from .checkpoints.conversion import convert_checkpoint as convert_checkpoint
 from .checkpoints.conversion_plan import ConversionPlan as ConversionPlan
 from .checkpoints.conversion_plan import plan_conversion as plan_conversion
 from .checkpoints.head_shape import HeadShape as HeadShape
-from .checkpoints.head_shapes_from_config import head_shapes as head_shapes
+from .checkpoints.head_shape import head_shapes as head_shapes
 from .checkpoints.position_table import fitted_table as fitted_table
 from .checkpoints.position_table import read_table as read_table
 from .checkpoints.row_permutation import Fused as Fused

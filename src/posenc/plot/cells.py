@@ -13,7 +13,7 @@ from posenc.doors import Adds, Params, Rotates
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
-from posenc.inspect._text import fixed
+from posenc.inspect._text import decimals
 from posenc.inspect.shift_derivation import shift_derivation
 from posenc.plot import canvas
 
@@ -115,5 +115,5 @@ def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:
         return
     for (row, column), value in np.ndenumerate(values):
         dark = abs(float(np.asarray(image.norm(value))) - 0.5) > 0.35
-        text = fixed(value, 2).replace("-", "−")
+        text = decimals(value, 2).replace("-", "−")
         ax.text(column, row, text, ha="center", va="center", fontsize="x-small", color="white" if dark else "black")

@@ -127,6 +127,11 @@ def _on_one_axis(position: Position) -> int | float:
     return position
 
 
+def factor_text(factor: float | None) -> str:
+    """A factor before something, if it is one."""
+    return "" if factor is None or factor == 1.0 else f"{_text.number(factor)} · "
+
+
 def angle_text(position: str, frequencies: Frequencies, pair: int) -> str:
     """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):

@@ -21,7 +21,7 @@ from posenc.encodings.adds.time2vec import Time2Vec
 from posenc.encodings.adds.timestep_embedding import TimestepEmbedding
 from posenc.inspect import _text
 from posenc.inspect.sinusoid_channels import required_channels
-from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps, angle_text
+from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps, angle_text, factor_text
 
 SHORT = {"sine": "sin", "cosine": "cos"}
 
@@ -45,7 +45,7 @@ def _(record: Sinusoidal, request: Request) -> Formula:
     dim = record.frequencies.dim
     exponent = {"2i/d": f"2i/{dim}", "i/d": f"i/{dim}"}.get(record.exponent, f"i/({dim}/2-1)")
     position = "p" if not record.start else f"(p + {record.start})"
-    scale = _factor(record.scale)
+    scale = factor_text(record.scale)
     both = [f"{scale}{name}({position} / {_text.number(record.base)}^({exponent}))" for name in ("sin", "cos")]
     first, second = both if record.first == "sine" else both[::-1]
     interleaved = f"PE(p, 2i) = {first}, PE(p, 2i+1) = {second}"
@@ -80,7 +80,7 @@ def _(record: RandomFourierFeatures, request: Request) -> Formula:
 @_formula.register
 def _(record: TimestepEmbedding, request: Request) -> Formula:
     power = f"{_text.number(record.max_period)}^(i / ({record.dim // 2} - {_text.number(record.shift)}))"
-    return _of_sinusoids(record, request, f"PE(t) = sin and cos of {_factor(record.scale)}t / {power}")
+    return _of_sinusoids(record, request, f"PE(t) = sin and cos of {factor_text(record.scale)}t / {power}")
 
 
 @_formula.register
@@ -155,7 +155,7 @@ def _of_sinusoids(record: Adds, request: Request, text: str) -> Formula:
     """The formula of a record that is made of sines and cosines."""
     channels = required_channels(record)
     position = request.shown if not channels.start else f"({request.shown} + {channels.start})"
-    scale = _factor(channels.factor)
+    scale = factor_text(channels.factor)
     frequencies = np.empty(0) if channels.frequencies is None else channels.frequencies.radians()
 
     def right(dimension: int) -> str:
@@ -168,11 +168,6 @@ def _of_sinusoids(record: Adds, request: Request, text: str) -> Formula:
         return f"{scale}{SHORT[kind]}({substituted}){reduced}"
 
     return Formula(text, right)
-
-
-def _factor(factor: float) -> str:
-    """A factor before something, if it is one."""
-    return "" if factor == 1.0 else f"{_text.number(factor)} · "
 
 
 def _row_number(record: Learned, request: Request) -> str:

@@ -17,7 +17,7 @@ from posenc.encodings.biases.relative_bias import RelativeBias
 from posenc.encodings.biases.sandwich import Sandwich
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect import _text
-from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps
+from posenc.inspect.worked_examples.steps import Formula, Request, WorkedSteps, factor_text
 
 
 def worked_biases(record: Biases, request: Request) -> WorkedSteps:
@@ -62,7 +62,7 @@ def _(record: ALiBi, request: Request) -> Formula:
 def _(record: T5Bias, request: Request) -> Formula:
     distance = int(request.key_number - request.number)
     bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
-    scale = "" if record.scale == 1.0 else f"{_text.number(record.scale)} · "
+    scale = factor_text(record.scale)
     difference = f"distance = key - query = {request.key_shown} - {request.shown} = {distance}"
     note = f"{difference}: bucket {bucket}, {_bucket_reason(record, distance, bucket)}."
     text = f"bias(h, m, n) = {scale}table[bucket(n - m), h]"

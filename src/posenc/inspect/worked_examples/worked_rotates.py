@@ -11,7 +11,7 @@ from posenc.compose import Backward
 from posenc.doors import Rotates
 from posenc.inspect import _text
 from posenc.inspect.spectrum import frequencies_of
-from posenc.inspect.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text
+from posenc.inspect.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text, factor_text
 from posenc.phase import Frequencies
 from posenc.turn import Operator, Turn, at_every_head
 
@@ -39,7 +39,7 @@ def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
             before, after = (f"({_text.number(z[a], 4)}, {_text.number(z[b], 4)})" for z in (x, y))
             line = f"pair {pair} (dimensions {a}, {b}): {' = '.join(sides)} rad = {degrees}°; {before} → {after}"
             steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
-    scaled = "" if turn.factor in (None, 1.0) else f"{_text.number(turn.factor)} · "
+    scaled = factor_text(turn.factor)
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
     return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, turn), *request.notes()))
 

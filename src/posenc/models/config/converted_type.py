@@ -32,11 +32,11 @@ def as_converted_from(config: Mapping[str, Any]) -> tuple[dict[str, Any], PairLa
     >>> as_converted_from({"model_type": "llama-adjacent-pairs"})
     ({'model_type': 'llama'}, 'adjacent')
     """
-    found = _CONVERTED.fullmatch(str(config.get("model_type")))
-    if found is None:
+    match = _CONVERTED.fullmatch(str(config.get("model_type")))
+    if match is None:
         return dict(config), None
-    layout: PairLayout = "adjacent" if found["layout"] == "adjacent" else "halves"
-    return {**config, "model_type": found["type"]}, layout
+    layout: PairLayout = "adjacent" if match["layout"] == "adjacent" else "halves"
+    return {**config, "model_type": match["type"]}, layout
 
 
 def as_stated(positions: ModelPositions, model_type: str, layout: PairLayout) -> ModelPositions:

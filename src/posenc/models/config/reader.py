@@ -199,9 +199,9 @@ def _handed_down(
         return data, ()
     key, name, parts = HANDED_DOWN[model_type]
     value = data.get(key, known.defaults.get(key))
-    held = {part: {**data[part], name: value} for part in parts if part in inside}
-    note = f"{name} of {' and '.join(held)} is {where}{key} = {value}, whatever they say themselves"
-    return {**data, **held}, (note,) if held else ()
+    overwritten = {part: {**data[part], name: value} for part in parts if part in inside}
+    note = f"{name} of {' and '.join(overwritten)} is {where}{key} = {value}, whatever they say themselves"
+    return {**data, **overwritten}, (note,) if overwritten else ()
 
 
 def _read_inside(

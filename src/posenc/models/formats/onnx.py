@@ -250,10 +250,10 @@ def _cache(initializers: Mapping[str, TensorProto], name: str) -> np.ndarray:
             f"{tensor.data_type} in shape {shape[:8]}. This is not a cache of cos or sin."
         )
     itemsize, numbers = FLOATS[tensor.data_type]
-    held = len(tensor.raw_data) / itemsize if tensor.HasField("raw_data") else len(getattr(tensor, numbers))
-    if math.prod(shape) != held:
+    count = len(tensor.raw_data) / itemsize if tensor.HasField("raw_data") else len(getattr(tensor, numbers))
+    if math.prod(shape) != count:
         raise ValueError(
-            f"{name!r:.80} must hold the numbers of shape {shape}; it holds {held:g}. The model is damaged."
+            f"{name!r:.80} must hold the numbers of shape {shape}; it holds {count:g}. The model is damaged."
         )
     table: np.ndarray = numpy_helper.to_array(tensor)
     if not np.isfinite(table).all():
