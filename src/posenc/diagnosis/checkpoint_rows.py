@@ -91,14 +91,9 @@ def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | Non
         yield Rows(name, _kind(name, move), _orders(name, move, shape, first, second, expected), expected)
 
 
-def _parents(name: str) -> list[str]:
-    words = name.split(".")
-    return [".".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
-
-
 def _owner_of_norm(name: str, tensors: dict[str, tuple[str, Entry]]) -> str | None:
     """The attention module that a norm of queries or keys lies in."""
-    parents = _parents(name)
+    parents = tensor_names.parents(name)
     is_norm = len(parents) > 1 and tensor_names.MODULES.get(parents[0].rpartition(".")[2], "").endswith("norm")
     owner = parents[1] if is_norm else ""
     projections = tuple(f"{owner}.{module}." for module in tensor_names.MOVING)

@@ -186,7 +186,7 @@ class _Planner:
         shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in entries.items()}
         steps = []
         for name, (file, entry) in entries.items():
-            attention = next((parent for parent in _parents(name) if parent in attentions), None)
+            attention = next((parent for parent in tensor_names.parents(name) if parent in attentions), None)
             reason, move = self._reason_and_move(name, attention, shapes)
             steps.append(TensorStep(name, file, entry.shape, reason, move))
         _require_queries_and_keys(steps)
@@ -240,12 +240,6 @@ class _Planner:
                 "given. Give one for each."
             )
         return self.heads[layer]
-
-
-def _parents(name: str) -> list[str]:
-    """The modules that a tensor lies in, the innermost first."""
-    words = name.split(".")
-    return [".".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
 
 
 def _require_queries_and_keys(steps: list[TensorStep]) -> None:

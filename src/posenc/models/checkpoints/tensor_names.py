@@ -58,6 +58,12 @@ def attention_module_of(name: str) -> str | None:
     return None if not index else ".".join(words[:index])
 
 
+def parents(name: str) -> list[str]:
+    """The modules that a tensor lies in, the innermost first."""
+    words = name.split(".")
+    return [".".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+
+
 def part_moves(part: str) -> Moves | None:
     """How what follows a module's name moves; None where that is not known."""
     return next((moves for pattern, moves in _PARTS if re.fullmatch(pattern, part)), None)

@@ -233,7 +233,7 @@ def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> 
     """The scaling with these divisors of frequencies: Llama 3's with its published numbers, else a plain list."""
     for high in (4.0, 1.0):
         scaling = Llama3(factor=max(divisors), original=8192, low=1.0, high=high) if max(divisors) >= 1.0 else None
-        if scaling and _close(divisors, divisors_of(scaling, 2 * len(divisors), base)):
+        if scaling and np.allclose(divisors, divisors_of(scaling, 2 * len(divisors), base), rtol=TOLERANCE, atol=0.0):
             return scaling
     return LongRoPE(divisors, divisors, max(length, 2), max(length, 2), 1.0)
 
@@ -243,10 +243,6 @@ def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
     plain_frequencies = Geometric(dim, base)
     pairs = zip(plain_frequencies.exact(), Rescaled(plain_frequencies, scaling).exact(), strict=True)
     return tuple(float(EXACT.divide(before, after)) for before, after in pairs)
-
-
-def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    return len(a) == len(b) and all(abs(x - y) <= TOLERANCE * y for x, y in zip(a, b, strict=True))
 
 
 def _groups(keys: _Keys, layers: tuple[int, ...], full: Rotates, sliding: Rotates) -> tuple[LayerGroup, ...]:

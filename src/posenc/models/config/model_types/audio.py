@@ -14,6 +14,7 @@ CONFORMER_SIZES = (
     "max_source_positions", "num_conv_pos_embeddings", "num_conv_pos_embedding_groups", "left_max_position_embeddings",
     "right_max_position_embeddings",
 )  # fmt: skip
+Conformer = partial(ModelType, part="audio", ignored_keys=CONFORMER_SIZES, head_dim=hidden_over_heads)
 CONFORMER_ROTATIONS = ByLayerType(
     where=("position_embeddings_type", "rotary", "relative"), base="rotary_embedding_base"
 )
@@ -52,21 +53,10 @@ AUDIO = (
     ModelType(("dia_decoder",), part="decoder", logit_factor=unscaled),
     ModelType(("csm_depth_decoder_model",), part="depth decoder"),
     # Conformers that rotate, or score the distance, as their file says.
-    ModelType(
-        ("wav2vec2-bert",),
-        part="audio",
-        ignored_keys=CONFORMER_SIZES,
-        rotations=BERT_ROTATIONS,
-        head_dim=hidden_over_heads,
-        unrotated=conformer_scores,
-        notes=(ROTATED_INPUT,),
-    ),
-    ModelType(
+    Conformer(("wav2vec2-bert",), rotations=BERT_ROTATIONS, unrotated=conformer_scores, notes=(ROTATED_INPUT,)),
+    Conformer(
         ("wav2vec2-conformer",),
-        part="audio",
-        ignored_keys=CONFORMER_SIZES,
         rotations=CONFORMER_ROTATIONS,
-        head_dim=hidden_over_heads,
         unrotated=partial(conformer_scores, notes=(CONVOLUTION,)),
         notes=(ROTATED_INPUT, CONVOLUTION),
     ),
