@@ -117,6 +117,15 @@ def _fake(x: Any, *_: Any) -> Any:
     return torch.empty_like(x)
 
 
+def empty_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
+    """New memory for the queries and keys that an operator returns."""
+    return torch.empty_like(q), torch.empty_like(k)
+
+
+def no_result(*_: Any) -> None:
+    """Nothing, of an operator that writes into its arguments."""
+
+
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, cosine, sine, *ctx.channels, ctx.inverse, ctx.instruction_set = inputs
     ctx.save_for_backward(cosine, sine)
@@ -130,19 +139,26 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
 
 def _vmap(info: Any, dims: tuple[Any, ...], x: Any, cosine: Any, sine: Any, *rest: Any) -> tuple[Any, int]:
     """A mapped axis is one more axis of the batch."""
-    size = info.batch_size
-    x, cosine, sine = (
-        part.movedim(dim, 0) if dim is not None else part.expand(size, *part.shape)
-        for part, dim in zip((x, cosine, sine), dims, strict=False)
-    )
-    batch = x.shape[1]
-    cosine, sine = (part.expand(size, batch, *part.shape[2:]).flatten(0, 1) for part in (cosine, sine))
-    rotated = torch.ops.posenc.rotate_one(x.flatten(0, 1).contiguous(), cosine, sine, *rest)
-    return rotated.unflatten(0, (size, batch)), 0
+    size, batch = info.batch_size, unmapped_batch(x, dims[0])
+    x = with_mapped_axis(x, dims[0], size).contiguous()
+    cosine, sine = with_mapped_axis(cosine, dims[1], size, batch), with_mapped_axis(sine, dims[2], size, batch)
+    return torch.ops.posenc.rotate_one(x, cosine, sine, *rest).unflatten(0, (size, batch)), 0
+
+
+def unmapped_batch(x: Any, dim: int | None) -> int:
+    """The batch of a tensor of which vmap maps an axis, or none."""
+    return int(x.shape[1 if dim == 0 else 0])
+
+
+def with_mapped_axis(x: Any, dim: int | None, size: int, batch: int | None = None) -> Any:
+    """x whose batch holds its mapped axis too; where it is not mapped it serves all.   batch: of a table for several
+    rows, how many there are."""
+    x = x.movedim(dim, 0) if dim is not None else x.expand(size, *x.shape)
+    return (x if batch is None else x.expand(size, batch, *x.shape[2:])).flatten(0, 1)
 
 
 def _open() -> str | None:
-    """Open the library and register its operators with PyTorch's tracers and autograd; why not, where that failed."""
+    """Open the library; why not, where that failed."""
     if find_spec("posenc_kernels") is None:
         return "posenc-kernels is not installed"
     import posenc_kernels
@@ -153,11 +169,22 @@ def _open() -> str | None:
         return f"posenc-kernels cannot be opened ({' '.join(str(error.__cause__ or error).split())[:200]})"
     if not all(hasattr(torch.ops.posenc, name) for name in NEWEST):
         return "posenc-kernels and posenc are of different versions; install both of one version"
-    LIBRARY.impl("rotate_one", _fake, "Meta")
-    torch.library.register_autograd("posenc::rotate_one", _backward, setup_context=_setup_context)
-    torch.library.register_vmap("posenc::rotate_one", _vmap)
     return None
 
 
 #: Why there is no kernel; None where there is one. Opened with this module, as any extension is, and not while tracing.
 MISSING = _open()
+
+
+def declare(name: str, fake: Any, backward: Any = None, setup_context: Any = None, vmap: Any = None) -> None:
+    """Tell PyTorch's tracers what an operator of the kernel returns, and autograd and vmap what they do with it."""
+    if MISSING is not None:
+        return
+    LIBRARY.impl(name, fake, "Meta")
+    if backward is not None:
+        torch.library.register_autograd(f"posenc::{name}", backward, setup_context=setup_context)
+    if vmap is not None:
+        torch.library.register_vmap(f"posenc::{name}", vmap)
+
+
+declare("rotate_one", _fake, _backward, _setup_context, _vmap)

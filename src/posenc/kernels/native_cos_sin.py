@@ -59,14 +59,6 @@ def _fake_table(positions: Any, frequencies: Any, factor: float, *_: Any) -> tup
     return positions.new_empty(shape, dtype=torch.float32), positions.new_empty(shape, dtype=torch.float32)
 
 
-def _fake_write(*_: Any) -> None:
-    """It writes into its arguments."""
-
-
-def _fake_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
-    return torch.empty_like(q), torch.empty_like(k)
-
-
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     _, _, positions, frequencies, *ctx.how, ctx.inverse = inputs
     ctx.save_for_backward(positions, frequencies)
@@ -85,28 +77,14 @@ def _vmap(
     """A mapped axis is one more axis of the batch."""
     if dims[3] is not None:
         raise ValueError("frequencies must not be mapped by vmap; got a mapped axis. Map queries, keys and positions.")
-    size = info.batch_size
-    q, k, positions = (
-        part.movedim(dim, 0) if dim is not None else part.expand(size, *part.shape)
-        for part, dim in zip((q, k, positions), dims, strict=False)
-    )
-    batch = q.shape[1]
-    positions = positions.expand(size, batch, *positions.shape[2:]).flatten(0, 1).contiguous()
-    q, k = (part.flatten(0, 1).contiguous() for part in (q, k))
+    size, batch = info.batch_size, native.unmapped_batch(q, dims[0])
+    q, k = (native.with_mapped_axis(part, dim, size).contiguous() for part, dim in ((q, dims[0]), (k, dims[1])))
+    positions = native.with_mapped_axis(positions, dims[2], size, batch).contiguous()
     rotated = torch.ops.posenc.rotate_by_angles(q, k, positions, frequencies, *how)
     return tuple(part.unflatten(0, (size, batch)) for part in rotated), (0, 0)
 
 
-def _register() -> None:
-    """Register the operators with PyTorch's tracers and autograd."""
-    if native.MISSING is not None:
-        return
-    native.LIBRARY.impl("cos_sin", _fake_table, "Meta")
-    for name in ("cos_sin_into", "cos_sin_within"):
-        native.LIBRARY.impl(name, _fake_write, "Meta")
-    native.LIBRARY.impl("rotate_by_angles", _fake_pair, "Meta")
-    torch.library.register_autograd("posenc::rotate_by_angles", _backward, setup_context=_setup_context)
-    torch.library.register_vmap("posenc::rotate_by_angles", _vmap)
-
-
-_register()
+native.declare("cos_sin", _fake_table)
+native.declare("cos_sin_into", native.no_result)
+native.declare("cos_sin_within", native.no_result)
+native.declare("rotate_by_angles", native.empty_pair, _backward, _setup_context, _vmap)

@@ -34,12 +34,10 @@ def add(x: Any, table: Any) -> Any:
     """
     if x.dtype == torch.float32:
         return x + table
-    shared = table.ndim == 2
-    if torch.compiler.is_compiling() or not (x.is_contiguous() and (shared or table.shape == x.shape)):
-        return (x.float() + table).to(x.dtype)
-    if unsupported_reason(x, x, table) is not None or not x.numel():
-        return (x.float() + table).to(x.dtype)
-    return _Add.apply(x, table)
+    fits = not torch.compiler.is_compiling() and x.is_contiguous() and (table.ndim == 2 or table.shape == x.shape)
+    if fits and x.numel() and unsupported_reason(x, x, table) is None:
+        return _Add.apply(x, table)
+    return (x.float() + table).to(x.dtype)
 
 
 class _Add(torch.autograd.Function):  # type: ignore[misc]
@@ -79,11 +77,4 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     return None, of_weight, of_table, None, None
 
 
-def _register() -> None:
-    """Register the operator with PyTorch's tracers and autograd."""
-    if native.MISSING is None:
-        native.LIBRARY.impl("scaled_embedding", _fake, "Meta")
-        torch.library.register_autograd("posenc::scaled_embedding", _backward, setup_context=_setup_context)
-
-
-_register()
+native.declare("scaled_embedding", _fake, _backward, _setup_context)

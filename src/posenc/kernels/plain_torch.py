@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from posenc.kernels import native
 from posenc.turn import Pairing, Turn
 
 #: The dtype in which products are formed.
@@ -49,7 +50,7 @@ def unsupported_reason(x: Any, turn: Turn | None) -> str | None:
 
 def rotate(turn: Turn, *tensors: Any) -> tuple[Any, ...]:
     """Tensors, (batch, heads, time, dim), rotated into new memory; with gradients for them."""
-    tables, pairing = _tables(turn), turn.pairing
+    tables, pairing = native.tables(turn), turn.pairing
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return tuple(_Rotate.apply(x, *tables, pairing) for x in tensors)
     return _rotate(pairing, *tables, *tensors)
@@ -57,7 +58,7 @@ def rotate(turn: Turn, *tensors: Any) -> tuple[Any, ...]:
 
 def rotate_in_place(turn: Turn, *tensors: Any) -> None:
     """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
-    _rotate_into(turn.pairing, *_tables(turn), *((x, x) for x in tensors))
+    _rotate_into(turn.pairing, *native.tables(turn), *((x, x) for x in tensors))
 
 
 class _Rotate(torch.autograd.Function):  # type: ignore[misc]
@@ -75,13 +76,6 @@ class _Rotate(torch.autograd.Function):  # type: ignore[misc]
         if torch.is_grad_enabled() and gradient.requires_grad:
             return _Rotate.apply(gradient, cosine, -sine, ctx.pairing), None, None, None
         return _rotate(ctx.pairing, cosine, -sine, gradient)[0], None, None, None
-
-
-def _tables(turn: Turn) -> tuple[Any, Any]:
-    """Cosines and sines that fit (batch, heads, time, pairs)."""
-    if turn.heads is None and turn.cos.ndim == 3:
-        return turn.cos.unsqueeze(1), turn.sin.unsqueeze(1)
-    return turn.cos, turn.sin
 
 
 def _rotate(pairing: Pairing, cosine: Any, sine: Any, *tensors: Any) -> tuple[Any, ...]:

@@ -7,7 +7,13 @@ from typing import Any
 
 import torch
 
-from posenc.kernels.native import with_contiguous_channels
+from posenc.kernels.native import (
+    empty_pair,
+    no_result,
+    unmapped_batch,
+    with_contiguous_channels,
+    with_mapped_axis,
+)
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.kv_cache_kernel import launch_into_cache
 from posenc.kernels.triton.launch import Norm, TurnArguments, launch
@@ -34,14 +40,6 @@ def turn_into_cache_(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, p
 
 def _parts(how: tuple[Any, ...]) -> TurnArguments:
     return TurnArguments(CosSinSource(*how[:6]), Channels(*how[6:9]), Norm(*how[9:]))
-
-
-def _empty_pair(q: Any, k: Any, *_: Any) -> tuple[Any, Any]:
-    return torch.empty_like(q), torch.empty_like(k)
-
-
-def _nothing(*_: Any) -> None:
-    return None
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -82,16 +80,13 @@ def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, inverse: bool, *ho
         raise ValueError(
             "words must not be mapped by vmap, nor weights; got a mapped axis. Map queries, keys and positions."
         )
-    size = info.batch_size
-
-    def flat(x: Any, dim: int | None, batch: int | None = None) -> Any:
-        x = x.movedim(dim, 0) if dim is not None else x.expand(size, *x.shape)
-        x = x if batch is None else x.expand(size, batch, *x.shape[2:])
-        return x.flatten(0, 1).contiguous()
-
-    batch = q.shape[0] if dims[0] is None else q.movedim(dims[0], 0).shape[1]
-    tables = [None if x is None else flat(x, dim, batch) for x, dim in zip(how[:3], dims[3:6], strict=True)]
-    rotated = torch.ops.posenc.turn_pair_triton(flat(q, dims[0]), flat(k, dims[1]), inverse, *tables, *how[3:])
+    size, batch = info.batch_size, unmapped_batch(q, dims[0])
+    q, k = (with_mapped_axis(x, dim, size).contiguous() for x, dim in ((q, dims[0]), (k, dims[1])))
+    tables = [
+        None if x is None else with_mapped_axis(x, dim, size, batch).contiguous()
+        for x, dim in zip(how[:3], dims[3:6], strict=True)
+    ]
+    rotated = torch.ops.posenc.turn_pair_triton(q, k, inverse, *tables, *how[3:])
     return tuple(x.unflatten(0, (size, batch)) for x in rotated), (0, 0)
 
 
@@ -101,14 +96,14 @@ for schema, function, fake in (
     (
         f"turn_pair_triton(Tensor q, Tensor k, bool inverse, {TURN_ARGUMENTS}) -> (Tensor, Tensor)",
         turn_pair,
-        _empty_pair,
+        empty_pair,
     ),
-    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", turn_pair_, _nothing),
+    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", turn_pair_, no_result),
     (
         "turn_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
         f"bool paged, {TURN_ARGUMENTS}) -> ()",
         turn_into_cache_,
-        _nothing,
+        no_result,
     ),
 ):
     name = LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
