@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from posenc import _array, _check
 from posenc._array import Array, Library
@@ -15,6 +16,7 @@ from posenc.checked_attention import (
     check_hidden_is_read,
     check_inside,
     check_list,
+    checked_scale,
     documents_of_tokens,
     number_of_axes,
     repeated,
@@ -22,6 +24,9 @@ from posenc.checked_attention import (
 )
 from posenc.doors import Biases, Documents, Encoding, Params, Rotates, Scores
 from posenc.turn import Layout
+
+#: What acts inside attention, each with its parameters.
+Inside: TypeAlias = list[tuple[Encoding, Params | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +100,17 @@ def attention(
     >>> attention(x, x, x, query=range(4), key=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
     array([0.38, 0.62, 0.  , 0.  ])
     """
-    encodings, params = _paired(encodings, params)
+    inside = _paired(encodings, params)
     check_hidden_is_read(hidden, encodings)
     q, k, v = by_heads(q, k, v, layout)
     k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
     query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
     lib = _array.library(q)
-    logits = _logits(q, k, query, key, encodings, params, scale, hidden, documents, lib)
-    weights = _softmax(logits, _visible(logits, causal, mask, documents, lib), lib)
-    output = _output(weights, v, query, key, encodings, params, lib)
-    for encoding, values in zip(encodings, params, strict=True):
+    logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents)
+    weights = softmax(logits, _visible(logits, causal, mask, documents, lib), lib)
+    output = _output(weights, v, query, key, inside)
+    for encoding, values in inside:
         if isinstance(encoding, Scores):
             extra = encoding.values(weights, query, key, values)
             output = output if extra is None else output + extra
@@ -113,9 +118,7 @@ def attention(
     return Attended(output if layout == "bhtd" else output.swapaxes(1, 2), weights, logits)
 
 
-def _paired(
-    encodings: Sequence[Encoding], params: Sequence[Params | None]
-) -> tuple[tuple[Encoding, ...], tuple[Params | None, ...]]:
+def _paired(encodings: Sequence[Encoding], params: Sequence[Params | None]) -> Inside:
     check_list(encodings, "records")
     for encoding in encodings:
         check_inside(encoding, "its attach(x, positions, params)")
@@ -124,7 +127,7 @@ def _paired(
             f"params must be a list with one entry for each of {len(encodings)} encodings; got {_check.shown(params)}. "
             "Give None where nothing is learned."
         )
-    return tuple(encodings), tuple(params) if params else (None,) * len(encodings)
+    return list(zip(encodings, params or [None] * len(encodings), strict=True))
 
 
 def _logits(
@@ -132,24 +135,22 @@ def _logits(
     k: Array,
     query: Array,
     key: Array,
-    encodings: tuple[Encoding, ...],
-    params: tuple[Params | None, ...],
-    scale: float | None,
+    inside: Inside,
+    scale: float,
     hidden: Array | None,
     documents: Documents,
-    lib: Library,
 ) -> Array:
+    lib = _array.library(q)
     dtype = lib.wide_dtype(q.dtype)
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
-    for encoding, values in zip(encodings, params, strict=True):
+    for encoding, values in inside:
         if isinstance(encoding, Rotates) and "query" in encoding.roles:
             rotated_q = encoding.turn(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
             rotated_k = encoding.turn(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
         lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, k)
-    scale = q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
-    for encoding, values in zip(encodings, params, strict=True):
+    for encoding, values in inside:
         if isinstance(encoding, Biases):
             check_heads(encoding, q)
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
@@ -160,23 +161,11 @@ def _logits(
     return logits
 
 
-def _output(
-    weights: Array,
-    v: Array,
-    query: Array,
-    key: Array,
-    encodings: tuple[Encoding, ...],
-    params: tuple[Params | None, ...],
-    lib: Library,
-) -> Array:
+def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside) -> Array:
     """The values mixed, after those turns that act on values, and turned back where the query stands."""
     dtype = weights.dtype
-    turning = [
-        (encoding, values)
-        for encoding, values in zip(encodings, params, strict=True)
-        if isinstance(encoding, Rotates) and "value" in encoding.roles
-    ]
-    mixed = lib.astype(v, dtype)
+    turning = [(each, values) for each, values in inside if isinstance(each, Rotates) and "value" in each.roles]
+    mixed = _array.library(v).astype(v, dtype)
     for encoding, values in turning:
         mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed
@@ -207,15 +196,19 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
     return mask if visible is None else mask & visible
 
 
-def _softmax(logits: Array, visible: Array | None, lib: Library) -> Array:
+def softmax(logits: Array, visible: Array | None, lib: Library) -> Array:
+    """Weights of what is visible, over the last axis; zeros where nothing is.
+
+    >>> import numpy as np
+    >>> softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]), _array.library(np.zeros(1))).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     xp = lib.xp
     if logits.shape[-1] == 0:
         return logits
-    if visible is None:
-        visible = xp.ones_like(logits) > 0
-    hidden = xp.full_like(logits, float("-inf"))
-    logits = xp.where(visible, logits, hidden)
-    top = xp.amax(logits, -1)[..., None]
-    powers = xp.exp(logits - xp.where(top > float("-inf"), top, xp.zeros_like(top)))
+    if visible is not None:
+        logits = xp.where(visible, logits, float("-inf"))
+    top = lib.detach(xp.amax(logits, -1)[..., None])
+    powers = xp.exp(logits - xp.where(top == float("-inf"), 0.0, top))
     total = powers.sum(-1)[..., None]
-    return powers / xp.where(total > 0, total, xp.ones_like(total))
+    return powers / xp.where(total > 0, total, 1.0)

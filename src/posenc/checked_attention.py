@@ -209,6 +209,12 @@ def check_fits(record: Any, q: Any, v: Any) -> None:
         )
 
 
+def checked_scale(scale: Any, q: Any) -> float:
+    """What products of queries and keys are multiplied by; 1/√d for None."""
+    own: float = q.shape[-1] ** -0.5
+    return own if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True)
+
+
 def checked_window(window: Any) -> Window:
     """How many keys before and after its own a query sees; None for all.
 

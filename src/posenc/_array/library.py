@@ -16,9 +16,7 @@ Array: TypeAlias = Any
 
 Host = TypeVar("Host")
 
-#: What results may be rounded to, where the library has it: NumPy has no bfloat16.
-RESULTS = ("float16", "bfloat16", "float32", "float64")
-#: Bytes of each.
+#: What results may be rounded to, where the library has it (NumPy has no bfloat16), and the bytes of each.
 SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
@@ -156,7 +154,7 @@ class Library:
             name = dtype_name(dtype)
         except TypeError:
             name = str(dtype)
-        if name not in RESULTS or not hasattr(self.xp, name):
+        if name not in SIZES or not hasattr(self.xp, name):
             raise TypeError(f"dtype must be a floating dtype; got {_check.shown(dtype)}. Give float32 or float64, say.")
         if name == "float64" and not self.float64:
             raise TypeError(

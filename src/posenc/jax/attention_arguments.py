@@ -20,6 +20,7 @@ from posenc.checked_attention import (
     check_list,
     check_mask_axes,
     checked_hidden,
+    checked_scale,
     checked_window,
     documents_of_tokens,
     number_of_axes,
@@ -91,7 +92,7 @@ def collected(
         _mask(mask, q, k),
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, records, q, k, jax.Array, "an array"),
-        q.shape[-1] ** -0.5 if scale is None else _check.real("scale", scale, 0.0, 1e6, above=True),
+        checked_scale(scale, q),
     )
 
 

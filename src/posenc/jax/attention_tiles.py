@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from posenc import _array
 from posenc._array import Array
+from posenc.attention import softmax
 from posenc.checked_attention import number_of_axes
 from posenc.doors import Biases, Rotates, Scores
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
@@ -115,7 +116,7 @@ def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedK
             logits = logits + each.bias(at.query, asked.key, dtype=logits.dtype)
         elif isinstance(each.record, Scores):
             logits = logits + _score(asked, each, prepared.get(place), at)
-    weights = _softmax(logits, _visible(asked, at))
+    weights = softmax(logits, _visible(asked, at), _array.library(logits))
     output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
     for each in asked.of(Scores):
         more = each.values(weights, at.query, asked.key)
@@ -150,12 +151,3 @@ def _visible(asked: JaxArguments, at: _Queries) -> Array:
     if asked.documents is not None and at.documents is not None:
         sees = sees & (at.documents[:, None, :, None] == asked.documents[1][:, None, None, :])
     return sees if at.mask is None else sees & at.mask
-
-
-def _softmax(logits: Array, visible: Array) -> Array:
-    """Weights of what is seen; zeros for a query that sees nothing."""
-    logits = jnp.where(visible, logits, -jnp.inf)
-    top = jax.lax.stop_gradient(logits.max(-1, keepdims=True))
-    powers = jnp.where(visible, jnp.exp(logits - jnp.where(jnp.isneginf(top), 0.0, top)), 0.0)
-    total = powers.sum(-1, keepdims=True)
-    return powers / jnp.where(total > 0, total, 1.0)

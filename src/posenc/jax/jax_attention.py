@@ -12,7 +12,7 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_attention import Window
 from posenc.doors import Biases, Documents, Encoding, Scores
-from posenc.encodings.scores._gathers import Gathers
+from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.jax.attention_arguments import JaxArguments, collected
 from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated, rotated_back, visible_by_index
 from posenc.jax.bound import Bound
@@ -104,7 +104,7 @@ def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
             )
     if not queries or not keys:
         return jnp.zeros((*asked.q.shape[:3], asked.v.shape[-1]), asked.q.dtype)
-    whole = _needs_all_at_once(asked)
+    whole = needs_all_keys((each.record for each in asked.of(Scores)), queries)
     if whole and impl == "tiles":
         raise ValueError(f"impl must be a path that fits these arguments; got 'tiles', but {whole}. Use 'auto'.")
     return in_tiles(asked, queries if whole or impl == "dense" else queries_per_tile(asked))
@@ -119,13 +119,6 @@ def _dot_product_unsupported(asked: JaxArguments) -> str | None:
     if not asked.q.shape[2] or not asked.k.shape[2]:
         return "there are no pairs"
     return None if asked.q.shape[2] <= asked.k.shape[2] else "queries before the first key see none"
-
-
-def _needs_all_at_once(asked: JaxArguments) -> str | None:
-    for each in asked.of(Scores):
-        if each.record.gathers and not isinstance(each.record, Gathers) and asked.q.shape[2] > 1:
-            return f"{type(each.record).__name__} reads all keys between a query and a key, and prepares nothing"
-    return None
 
 
 def _dot_product(asked: JaxArguments) -> Array:

@@ -137,12 +137,10 @@ def _t5(bias: RecordModule, first: Any) -> Call:
     ) -> Any:  # fmt: skip
         if past_key_values is not None or layer.config._attn_implementation != "sdpa":
             return None
-        causal = layer.is_causal and mask is None
-        seen, causal = _seen(mask, x.shape[1], x.shape[1], causal)
         q, k, v = (each(x).view(*x.shape[:2], layer.n_heads, -1) for each in (layer.q, layer.k, layer.v))
         own = _holding(bias, table=first.relative_attention_bias.weight)
         dropout = layer.dropout if layer.training else 0.0
-        return layer.o(_by_ours(q, k, v, own, causal, seen, 1.0, dropout)), None, None
+        return layer.o(_by_ours(q, k, v, own, mask, 1.0, dropout, layer.is_causal)), None, None
 
     return attended
 
@@ -166,9 +164,8 @@ def _deberta(score: RecordModule, _: Any) -> Call:
             "position_queries": layer.query_proj if shared else getattr(layer, "pos_query_proj", None),
         }
         vectors = {name: made[name](table).view(len(table), record.heads, -1).transpose(0, 1) for name in record.shapes}
-        seen, causal = _seen(attention_mask.bool(), x.shape[1], x.shape[1], False)
         dropout = layer.dropout.p if layer.training else 0.0
-        return _by_ours(q, k, v, _holding(score, **vectors), causal, seen, record.scale, dropout), None
+        return _by_ours(q, k, v, _holding(score, **vectors), attention_mask.bool(), record.scale, dropout), None
 
     return attended
 
@@ -185,9 +182,8 @@ def _bloom(bias: RecordModule, _: Any) -> Call:
             return None
         q, k, v = layer.query_key_value(x).view(*x.shape[:2], layer.num_heads, 3, -1).unbind(3)
         k, v = _with_cached(k, v, layer_past, layer.layer_idx)
-        seen, causal = _seen(seen, q.shape[1], k.shape[1], False)
         dropout = layer.attention_dropout.p if layer.training else 0.0
-        output = layer.dense(_by_ours(q, k, v, bias, causal, seen, None, dropout))
+        output = layer.dense(_by_ours(q, k, v, bias, seen, None, dropout))
         return torch.nn.functional.dropout(output, layer.hidden_dropout, layer.training) + residual, None
 
     return attended
@@ -205,9 +201,8 @@ def _mpt(bias: RecordModule, _: Any) -> Call:
         mixed = mixed.clamp(-layer.clip_qkv, layer.clip_qkv) if layer.clip_qkv else mixed
         q, k, v = (each.reshape(*x.shape[:2], layer.n_heads, -1) for each in mixed.chunk(3, 2))
         k, v = _with_cached(k, v, layer_past, layer.layer_idx)
-        seen, causal = _seen(~attention_mask, q.shape[1], k.shape[1], False)
         dropout = layer.attn_dropout_p if layer.training else 0.0
-        output = layer.out_proj(_by_ours(q, k, v, bias, causal, seen, layer.softmax_scale, dropout))
+        output = layer.out_proj(_by_ours(q, k, v, bias, ~attention_mask, layer.softmax_scale, dropout))
         x = block.resid_attn_dropout(output) + x
         return block.ffn(block.norm_2(x), x), None
 
@@ -225,9 +220,13 @@ FORMS: dict[tuple[str, str], tuple[type[Encoding], Call]] = {
 
 
 def _by_ours(
-    q: Any, k: Any, v: Any, encoding: Any, causal: bool, seen: Any, scale: float | None, dropout: float
+    q: Any, k: Any, v: Any, encoding: Any, mask: Any, scale: float | None, dropout: float, causal: bool = False
 ) -> Any:
-    """The output, (batch, n, channels), for q, k and v of layout "bthd" whose last tokens stand together."""
+    """The output, (batch, n, channels), for q, k and v of layout "bthd" whose last tokens stand together.
+
+    mask: as transformers gives it.   causal: where it gives none.
+    """
+    seen, causal = _seen(mask, q.shape[1], k.shape[1], causal)
     key = torch.arange(k.shape[1], device=k.device)
     query = key if q.shape[1] == k.shape[1] else key[k.shape[1] - q.shape[1] :]
     output = attention(

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from posenc import _check
-from posenc.kernels import native, plain_torch
 from posenc.torch.accelerated_attention import calling, calls_inside, check_equal
-from posenc.torch.apply_turn import rotate
+from posenc.torch.apply_turn import rotate, rotate_one
 from posenc.turn import Pairing, Turn
 
 #: The name under which the attention of transformers' models calls its rotation.
@@ -133,13 +132,7 @@ def _of_one(pairing: str) -> Applied:
     """apply_rotary_pos_emb(tensor, sin, cos), tables of half the width for (batch, time), heads behind time."""
 
     def applied(tensor: Any, sin: Any, cos: Any) -> Any:
-        turn = _turn(cos, sin, pairing, tensor.shape[-1])
-        if native.unsupported_reason(turn, tensor) is None:
-            return native.rotate(tensor.transpose(1, 2), turn).transpose(1, 2)
-        if plain_torch.unsupported_reason(tensor, turn) is None:
-            (rotated,) = plain_torch.rotate(turn, tensor.transpose(1, 2))
-            return rotated.transpose(1, 2)
-        return turn(tensor, layout="bthd")
+        return rotate_one(tensor, _turn(cos, sin, pairing, tensor.shape[-1]), layout="bthd")
 
     return applied
 

@@ -72,10 +72,11 @@ def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
     """A tensor of positions, one row for all sequences or one each,
     with a last axis of coordinates where there are several."""
     _tensor(name, positions)
-    if positions.ndim - (axes > 1) not in (1, 2):
+    last = "" if axes == 1 else f", {axes}"
+    if positions.ndim - (axes > 1) not in (1, 2) or (axes > 1 and positions.shape[-1] != axes):
         raise ValueError(
-            f"{name} must have shape (n,) or (batch, n), with a last axis of coordinates if there are several; got "
-            f"shape {tuple(positions.shape)}. Give one row of positions, or one for each sequence."
+            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row "
+            "of positions, or one for each sequence."
         )
     return positions
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.doors import Biases, Params
+from posenc.torch.decode_bias import row_of_positions
 from posenc.torch.record_module import RecordModule, record_and_params
 
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
@@ -38,7 +37,7 @@ def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: P
     """
     record, params = record_and_params(record, params)
     _check.instance("record", record, Biases, "a record that biases")
-    query, key = _row_of_positions("query", query, record.axes), _row_of_positions("key", key, record.axes)
+    query, key = row_of_positions("query", query, record.axes), row_of_positions("key", key, record.axes)
     record.checked(params)
     one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence
 
@@ -48,14 +47,3 @@ def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: P
         return score + record.bias(head, there, here, params, dtype=_array.library(score).wide_dtype(score.dtype))
 
     return add_bias
-
-
-def _row_of_positions(name: str, positions: Any, axes: int) -> Any:
-    _check.instance(name, positions, torch.Tensor, "a tensor of positions on the device of attention")
-    last = "" if axes == 1 else f", {axes}"
-    if positions.ndim not in ((1, 2) if axes == 1 else (2, 3)) or (axes > 1 and positions.shape[-1] != axes):
-        raise ValueError(
-            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row "
-            "of positions, or one for each sequence."
-        )
-    return positions

@@ -14,7 +14,7 @@ from posenc.compose import Concatenated
 from posenc.doors import Adds
 from posenc.torch.modules import Add
 from posenc.torch.record_module import fill, generator, on_same_device
-from posenc.torch.token_embedding import embedded
+from posenc.torch.token_embedding import check_ids, check_in_vocabulary, embedded
 from posenc.torch.vector_table import table
 
 
@@ -69,7 +69,8 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         self.encoding.reset_parameters()
 
     def forward(self, ids: Array, positions: Array | None = None) -> Array:
-        self._check_ids(ids)
+        check_ids(ids, "(batch, n)" if self.batch_first else "(n, batch)")
+        check_in_vocabulary(ids, self.vocabulary)
         rows = ids if self.batch_first else ids.transpose(0, 1)
         summed = self._summed(rows, self._row_positions(ids, positions), math.sqrt(self.width))
         return self.dropout(summed if self.batch_first else summed.transpose(0, 1))
@@ -86,21 +87,6 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
 
     def extra_repr(self) -> str:
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
-
-    def _check_ids(self, ids: Any) -> None:
-        order = "(batch, n)" if self.batch_first else "(n, batch)"
-        if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int32, torch.int64):
-            raise TypeError(
-                f"ids must be an int64 or int32 tensor; got {_check.shown(getattr(ids, 'dtype', ids))}. Give token ids."
-            )
-        if ids.ndim != 2:
-            raise ValueError(f"ids must have shape {order}; got {tuple(ids.shape)}. Add the batch axis.")
-        ends = _array.library(ids).extremes(ids)
-        if ends is not None and not (ends[0] >= 0 and ends[1] < self.vocabulary):
-            raise ValueError(
-                f"ids must be from 0 to {self.vocabulary - 1}; got values from {ends[0]} to {ends[1]}. "
-                "Check the vocabulary."
-            )
 
     def _row_positions(self, ids: Any, positions: Array | None) -> Array:
         """Positions in rows of sequences, (n,) or (batch, n)."""

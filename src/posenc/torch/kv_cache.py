@@ -63,13 +63,15 @@ def rotate_into_cache_(
     _check_memory(q, k, v, k_cache, v_cache)
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
     if name in ("native", "triton"):
-        reason = _unsupported_reason(*tensors[2:])
-        if reason is None:
+        if all(x.stride(-1) == 1 for x in tensors[2:]):
             _into_cache(name, turn, tensors, slots, paged)
             mark_written(q, k_cache, v_cache)
             return q
         if impl == name:
-            raise ValueError(f"impl must be one that can write these caches; got {impl!r}, but {reason}. Use 'auto'.")
+            raise ValueError(
+                f"impl must be one that can write these caches; got {impl!r}, but the channels of a tensor are not "
+                "side by side. Use 'auto'."
+            )
     rotated, keys = rotate(q, k, turn, layout=layout, impl=name if impl == name else "auto")
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
@@ -97,10 +99,6 @@ def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
-
-
-def _unsupported_reason(*tensors: Array) -> str | None:
-    return None if all(x.stride(-1) == 1 for x in tensors) else "the channels of a tensor are not side by side"
 
 
 def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:

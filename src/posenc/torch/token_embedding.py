@@ -45,7 +45,7 @@ def embed(
     try:
         return embedded(ids, weight, table, scale, impl)
     except (RuntimeError, IndexError):  # whoever gathers rows looks at every id first
-        _check_ids(ids, weight.shape[0])
+        check_in_vocabulary(ids, weight.shape[0])
         raise
 
 
@@ -68,7 +68,18 @@ def _unsupported_reason(ids: Array, weight: Array, table: Array) -> str | None:
     return kernel.unsupported_reason(ids, weight, table)
 
 
-def _check_ids(ids: Array, vocabulary: int) -> None:
+def check_ids(ids: Any, order: str = "(batch, n)") -> None:
+    """Refuse what is no tensor of token ids with two axes.   order: what these are."""
+    if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int32, torch.int64):
+        raise TypeError(
+            f"ids must be an int64 or int32 tensor; got {_check.shown(getattr(ids, 'dtype', ids))}. Give token ids."
+        )
+    if ids.ndim != 2:
+        raise ValueError(f"ids must have shape {order}; got {tuple(ids.shape)}. Add the batch axis.")
+
+
+def check_in_vocabulary(ids: Array, vocabulary: int) -> None:
+    """Refuse ids without a row, where they can be seen."""
     ends = _array.library(ids).extremes(ids)
     if ends is not None and not (ends[0] >= 0 and ends[1] < vocabulary):
         raise ValueError(
@@ -81,10 +92,7 @@ def _check_tensors(ids: Any, weight: Any, table: Any) -> None:
         plain_tensor(name, x)
         if x.device != ids.device:
             raise ValueError(f"{name} must be on the device of ids, {ids.device}; got {x.device}. Move it there.")
-    if ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"ids must be an int64 or int32 tensor; got {ids.dtype}. Give token ids.")
-    if ids.ndim != 2:
-        raise ValueError(f"ids must have shape (batch, n); got {tuple(ids.shape)}. Add the batch axis.")
+    check_ids(ids)
     if not weight.is_floating_point():
         raise TypeError(f"weight must hold floats; got {weight.dtype}. Give the embedding of the tokens.")
     if weight.ndim != 2:

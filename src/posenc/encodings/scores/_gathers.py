@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -24,6 +25,14 @@ class PreparedKeys(NamedTuple):
         """What is read of some consecutive keys alone, for queries that reach no key behind them; of keys that were
         given in order."""
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
+
+
+def needs_all_keys(records: Iterable[Scores], queries: int) -> str | None:
+    """Why a few queries at a time would compute the same again; None where they do not."""
+    for record in records:
+        if record.gathers and not isinstance(record, Gathers) and queries > 1:
+            return f"{type(record).__name__} reads all keys between a query and a key, and prepares nothing"
+    return None
 
 
 @dataclass(frozen=True)

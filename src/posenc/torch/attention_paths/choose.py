@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from posenc import _array, _check
-from posenc.encodings.scores._gathers import Gathers
+from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.torch.attention_paths import skewed_path, strided_path
 from posenc.torch.attention_paths.arguments import Arguments
 
 Path = Literal["sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
-Impl = Literal["auto", "sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
-PATHS = ("sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference")
-IMPLS = ("auto", *PATHS)
+Impl = Literal["auto", Path]
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class AttentionChoice:
 
 def choose(asked: Arguments, impl: Impl) -> AttentionChoice:
     """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
-    _check.choice("impl", impl, IMPLS)
+    _check.choice("impl", impl, get_args(Impl))
     if impl == "auto":
         return _first_that_fits(asked)
     reason = _unsupported_reason(asked, impl)
@@ -84,11 +82,7 @@ def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
 
 
 def _needs_all_at_once(asked: Arguments) -> str | None:
-    """Why tiles would compute the same again; None where they do not."""
-    for score in asked.scores:
-        if score.record.gathers and not isinstance(score.record, Gathers) and asked.queries > 1:
-            return f"{type(score.record).__name__} reads all keys between a query and a key, and prepares nothing"
-    return None
+    return needs_all_keys((score.record for score in asked.scores), asked.queries)
 
 
 def _sdpa_unsupported(asked: Arguments) -> str | None:

@@ -10,6 +10,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
+from posenc.torch.attention_paths.visible import sides
 from posenc.torch.flex import score_mod
 
 
@@ -55,8 +56,7 @@ def _compiled() -> Any:
 
 
 def _block_mask(asked: Arguments) -> Any:
-    ahead, (before, after), mask = asked.keys - asked.queries, asked.window, asked.mask
-    after = 0 if asked.causal else after
+    ahead, (before, after), mask = asked.keys - asked.queries, sides(asked), asked.mask
     full = None if mask is None else mask.expand(*mask.shape[:2], asked.queries, asked.keys)
 
     def sees(batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:

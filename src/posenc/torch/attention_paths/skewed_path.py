@@ -15,7 +15,7 @@ from posenc.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated, rotated_back
-from posenc.torch.attention_paths.visible import key_range, sides, visible
+from posenc.torch.attention_paths.visible import key_range, sides, unsupported_steps, visible
 from posenc.torch.modules import Score
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
@@ -39,13 +39,10 @@ def unsupported_reason(asked: Arguments) -> str | None:
 
 
 def _unsupported_positions(asked: Arguments) -> str | None:
-    query, key = asked.query, asked.key
-    lib = _array.library(query)
-    if not lib.concrete(query) or not lib.concrete(key):
-        return "positions cannot be looked at without a cost"
-    if not (torch.diff(query.double()) == 1).all() or not (torch.diff(key.double()) == 1).all():
-        return "positions do not rise by one from token to token"
-    steps = key[..., 0].double() - query[..., 0].double()
+    reason = unsupported_steps(asked)
+    if reason is not None:
+        return reason
+    steps = asked.key[..., 0].double() - asked.query[..., 0].double()
     if not (steps == steps.flatten()[0]).all() or not (steps == steps.round()).all():
         return "queries of several rows are ahead of their keys by several distances, or by a part of one"
     return None
@@ -209,8 +206,7 @@ def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
     """Add keys times the vector of their distance, a block of keys at a time, so that few products are in vain."""
     rows, columns = added.shape[-2:]
     # Here distances are m - n = i - j - step: they fall from key to key.
-    near = min(max(0, 1 - step - table.most), columns)
-    far = min(max(near, rows - 1 - step - table.least), columns)
+    near, far = _changing(-table.most, -table.least, step, rows, columns)
     for begin, end, row in ((0, near, -1), (far, columns, 0)):
         if begin < end:
             alone = told[:, :, begin:end] @ table.vectors[:, row, :, None]

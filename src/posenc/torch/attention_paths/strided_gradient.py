@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from posenc import _array
 from posenc.checked_attention import repeated
+from posenc.torch.attention_paths.tiles import softmax_
 from posenc.torch.strided_bias import PIECES, SMALLEST, StridedBias, strided_attention
 
 #: Numbers in the logits of a piece of the backward pass, 8 MiB in float32; four such tensors live at a time.
@@ -47,7 +48,7 @@ class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
         of_numbers = torch.zeros((q.shape[0], *numbers.shape[1:]), dtype=dtype, device=q.device)
         for rows, seen in _pieces(ctx.bias, q.shape[0] * heads):
             near_k, near_v, piece = own_k[..., seen, :], own_v[..., seen, :], last_grad[..., rows, :]
-            weights = _softmax_(last_q[..., rows, :] @ near_k.mT + mask[..., rows, seen])
+            weights = softmax_(last_q[..., rows, :] @ near_k.mT + mask[..., rows, seen])
             of_v[..., seen, :] += weights.mT @ piece
             of_logits = (piece @ near_v.mT).sub_(shares[..., rows, :]).mul_(weights)
             of_q[..., rows, :] = of_logits @ near_k
@@ -66,12 +67,6 @@ def _pieces(bias: StridedBias, rows: int) -> Iterator[tuple[slice, slice]]:
     for start in range(0, bias.queries, size):
         seen = max(1, bias.keys + (bias.ahead or 0) - start) if causal else bias.keys
         yield slice(start, min(start + size, bias.queries)), slice(0, min(seen, bias.keys))
-
-
-def _softmax_(logits: Any) -> Any:
-    """Weights in the memory of their logits."""
-    powers = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
-    return powers.div_(powers.sum(-1, keepdim=True))
 
 
 def _along_diagonals(x: Any) -> Any:

@@ -12,6 +12,7 @@ from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import rotated, rotated_back
 from posenc.torch.attention_paths.vanishing import FEWEST_QUERIES, SMALLEST_POWER, reach
+from posenc.torch.attention_paths.visible import unsupported_steps
 from posenc.torch.strided_bias import strided, strided_attention
 
 
@@ -47,14 +48,11 @@ def trains(asked: Arguments) -> bool:
 def _unsupported_positions(asked: Arguments) -> str | None:
     """Distances of positions are distances of indices, counted from the ends,
     where both rise by one and end together."""
-    query, key = asked.query, asked.key
-    lib = _array.library(query)
-    if not lib.concrete(query) or not lib.concrete(key):
-        return "positions cannot be looked at without a cost"
-    if not (torch.diff(query.double()) == 1).all() or not (torch.diff(key.double()) == 1).all():
-        return "positions do not rise by one from token to token"
+    reason = unsupported_steps(asked)
+    if reason is not None:
+        return reason
     bounded = asked.causal or asked.window != (None, None)
-    if bounded and not (query[..., -1].double() == key[..., -1].double()).all():
+    if bounded and not (asked.query[..., -1].double() == asked.key[..., -1].double()).all():
         return "the last query is not at the position of the last key"
     return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from posenc import _array
 from posenc.torch.attention_paths.arguments import Arguments
 
 
@@ -58,6 +59,16 @@ def hidden(asked: Arguments, added: Any, visible_keys: Any, start: int, first: i
 def shares_memory(x: Any) -> bool:
     """Whether several numbers of a tensor are one."""
     return any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
+
+
+def unsupported_steps(asked: Arguments) -> str | None:
+    """Why distances of positions are not those of indices; None where both rise by one from token to token."""
+    lib = _array.library(asked.query)
+    if not lib.concrete(asked.query) or not lib.concrete(asked.key):
+        return "positions cannot be looked at without a cost"
+    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query, asked.key)):
+        return "positions do not rise by one from token to token"
+    return None
 
 
 def sides(asked: Arguments) -> tuple[int | None, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 #: The module of an attention layer, or of the input, that holds what was swapped in; and the argument of its calls.
@@ -17,8 +18,8 @@ def register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask, sdpa_mask
 
-    for name, function, mask in (("sdpa", _sdpa, sdpa_mask), ("eager", _eager, eager_mask)):
-        AttentionInterface.register(OURS[name], function)
+    for name, mask in (("sdpa", sdpa_mask), ("eager", eager_mask)):
+        AttentionInterface.register(OURS[name], partial(_attend, name))
         AttentionMaskInterface.register(OURS[name], mask)
 
 
@@ -33,15 +34,7 @@ def own_function(module: Any, name: str) -> Callable[..., Any]:
 INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 
-def _sdpa(module: Any, *given: Any, **named: Any) -> Any:
-    return _attend(module, "sdpa", *given, **named)
-
-
-def _eager(module: Any, *given: Any, **named: Any) -> Any:
-    return _attend(module, "eager", *given, **named)
-
-
-def _attend(module: Any, name: str, *given: Any, **named: Any) -> Any:
+def _attend(name: str, module: Any, *given: Any, **named: Any) -> Any:
     """Attention of a layer whose positions were swapped; of any other layer its own."""
     function, layer = own_function(module, name), getattr(module, NAME, None)
     if layer is None or not layer.acts_inside:
