@@ -10,13 +10,13 @@ from typing import TypeAlias
 from posenc import _array, _check
 from posenc._array import Array, Library
 from posenc.checked_attention import (
-    by_heads,
     check_causal,
     check_heads,
     check_hidden_is_read,
     check_inside,
     check_list,
     checked_scale,
+    checked_vectors,
     documents_of_tokens,
     number_of_axes,
     repeated,
@@ -102,7 +102,7 @@ def attention(
     """
     inside = _paired(encodings, params)
     check_hidden_is_read(hidden, encodings)
-    q, k, v = by_heads(q, k, v, layout)
+    q, k, v = checked_vectors(q, k, v, layout)
     k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
     query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)

@@ -16,11 +16,11 @@ from posenc.turn import LAYOUTS, Layout
 Window = tuple[int | None, int | None]
 
 
-def by_heads(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
+def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
     """q, k and v of one attention, as (batch, heads, tokens, width).
 
     >>> import numpy as np
-    >>> [x.shape for x in by_heads(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
+    >>> [x.shape for x in checked_vectors(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
     [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
     """
     _check.choice("layout", layout, LAYOUTS)

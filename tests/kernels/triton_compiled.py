@@ -16,7 +16,7 @@ from triton.backends.compiler import GPUTarget
 
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.kv_cache_kernel import turn_into_cache
-from posenc.kernels.triton.launch import TurnArguments, planned, turn_token
+from posenc.kernels.triton.launch import TurnArguments, launch_plan, turn_token
 
 HOPPER = GPUTarget("cuda", 90, 32)
 #: As PyTorch allocates: at 16 bytes, with strides of as many numbers.
@@ -48,7 +48,7 @@ def compiled(kernel: Any, given: dict[str, Any]) -> str:
 def heads_of_llama(**changes: Any) -> dict[str, Any]:
     """32 heads of queries and 8 of keys, 128 channels each."""
     table, q, k = torch.empty(1, 1, 4, 64), torch.empty(1, 32, 4, 128), torch.empty(1, 8, 4, 128)
-    plan = planned(q, k, TurnArguments(CosSinSource(table, table), Channels(0, 1, False)))
+    plan = launch_plan(q, k, TurnArguments(CosSinSource(table, table), Channels(0, 1, False)))
     return {**plan.constants, "passes": False, **changes}
 
 

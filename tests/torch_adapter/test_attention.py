@@ -113,7 +113,7 @@ def test_tiles_of_three_queries_give_what_all_at_once_do():
         )
         seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
         want = by_reference(asked, visible=seen, scale=0.5)
-        got = tiles.attend(call, 3)
+        got = tiles.attend_in_tiles(call, 3)
         close(got, want)
         for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
             close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
@@ -232,7 +232,7 @@ def causal_call(asked):
 def test_weights_that_vanish_are_left_out_with_the_same_bits():
     asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
     call = causal_call(asked)
-    q, k, v = tiles.rotated(call)
+    q, k, v = tiles.rotated_vectors(call)
     bias = strided(asked["encodings"][0], asked["query"], asked["key"], causal=True)
     numbers = strided_path._without_vanishing_weights(call, q, k, bias.numbers)
     assert (torch.isneginf(numbers) & ~torch.isneginf(bias.numbers)).any()

@@ -19,8 +19,8 @@ from posenc.jax.bound import Bound, bind
 from posenc.jax.checked_on_host import as_positions
 from posenc.jax.fresh_parameters import parameters
 from posenc.jax.jax_attention import attention
-from posenc.jax.pytrees import register
+from posenc.jax.pytrees import register_pytrees
 
-register()
+register_pytrees()
 
 __all__ = ["Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "score_block"]

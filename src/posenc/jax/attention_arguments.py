@@ -12,7 +12,6 @@ from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_attention import (
     Window,
-    by_heads,
     check_causal,
     check_fits,
     check_inside,
@@ -21,6 +20,7 @@ from posenc.checked_attention import (
     check_mask_axes,
     checked_hidden,
     checked_scale,
+    checked_vectors,
     checked_window,
     documents_of_tokens,
     number_of_axes,
@@ -74,7 +74,7 @@ def collected(
         _check.instance(name, x, jax.Array, "a JAX array")
         if x.dtype != q.dtype:
             raise ValueError(f"{name} must have the dtype of q, {q.dtype}; got {x.dtype}. Convert it.")
-    q, k, v = by_heads(q, k, v, layout)
+    q, k, v = checked_vectors(q, k, v, layout)
     bound = _bound(encodings)
     records = [each.record for each in bound]
     axes = number_of_axes(records)

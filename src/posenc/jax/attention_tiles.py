@@ -26,7 +26,7 @@ def queries_per_tile(asked: JaxArguments) -> int:
     return max(1, min(NUMBERS // max(1, int(batch * heads * asked.k.shape[2])), int(queries)))
 
 
-def rotated(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     """Queries, keys and values after the rotations that act on them."""
     for each in asked.of(Rotates):
         if "value" in each.record.roles:
@@ -47,7 +47,7 @@ def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
 def in_tiles(asked: JaxArguments, queries: int) -> Array:
     """The output for so many queries at a time; all in one compiled loop where q is traced."""
     wide = _array.library(asked.q).wide_dtype(asked.q.dtype)
-    q, k, v = rotated(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
+    q, k, v = rotated_vectors(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
     prepared, count = _prepared(asked), asked.q.shape[2]
     if queries == count or not isinstance(q, jax.core.Tracer):
         parts = []

@@ -14,7 +14,7 @@ from posenc.checked_attention import Window
 from posenc.doors import Biases, Documents, Encoding, Scores
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.jax.attention_arguments import JaxArguments, collected
-from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated, rotated_back, visible_by_index
+from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated_back, rotated_vectors, visible_by_index
 from posenc.jax.bound import Bound
 from posenc.turn import Layout
 
@@ -122,7 +122,7 @@ def _dot_product_unsupported(asked: JaxArguments) -> str | None:
 
 
 def _dot_product(asked: JaxArguments) -> Array:
-    q, k, v = (x.swapaxes(1, 2) for x in rotated(asked, asked.q, asked.k, asked.v))
+    q, k, v = (x.swapaxes(1, 2) for x in rotated_vectors(asked, asked.q, asked.k, asked.v))
     index = jnp.arange(asked.q.shape[2])
     hides = asked.causal or asked.window != (None, None)
     mask = visible_by_index(asked, index)[None, None] if hides else None

@@ -31,7 +31,7 @@ OPERATORS: dict[type, tuple[list[str], list[str]]] = {
 }
 
 
-def register() -> None:
+def register_pytrees() -> None:
     """Make them pytrees: JAX knows no other way to say what the leaves of a class are."""
     _register(Bound, ["params"], ["record"], _record_to_bytes, _record_from_bytes)
     for operator, (arrays, rest) in OPERATORS.items():

@@ -16,7 +16,7 @@ from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
 from posenc.positions.coordinates import coordinates
 from posenc.torch.aliasing import mark_written
-from posenc.torch.out_arguments import check_pair, copied, rows_of, unsupported_positions, unsupported_rows
+from posenc.torch.out_arguments import check_pair, copied, rows_of_out, unsupported_positions, unsupported_rows
 from posenc.torch.plain_tensor import plain_tensor
 from posenc.turn import Turn, of_pairs
 
@@ -130,7 +130,7 @@ def turn(
         cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(whole, limbs, fixed.factor))
         return Turn(cosine, sine, fixed.pairing, fixed.factor)
     check_pair(out, shape, torch.float32, positions)
-    kernel.cos_sin_into(whole.reshape((1, -1, fixed.axes)), limbs, fixed.factor, *map(rows_of, out))
+    kernel.cos_sin_into(whole.reshape((1, -1, fixed.axes)), limbs, fixed.factor, *map(rows_of_out, out))
     mark_written(*out)
     return Turn(*out, fixed.pairing, fixed.factor)
 

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.compose import Concatenated
 from posenc.doors import Adds
 from posenc.torch.modules import Add
-from posenc.torch.record_module import fill, generator, on_same_device
+from posenc.torch.record_module import fill, on_same_device, seeded_generator
 from posenc.torch.token_embedding import check_ids, check_in_vocabulary, embedded
 from posenc.torch.vector_table import table
 
@@ -64,7 +64,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     def reset_parameters(self) -> None:
         """Draw the embedding and what the encoding learns: with a seed the same values every time."""
         # A stream of its own: the encoding's begins at the seed alone.
-        rng = generator(None) if self.seed is None else np.random.default_rng((self.seed, 1))
+        rng = seeded_generator(None) if self.seed is None else np.random.default_rng((self.seed, 1))
         fill(self.embedding, rng.standard_normal((self.vocabulary, self.width), np.float32) / math.sqrt(self.width))
         self.encoding.reset_parameters()
 

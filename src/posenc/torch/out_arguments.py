@@ -45,7 +45,7 @@ def copied(result: Array, out: Array) -> Array:
     return out.copy_(result)
 
 
-def rows_of(out: Array) -> Array:
+def rows_of_out(out: Array) -> Array:
     """The same memory as (1, rows, width)."""
     return out.view((1, out.shape[:-1].numel(), out.shape[-1]))
 
@@ -64,6 +64,6 @@ def unsupported_rows(out: Any) -> str | None:
     if not isinstance(out, torch.Tensor) or out.ndim < 1:
         return None
     try:
-        return None if rows_of(out).stride(-1) == 1 else "the numbers of a row of out are not side by side"
+        return None if rows_of_out(out).stride(-1) == 1 else "the numbers of a row of out are not side by side"
     except RuntimeError:
         return "the rows of out do not lie evenly apart"

@@ -33,7 +33,7 @@ class RecordModule(torch.nn.Module):  # type: ignore[misc]
     def reset_parameters(self) -> None:
         """Draw the parameters, also after `to_empty`: with a seed the same values every time."""
         if self.record.shapes:
-            for name, value in self.record.init(generator(self.seed)).items():
+            for name, value in self.record.init(seeded_generator(self.seed)).items():
                 fill(self.get_parameter(name), value)
 
     @property
@@ -58,7 +58,7 @@ def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params |
     return record.record, record.params
 
 
-def generator(seed: int | None) -> np.random.Generator:
+def seeded_generator(seed: int | None) -> np.random.Generator:
     """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
     if seed is None:
         drawn = torch.randint(2**63 - 1, (), device="cpu")

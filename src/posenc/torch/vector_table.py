@@ -14,7 +14,7 @@ from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
 from posenc.torch.aliasing import mark_written
-from posenc.torch.out_arguments import check_out, copied, rows_of, unsupported_positions, unsupported_rows
+from posenc.torch.out_arguments import check_out, copied, rows_of_out, unsupported_positions, unsupported_rows
 from posenc.torch.plain_tensor import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
@@ -71,7 +71,7 @@ def table(
     lib, positions = _array.library(positions), checked(positions).array
     if sinusoids.start:
         positions = checked(lib.signed(positions) + sinusoids.start).array
-    integer_positions, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of(out)
+    integer_positions, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of_out(out)
     kernel.cos_sin_within(
         integer_positions, lib.constant(frequency_limbs(sinusoids)), sinusoids, rows[..., : sinusoids.width]
     )

@@ -45,7 +45,7 @@ def store(
 
 
 @triton.jit
-def cos_sin(
+def load_cos_sin(
     cosine, sine, of_head, head, present, positions, of_axis, first, words, factor,
     pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -100,7 +100,7 @@ def turn_heads(
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     present = head < heads
-    cos, sin = cos_sin(
+    cos, sin = load_cos_sin(
         cosine,
         sine,
         of_head,

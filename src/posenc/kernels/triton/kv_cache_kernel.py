@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.triton.head_block import turn_heads
-from posenc.kernels.triton.launch import TurnArguments, on_device_of, planned, read, steps
+from posenc.kernels.triton.launch import TurnArguments, kernel_inputs, launch_plan, on_device_of, table_strides
 
 
 @triton.jit
@@ -79,13 +79,13 @@ def launch_into_cache(
     if 0 in (batch, time):
         return
     cos_sin, _, norm = how
-    (of_q, of_k), constants = planned(q, k, how)
+    (of_q, of_k), constants = launch_plan(q, k, how)
     page = to_k.shape[2]
     with on_device_of(q):
         turn_into_cache[(batch * time, of_q + 2 * of_k)](
-            q, k, v, to_k, to_v, slots, *read(cos_sin, norm, q),
+            q, k, v, to_k, to_v, slots, *kernel_inputs(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
-            *steps(cos_sin), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
+            *table_strides(cos_sin), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),
             time, q_heads, k_heads, page * to_k.shape[0] if paged else page, page,
             passes=2 * constants["pairs"] < width,
             v_width=v_width, v_wide=triton.next_power_of_2(v_width), paged=paged, **constants,

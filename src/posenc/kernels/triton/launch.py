@@ -84,7 +84,7 @@ def turn_token(
         )  # fmt: skip
 
 
-def steps(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
+def table_strides(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
     """Strides of the table or of the places, by batch, head, time and axis; 0 where one serves all."""
     if cos_sin.cosine is not None:
         batch, head = (0 if cos_sin.cosine.shape[axis] == 1 else cos_sin.cosine.stride(axis) for axis in (0, 1))
@@ -95,7 +95,7 @@ def steps(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
     return 0 if cos_sin.positions.shape[0] == 1 else batch, 0, time, axis
 
 
-def read(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any, ...]:
+def kernel_inputs(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any, ...]:
     """What the kernel takes of the waves and of the norm; for a tensor that there is not,
     another that will not be read."""
     tensors = [instead if part is None else part for part in (*cos_sin[:4], *norm[:2])]
@@ -115,7 +115,7 @@ class Plan(NamedTuple):
     constants: dict[str, Any]
 
 
-def planned(q: Any, k: Any, how: TurnArguments) -> Plan:
+def launch_plan(q: Any, k: Any, how: TurnArguments) -> Plan:
     """The plan for these tensors, remembered by what it depends on:
     a small call is over sooner than it would be made."""
     cos_sin, channels, norm = how
@@ -166,12 +166,12 @@ def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: TurnArgumen
     if 0 in (batch, time):
         return
     cos_sin, _, norm = how
-    (of_q, of_k), constants = planned(q, k, how)
+    (of_q, of_k), constants = launch_plan(q, k, how)
     stay = 2 * constants["pairs"] < width
     with on_device_of(q):
         turn_token[(batch * time, of_q + of_k)](
-            q, k, to_q, to_k, *read(cos_sin, norm, q),
+            q, k, to_q, to_k, *kernel_inputs(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
-            *steps(cos_sin), time, q_heads, k_heads,
+            *table_strides(cos_sin), time, q_heads, k_heads,
             inverse=inverse, passes=stay and (to_q is not q or constants["normed"]), **constants,
         )  # fmt: skip

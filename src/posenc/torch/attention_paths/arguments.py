@@ -11,7 +11,6 @@ import torch
 from posenc import _array, _check
 from posenc.checked_attention import (
     Window,
-    by_heads,
     check_causal,
     check_fits,
     check_heads,
@@ -21,6 +20,7 @@ from posenc.checked_attention import (
     check_mask_axes,
     checked_hidden,
     checked_scale,
+    checked_vectors,
     checked_window,
     documents_of_tokens,
     number_of_axes,
@@ -119,7 +119,7 @@ def collected(
 ) -> Arguments:
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
     check_alike(q=q, k=k, v=v)
-    q, k, v = by_heads(q, k, v, layout)
+    q, k, v = checked_vectors(q, k, v, layout)
     modules, shared = as_modules(encodings)
     records = [each.record for each in modules]
     axes, same = number_of_axes([*records, *(record for each in shared for record in each.records)]), query is key

@@ -157,9 +157,9 @@ def _attended(asked: Arguments, choice: AttentionChoice) -> Any:
     if choice.impl == "skewed":
         return skewed_path.attend(asked)
     if choice.impl == "tiles":
-        return tiles.attend(asked, tiles.queries_per_tile(asked))
+        return tiles.attend_in_tiles(asked, tiles.queries_per_tile(asked))
     if choice.impl == "dense":
-        return tiles.attend(asked, max(1, asked.queries))
+        return tiles.attend_in_tiles(asked, max(1, asked.queries))
     if choice.impl == "flex":
         from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
 
@@ -168,7 +168,7 @@ def _attended(asked: Arguments, choice: AttentionChoice) -> Any:
 
 
 def _sdpa(asked: Arguments) -> Any:
-    q, k, v = tiles.rotated(asked)
+    q, k, v = tiles.rotated_vectors(asked)
     output = scaled_dot_product_attention(
         q,
         k,

@@ -9,8 +9,8 @@ import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import rotated, rotated_back
-from posenc.torch.attention_paths.visible import sides
+from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors
+from posenc.torch.attention_paths.visible import window_sides
 from posenc.torch.flex import score_mod
 
 
@@ -29,7 +29,7 @@ def unsupported_reason(asked: Arguments) -> str | None:
 
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width)."""
-    q, k, v = rotated(asked)
+    q, k, v = rotated_vectors(asked)
     adds = [score_mod(bias.record, asked.query, asked.key, bias.params) for bias in asked.biases]
 
     def added(score: Any, batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
@@ -56,7 +56,7 @@ def _compiled() -> Any:
 
 
 def _block_mask(asked: Arguments) -> Any:
-    ahead, (before, after), mask = asked.keys - asked.queries, sides(asked), asked.mask
+    ahead, (before, after), mask = asked.keys - asked.queries, window_sides(asked), asked.mask
     full = None if mask is None else mask.expand(*mask.shape[:2], asked.queries, asked.keys)
 
     def sees(batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:

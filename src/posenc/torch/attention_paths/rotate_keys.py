@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from posenc._array import Array
-from posenc.checked_attention import by_heads, number_of_axes, repeated, token_positions
+from posenc.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
 from posenc.doors import Rotates
 from posenc.torch.attention_paths.arguments import as_modules, check_alike
 from posenc.torch.modules import RotateValues
@@ -38,7 +38,7 @@ def rotate_keys(
     True
     """
     check_alike(k=k, v=v)
-    _, k, v = by_heads(k, k, v, layout)
+    _, k, v = checked_vectors(k, k, v, layout)
     modules, _ = as_modules(encodings)
     rotations = [each for each in modules if isinstance(each.record, Rotates)]
     axes = number_of_axes([each.record for each in modules])

@@ -14,8 +14,8 @@ from posenc import _array
 from posenc.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated, rotated_back
-from posenc.torch.attention_paths.visible import key_range, sides, unsupported_steps, visible
+from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
+from posenc.torch.attention_paths.visible import key_range, unsupported_steps, visible, window_sides
 from posenc.torch.modules import Score
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
@@ -99,7 +99,7 @@ class _Score:
 
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width): a few heads and a few queries at a time."""
-    q, k, v = rotated(asked)
+    q, k, v = rotated_vectors(asked)
     heads, scores = q.shape[1], _scores(asked)
     k, v = repeated(k, heads), repeated(v, heads)
     queries = min(QUERIES, asked.queries)
@@ -124,7 +124,7 @@ def attend(asked: Arguments) -> Any:
 
 def _scores(asked: Arguments) -> list[_Score]:
     """Every score with tables of the distances that its visible pairs have."""
-    k, (before, after) = repeated(asked.k, asked.q.shape[1]), sides(asked)
+    k, (before, after) = repeated(asked.k, asked.q.shape[1]), window_sides(asked)
     first = _step(asked, 0, 0)
     own = first + asked.keys - asked.queries  # from a query to its own key, counted from the ends
     least = first - (asked.queries - 1) if before is None else own - before
@@ -194,7 +194,7 @@ def _added(asked: Arguments, scores: list[_Score], start: int, stop: int, first:
 
 def _hide(by_step: Any, asked: Arguments, start: int, stop: int, first: int) -> None:
     """-inf at the steps by index that no query sees."""
-    before, after = sides(asked)
+    before, after = window_sides(asked)
     own = asked.keys - asked.queries + stop - 1 - first  # the column of the step from a query to its own key
     if after is not None and own + after + 1 < by_step.shape[-1]:
         by_step[..., max(0, own + after + 1) :] = float("-inf")

@@ -10,8 +10,8 @@ import torch
 from posenc import _array
 from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.tiles import rotated, rotated_back
-from posenc.torch.attention_paths.vanishing import FEWEST_QUERIES, SMALLEST_POWER, reach
+from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors
+from posenc.torch.attention_paths.vanishing import FEWEST_QUERIES, SMALLEST_POWER, largest_difference
 from posenc.torch.attention_paths.visible import unsupported_steps
 from posenc.torch.strided_bias import strided, strided_attention
 
@@ -59,7 +59,7 @@ def _unsupported_positions(asked: Arguments) -> str | None:
 
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width)."""
-    q, k, v = rotated(asked)
+    q, k, v = rotated_vectors(asked)
     dtype = _array.library(q).wide_dtype(q.dtype)
     views = [
         strided(bias.record, asked.query, asked.key, bias.params, causal=asked.causal, dtype=dtype)
@@ -69,7 +69,7 @@ def attend(asked: Arguments) -> Any:
     for view in views[1:]:
         numbers = numbers + view.numbers
     bias = replace(views[0], numbers=_without_vanishing_weights(asked, q, k, _within(asked, numbers)))
-    attended = strided_gradient.attend if trains(asked) else strided_attention
+    attended = strided_gradient.attend_with_gradient if trains(asked) else strided_attention
     return rotated_back(asked, attended(q, k, v, bias, scale=asked.scale), asked.query)
 
 
@@ -85,7 +85,7 @@ def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -
         return numbers
     if not (numbers[..., : asked.keys] < own - SMALLEST_POWER).any():
         return numbers
-    return numbers.masked_fill(numbers < own - SMALLEST_POWER - reach(asked, q, k), float("-inf"))
+    return numbers.masked_fill(numbers < own - SMALLEST_POWER - largest_difference(asked, q, k), float("-inf"))
 
 
 def _within(asked: Arguments, numbers: Any) -> Any:

@@ -15,8 +15,8 @@ from posenc.checked_positions import checked
 from posenc.doors import Scores
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import Arguments
-from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, reach, vanishing
-from posenc.torch.attention_paths.visible import hidden, key_range, visible
+from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, largest_difference, vanishing
+from posenc.torch.attention_paths.visible import key_range, visible, with_hidden_keys
 from posenc.torch.modules import Score
 from posenc.torch.one_call import rotate_at
 
@@ -37,15 +37,15 @@ def queries_per_tile(asked: Arguments) -> int:
     return min(most, max(1, queries))
 
 
-def attend(asked: Arguments, queries: int) -> Any:
+def attend_in_tiles(asked: Arguments, queries: int) -> Any:
     """The output for so many queries at a time, (batch, heads, n, width);
     for a gradient each tile is computed again."""
     if not asked.queries or not asked.keys:
         return (asked.q[..., :1] * 0).expand(*asked.q.shape[:3], asked.v.shape[-1]) + asked.v.sum() * 0
-    q, k, v = rotated(asked)
+    q, k, v = rotated_vectors(asked)
     prepared = prepared_scores(asked)
     again = asked.recorded and queries < asked.queries
-    far = reach(asked, q, k) if comparable(asked) else None
+    far = largest_difference(asked, q, k) if comparable(asked) else None
     whole, parts = new_output(asked, q, v), []
     # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
     for start in reversed(range(0, asked.queries, queries)):
@@ -65,7 +65,7 @@ def new_output(asked: Arguments, q: Any, v: Any) -> Any:
     return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
 
 
-def rotated(asked: Arguments) -> tuple[Any, Any, Any]:
+def rotated_vectors(asked: Arguments) -> tuple[Any, Any, Any]:
     """Queries, keys and values after the rotations that act on them."""
     q, k, v = asked.q, asked.k, asked.v
     if any(getattr(rotation.record, "heads", None) for rotation in asked.rotations):  # a rotation for each head of q
@@ -122,7 +122,7 @@ def _tile(
     if added is None:
         added = visible_keys
     else:
-        added = hidden(asked, added, visible_keys, start, first)
+        added = with_hidden_keys(asked, added, visible_keys, start, first)
         faded = vanishing(asked, added, start, first, far)
         added, first = added[..., faded:], first + faded
     k, v = k[:, :, first:last], v[:, :, first:last]

@@ -12,7 +12,7 @@ from posenc.torch.attention_paths.arguments import Arguments
 
 def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
     """The first and the last key, excluded, that a query from start to stop may see."""
-    ahead, (before, after) = asked.keys - asked.queries, sides(asked)
+    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
     first = 0 if before is None else max(0, start + ahead - before)
     last = asked.keys if after is None else min(asked.keys, max(0, stop + ahead + after))
     return min(first, last), last
@@ -20,7 +20,7 @@ def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
 
 def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
-    ahead, (before, after) = asked.keys - asked.queries, sides(asked)
+    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
     after = None if any(each.causal for each in asked.shared) else after  # it hides those keys itself
     row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
     column = torch.arange(first, last, device=asked.q.device)
@@ -44,7 +44,7 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
     return mask if allowed_keys is None else mask & allowed_keys
 
 
-def hidden(asked: Arguments, added: Any, visible_keys: Any, start: int, first: int) -> Any:
+def with_hidden_keys(asked: Arguments, added: Any, visible_keys: Any, start: int, first: int) -> Any:
     """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
     if visible_keys is None:
         return added
@@ -71,7 +71,7 @@ def unsupported_steps(asked: Arguments) -> str | None:
     return None
 
 
-def sides(asked: Arguments) -> tuple[int | None, int | None]:
+def window_sides(asked: Arguments) -> tuple[int | None, int | None]:
     """Keys before and after its own that a query sees; causal is a window that ends at the query."""
     before, after = asked.window
     return before, 0 if asked.causal else after

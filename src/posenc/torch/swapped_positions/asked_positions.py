@@ -73,7 +73,7 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
     return Asked(tuple(zip(chosen, inside, strict=True)), added)
 
 
-def parts(asked: Asked, repeat: PairLayout) -> Parts:
+def parts_to_install(asked: Asked, repeat: PairLayout) -> Parts:
     """The modules to put in: of a record one for each layer, of a module that is given the same in all."""
     made = {}
     for layer, given in asked.layers:

@@ -13,7 +13,7 @@ NAME = "posenc"
 OURS = {"sdpa": "posenc_sdpa", "eager": "posenc_eager"}
 
 
-def register() -> None:
+def register_functions() -> None:
     """Make our functions known to transformers, with the masks of those that they stand for."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask, sdpa_mask

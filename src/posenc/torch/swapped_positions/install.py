@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc.torch.modules import Add
-from posenc.torch.swapped_positions.attention_function import NAME, OURS, register
+from posenc.torch.swapped_positions.attention_function import NAME, OURS, register_functions
 from posenc.torch.swapped_positions.input_positions import InputPositions, TablePositions
 from posenc.torch.swapped_positions.layer_positions import LayerPositions
 from posenc.torch.swapped_positions.own_positions import AttentionLayer, OwnPositions
@@ -59,7 +59,7 @@ def _reach(stack: ExitStack, layers: Sequence[AttentionLayer]) -> None:
     """Let transformers call our attention, until no layer needs it any more."""
     config = layers[0].module.config
     check_reachable(layers)
-    register()
+    register_functions()
     config._attn_implementation = OURS.get(config._attn_implementation, config._attn_implementation)
     stack.callback(_restore, config, layers)
 

@@ -45,11 +45,11 @@ def proved(
     Result: the proof, and how the model's tables hold each frequency twice.
     """
     far = max(0, own.length - TOKENS)
-    before = logits(model, own, far)
+    before = logits_of_few_tokens(model, own, far)
     for repeat in ("halves", "adjacent"):
         compared = {layer.number: _ComparedLayer(layer, repeat, attends) for layer in layers}
         with installed(own, Parts(compared, _own_table(own))):
-            after = logits(model, own, far)
+            after = logits_of_few_tokens(model, own, far)
         difference = max(float((a - b).abs().max()) for a, b in zip(after, before, strict=True))
         tables = max(layer.tables for layer in compared.values())
         attention = max(layer.attention for layer in compared.values()) if attends else None
@@ -62,7 +62,7 @@ def proved(
     )
 
 
-def logits(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> list[Any]:
+def logits_of_few_tokens(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> list[Any]:
     """What a model says of a few tokens, in float32: of those that are no padding; the last ones from a cache.
 
     far: the position of the first row's first token.

@@ -11,11 +11,11 @@ import torch
 
 from posenc import _check
 from posenc.compose import PerLayer
-from posenc.torch.swapped_positions.asked_positions import Asked, Given, asked_positions, parts
+from posenc.torch.swapped_positions.asked_positions import Asked, Given, asked_positions, parts_to_install
 from posenc.torch.swapped_positions.attention_function import NAME
 from posenc.torch.swapped_positions.install import check_reachable, installed
 from posenc.torch.swapped_positions.own_positions import OwnPositions, own_positions
-from posenc.torch.swapped_positions.proof import Proof, logits, proved
+from posenc.torch.swapped_positions.proof import Proof, logits_of_few_tokens, proved
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ def swap(
     proof, repeat = proved(model, own, chosen, asked.attends)
     with ExitStack() as stack:
         before = dict(model.named_modules())
-        stack.enter_context(installed(own, parts(asked, repeat)))
-        logits(model, own, cached=asked.reads_cache)  # what cannot run is taken out again
+        stack.enter_context(installed(own, parts_to_install(asked, repeat)))
+        logits_of_few_tokens(model, own, cached=asked.reads_cache)  # what cannot run is taken out again
         added = {name: part for name, part in model.named_modules() if name not in before and name.endswith(NAME)}
         return Swapped(tuple(layer.number for layer in chosen), added, proof, stack.pop_all())
 
