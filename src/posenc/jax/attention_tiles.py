@@ -49,16 +49,16 @@ def in_tiles(asked: JaxArguments, queries: int) -> Array:
     wide = _array.library(asked.q).wide_dtype(asked.q.dtype)
     q, k, v = rotated_vectors(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
     prepared, count = _prepared(asked), asked.q.shape[2]
+
+    def tile(some: Array) -> Array:
+        return _tile(asked, k, v, prepared, _at(asked, q, some))
+
     if queries == count or not isinstance(q, jax.core.Tracer):
-        parts = []
-        for start in range(0, count, queries):
-            some = jnp.arange(start, min(start + queries, count))
-            parts.append(_tile(asked, k, v, prepared, _at(asked, q, some)))
+        parts = [tile(jnp.arange(start, min(start + queries, count))) for start in range(0, count, queries)]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts, 2)
     # Tiles of one size: behind the last query it stands again.
     index = jnp.minimum(jnp.arange(-(-count // queries) * queries), count - 1).reshape(-1, queries)
-    tile = jax.checkpoint(lambda some: _tile(asked, k, v, prepared, _at(asked, q, some)))
-    output = jnp.moveaxis(jax.lax.map(tile, index), 0, 2)
+    output = jnp.moveaxis(jax.lax.map(jax.checkpoint(tile), index), 0, 2)
     return output.reshape((*output.shape[:2], -1, output.shape[-1]))[:, :, :count]
 
 

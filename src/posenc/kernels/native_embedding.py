@@ -12,9 +12,13 @@ from posenc.kernels import native
 
 def unsupported_reason(ids: Any, weight: Any, table: Any) -> str | None:
     """Why the kernel cannot take these tensors; None where it can."""
+    if native.MISSING is not None:
+        return native.MISSING
+    if torch._C._are_functorch_transforms_active():
+        return "a transform of functions sees through the reference"
     if table.dtype != torch.float32:
-        return native.MISSING or "the table is not float32"
-    return native.MISSING or native.unsupported_tensors(ids, weight, table)
+        return "the table is not float32"
+    return native.unsupported_tensors(ids, weight, table)
 
 
 def scaled_embedding(ids: Any, weight: Any, table: Any, scale: float, *, instruction_set: str = "") -> Any:

@@ -52,7 +52,7 @@ def embed(
 def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = "auto") -> Array:
     """`embed`, of what has been checked."""
     if impl != "reference":
-        reason = _unsupported_reason(ids, weight, table)
+        reason = kernel.unsupported_reason(ids, weight, table)
         if reason is None:
             return kernel.scaled_embedding(
                 ids.to(torch.int64), weight, table if table.ndim == 3 else table[None], scale
@@ -60,12 +60,6 @@ def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = 
         if impl == "native":
             raise ValueError(f"impl must be one that can take these tensors; got 'native', but {reason}. Use 'auto'.")
     return (torch.nn.functional.embedding(ids, weight).to(table.dtype) * scale + table).to(weight.dtype)
-
-
-def _unsupported_reason(ids: Array, weight: Array, table: Array) -> str | None:
-    if torch._C._are_functorch_transforms_active():
-        return "a transform of functions sees through the reference"
-    return kernel.unsupported_reason(ids, weight, table)
 
 
 def check_ids(ids: Any, order: str = "(batch, n)") -> None:

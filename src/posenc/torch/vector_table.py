@@ -88,4 +88,4 @@ def _unsupported_reason(
         return f"{type(record).__name__} is made of more than waves of exact frequencies"
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
-    return unsupported_positions(positions, dtype) or (None if out is None else unsupported_rows(out))
+    return unsupported_positions(positions, dtype) or unsupported_rows(out)

@@ -90,11 +90,9 @@ def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -
 
 def _within(asked: Arguments, numbers: Any) -> Any:
     """-inf at the distances that the window leaves out."""
-    before, after = asked.window
-    ahead = torch.arange(numbers.shape[-1], device=numbers.device) - (asked.keys - 1)
-    outside = torch.zeros_like(ahead, dtype=torch.bool)
-    if before is not None:
-        outside |= ahead < -before
-    if after is not None:
-        outside |= ahead > after
-    return numbers.masked_fill(outside, float("-inf")) if asked.window != (None, None) else numbers
+    if asked.window == (None, None):
+        return numbers
+    count = numbers.shape[-1]
+    before, after = (count if side is None else side for side in asked.window)
+    ahead = torch.arange(count, device=numbers.device) - (asked.keys - 1)
+    return numbers.masked_fill((ahead < -before) | (ahead > after), float("-inf"))
