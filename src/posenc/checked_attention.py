@@ -174,10 +174,10 @@ def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array
         return None
     lib = _array.library(q, k)
     query, key = of_documents(documents, *(checked(lib.arange(x.shape[2])) for x in (q, k)))
-    return _rows(query.documents, q), _rows(key.documents, k)
+    return _document_rows(query.documents, q), _document_rows(key.documents, k)
 
 
-def _rows(numbers: Any, x: Array) -> Array:
+def _document_rows(numbers: Any, x: Array) -> Array:
     numbers = numbers if numbers.ndim > 1 else numbers[None]
     if numbers.ndim != 2 or not _check.equals_one_of(numbers.shape[0], 1, x.shape[0]):
         raise ValueError(

@@ -35,7 +35,7 @@ def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call]]:
 
     ValueError where the model's config says that something else acts inside.
     """
-    found = [(name, each, FORMS[form]) for name, each in model.named_modules() if (form := _form(each)) in FORMS]
+    found = [(name, each, FORMS[form]) for name, each in model.named_modules() if (form := _class_name(each)) in FORMS]
     if not found:
         return
     encodings = {group.part: group.encodings for group in from_config(model.config.to_dict()).groups if group.layers}
@@ -70,7 +70,7 @@ def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
     ValueError where one differs by more than rounding: as many roundings as channels are summed.
     """
     for padded in (0, 3):
-        tokens, real = _tokens(model, padded)
+        tokens, real = _padded_tokens(model, padded)
         comparisons = [(name, each, _ComparedCall(attended, real)) for name, each, attended in calls]
         with torch.no_grad(), evaluating(model):
             try:
@@ -109,7 +109,7 @@ class _ComparedCall:
         return theirs
 
 
-def _tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
+def _padded_tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
     """Two rows of tokens, the second with padding before it, and where there is none."""
     generator, device = torch.Generator().manual_seed(0), next(model.parameters()).device
     ids = torch.randint(model.config.get_text_config().vocab_size, (2, TOKENS), generator=generator).to(device)
@@ -124,7 +124,7 @@ def _tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
     return given, real
 
 
-def _form(each: Any) -> tuple[str, str]:
+def _class_name(each: Any) -> tuple[str, str]:
     """The folder of transformers that a class comes from, and its name."""
     path = type(each).__module__.split(".")
     return (path[-2] if path[:2] == ["transformers", "models"] else "", type(each).__name__)
@@ -178,7 +178,7 @@ def _bloom(bias: RecordModule, _: Any) -> Call:
         parts = layer.pretraining_tp > 1 and layer.slow_but_exact
         if output_attentions or parts or not _grows(layer_past) or attention_mask is None:
             return None
-        if not _counted(seen := as_seen(attention_mask)):
+        if not _tokens_stand_together(seen := as_seen(attention_mask)):
             return None
         q, k, v = layer.query_key_value(x).view(*x.shape[:2], layer.num_heads, 3, -1).unbind(3)
         k, v = _with_cached(k, v, layer_past, layer.layer_idx)
@@ -226,7 +226,7 @@ def _by_ours(
 
     mask: as transformers gives it.   causal: where it gives none.
     """
-    seen, causal = _seen(mask, q.shape[1], k.shape[1], causal)
+    seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
     key = torch.arange(k.shape[1], device=k.device)
     query = key if q.shape[1] == k.shape[1] else key[k.shape[1] - q.shape[1] :]
     output = attention(
@@ -254,7 +254,7 @@ def _holding(held: RecordModule, **params: Any) -> RecordModule:
     return one
 
 
-def _seen(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
+def _mask_and_causal(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
     """A mask of transformers as `attention` takes it: none where all keys are seen, or all up to the own one."""
     if mask is None:
         return None, causal
@@ -266,7 +266,7 @@ def _seen(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
     return seen, False
 
 
-def _counted(seen: Any) -> bool:
+def _tokens_stand_together(seen: Any) -> bool:
     """Whether tokens stand together, padding before or behind them: then distances are those of indices."""
     return bool((torch.diff(seen.any(-2).int()) != 0).sum(-1).le(1).all())
 

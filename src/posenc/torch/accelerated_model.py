@@ -107,7 +107,7 @@ def _proved(original: Applied, name: str) -> Applied:
     """The form of ours that gives the numbers of the original, to the bit."""
     forms = [patched(layout) for patched in (_of_both, _of_one) for layout in ("halves", "adjacent")]
     for ours in forms:
-        if all(_equal(original, ours, width) for width in (8, 12)):
+        if all(_same_rotation(original, ours, width) for width in (8, 12)):
             return ours
     raise ValueError(
         f"model must rotate pairs of channels as Llama, GPT-NeoX, GPT-J or GLM do; got another rotation at {name!r}. "
@@ -141,7 +141,7 @@ def _turn(cos: Any, sin: Any, pairing: str, dim: int) -> Turn:
     return Turn(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
 
 
-def _equal(original: Applied, ours: Applied, width: int) -> bool:
+def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
     """Whether both give the same bits for two rows of far positions and grouped heads;
     a call that fails is another form."""
     generator = torch.Generator().manual_seed(width)
@@ -154,7 +154,7 @@ def _equal(original: Applied, ours: Applied, width: int) -> bool:
     elif _partial(original, calls[0]):
         calls.append((q, k, table.cos(), table.sin()))
     try:
-        return all(_same(original(*call), ours(*call)) for call in calls)
+        return all(_same_results(original(*call), ours(*call)) for call in calls)
     except (TypeError, ValueError, RuntimeError, IndexError):
         return False
 
@@ -169,6 +169,6 @@ def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
     return True
 
 
-def _same(layers: Any, wanted: Any) -> bool:
+def _same_results(layers: Any, wanted: Any) -> bool:
     layers, wanted = (part if isinstance(part, tuple) else (part,) for part in (layers, wanted))
     return len(layers) == len(wanted) and all(torch.equal(a, b) for a, b in zip(layers, wanted, strict=True))

@@ -119,7 +119,7 @@ def _matrix(modules: list[Bias], query: Any, key: Any, last: int, causal: bool, 
     learned = [x for each in modules for x in (each.params or {}).values()]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in learned)
     if recorded or not _array.library(query).concrete(query) or not queries * keys:
-        return _part(modules, query, key, 0, keys - queries, causal, dtype)
+        return _rows_of_bias(modules, query, key, 0, keys - queries, causal, dtype)
     batch, heads = torch.broadcast_shapes(query.shape[:last], key.shape[:last], (1,)), modules[0].record.heads
     _array.library(query).check_size("query and key", batch[0] * heads * queries * keys, dtype, query, key)
     whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query.device)
@@ -128,11 +128,11 @@ def _matrix(modules: list[Bias], query: Any, key: Any, last: int, causal: bool, 
         stop = min(start + size, queries)
         seen = keys - queries + stop if causal else keys
         own, near = (x.narrow(x.ndim + last, *span) for x, span in ((query, (start, stop - start)), (key, (0, seen))))
-        whole[:, :, start:stop, :seen] = _part(modules, own, near, start, keys - queries, causal, dtype)
+        whole[:, :, start:stop, :seen] = _rows_of_bias(modules, own, near, start, keys - queries, causal, dtype)
     return whole
 
 
-def _part(modules: list[Bias], query: Any, key: Any, start: int, ahead: int, causal: bool, dtype: Any) -> Any:
+def _rows_of_bias(modules: list[Bias], query: Any, key: Any, start: int, ahead: int, causal: bool, dtype: Any) -> Any:
     """Some of its rows, of which the first is that of query `start`; ahead: keys before the first query's own."""
     first, *others = (each(query, key, dtype=dtype) for each in modules)
     added: Any = sum(others, first)

@@ -132,7 +132,7 @@ def _tile(
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
-    return rotated_back(asked, output, _part(asked, asked.query, start, stop))
+    return rotated_back(asked, output, _positions_of(asked, asked.query, start, stop))
 
 
 def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, start: int, stop: int) -> int:
@@ -150,7 +150,7 @@ def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, star
 
 def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
-    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
     dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
     for shared in asked.shared:
         more = shared.matrix[:, :, start:stop, first:last]
@@ -173,7 +173,7 @@ def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, st
 def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, last: int) -> Any:
     """The score of a tile."""
     q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
-    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
     hidden, documents = _hidden_at_queries(asked, score, start, stop), None
     if score.record.reads in ("key", "both"):
         at_keys = _hidden_at_keys(asked, score, first, last)
@@ -215,7 +215,7 @@ def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, s
     logits += added
     weights = _softmax(logits, asked)
     weights = dropped(weights, asked.dropout) if asked.dropout else weights
-    query, key = _part(asked, asked.query, start, stop), _part(asked, asked.key, first, last)
+    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
     output = rotated_back(asked, weights @ repeated(v, heads).to(dtype), query)
     for score in filter(adds_to_output, asked.scores):
         output = output + score.values(weights, query, key)
@@ -236,7 +236,7 @@ def softmax_(logits: Any) -> Any:
     return powers.div_(powers.sum(-1, keepdim=True))
 
 
-def _part(asked: Arguments, positions: Any, start: int, stop: int) -> Any:
+def _positions_of(asked: Arguments, positions: Any, start: int, stop: int) -> Any:
     """Positions of some of the tokens, an axis before the coordinates where there are several."""
     several = bool(asked.modules) and asked.modules[0].record.axes > 1
     return positions[..., start:stop, :] if several else positions[..., start:stop]

@@ -34,12 +34,12 @@ class Asked:
     @property
     def attends(self) -> bool:
         """Whether attention itself has to be ours in some layer."""
-        return any(inside for layer, given in self.layers for inside in [_split(layer, given)[1]])
+        return any(_split_off_table(layer, given)[1] for layer, given in self.layers)
 
     @property
     def reads_cache(self) -> bool:
         """Whether a cache of keys and values is all that later tokens need: not the input of earlier ones."""
-        records = [_record(one) for _, given in self.layers for one in given]
+        records = [_record_of(one) for _, given in self.layers for one in given]
         return not any(isinstance(record, Scores) and record.reads in ("key", "both") for record in records)
 
 
@@ -52,13 +52,13 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
                 f"encoding must be a schedule for all of the model's {len(own.layers)} layers, without layers; got one "
                 f"for {len(encoding.layers)}{'' if layers is None else ' and layers'}. Give one record a layer."
             )
-        each = [() if record is None else _listed(record) for record in encoding.layers]
+        each = [() if record is None else _as_list(record) for record in encoding.layers]
     else:
-        each = [_listed(encoding)] * len(chosen)
-    added = tuple(dict.fromkeys(one for given in each for one in given if isinstance(_record(one), Adds)))
+        each = [_as_list(encoding)] * len(chosen)
+    added = tuple(dict.fromkeys(one for given in each for one in given if isinstance(_record_of(one), Adds)))
     if added and (len(chosen) < len(own.layers) or isinstance(encoding, PerLayer)):
         raise ValueError(
-            f"layers must be left out for {_record(added[0])!r}, which is added to the input of all; got "
+            f"layers must be left out for {_record_of(added[0])!r}, which is added to the input of all; got "
             f"{[layer.number for layer in chosen]}. Leave layers out."
         )
     if own.table is not None and len(chosen) < len(own.layers):
@@ -66,23 +66,25 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
             f"layers must be left out for this model, whose own positions are added at its input, by {own.table.name}; "
             f"got {[layer.number for layer in chosen]}. Leave layers out, or give PerLayer."
         )
-    inside = [tuple(one for one in given if not isinstance(_record(one), Adds)) for given in each]
+    inside = [tuple(one for one in given if not isinstance(_record_of(one), Adds)) for given in each]
     for layer, given in zip(chosen, inside, strict=True):
         for one in (*added, *given):
-            _check_fits(_record(one), own, layer)
+            _check_fits(_record_of(one), own, layer)
     return Asked(tuple(zip(chosen, inside, strict=True)), added)
 
 
 def parts_to_install(asked: Asked, repeat: PairLayout) -> Parts:
     """The modules to put in: of a record one for each layer, of a module that is given the same in all."""
-    made = {}
+    by_layer = {}
     for layer, given in asked.layers:
-        by_table, inside = _split(layer, given)
+        by_table, inside = _split_off_table(layer, given)
         device = next(layer.module.parameters()).device
         table = None if by_table is None else _as_module(by_table, device)
-        made[layer.number] = LayerPositions(layer.arguments, table, [_as_module(one, device) for one in inside], repeat)
+        by_layer[layer.number] = LayerPositions(
+            layer.arguments, table, [_as_module(one, device) for one in inside], repeat
+        )
     device = next(asked.layers[0][0].block.parameters()).device
-    return Parts(made, tuple(_as_module(one, device) for one in asked.added))
+    return Parts(by_layer, tuple(_as_module(one, device) for one in asked.added))
 
 
 def _chosen(own: OwnPositions, layers: Any) -> list[AttentionLayer]:
@@ -102,7 +104,7 @@ def _chosen(own: OwnPositions, layers: Any) -> list[AttentionLayer]:
     return [by_number[number] for number in sorted(numbers)]
 
 
-def _listed(encoding: Any) -> tuple[Given, ...]:
+def _as_list(encoding: Any) -> tuple[Given, ...]:
     """The encodings as they are given, one or a list; without NoPE, which is nothing."""
     given = encoding if isinstance(encoding, list | tuple) else [encoding]
     for one in given:
@@ -111,10 +113,10 @@ def _listed(encoding: Any) -> tuple[Given, ...]:
                 f"encoding must be a record, a module of posenc.torch, or a list of them; got {_check.shown(one)}. "
                 "Give RoPE(dim=64), say, or NoPE(dim=64) for no positions."
             )
-    return tuple(one for one in given if not isinstance(_record(one), NoPE))
+    return tuple(one for one in given if not isinstance(_record_of(one), NoPE))
 
 
-def _record(given: Given) -> Any:
+def _record_of(given: Given) -> Any:
     return given.record if isinstance(given, RecordModule) else given
 
 
@@ -152,11 +154,11 @@ def _check_fits(record: Any, own: OwnPositions, layer: AttentionLayer) -> None:
         )
 
 
-def _split(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[Given | None, tuple[Given, ...]]:
+def _split_off_table(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[Given | None, tuple[Given, ...]]:
     """The one rotation that the layer's own code can do with other tables, if there is one, and the others."""
-    rotates = [one for one in given if isinstance(_record(one), Rotates) and "query" in _record(one).roles]
-    scores = any(isinstance(_record(one), Scores) for one in given)  # they read queries and keys before rotation
-    if len(rotates) != 1 or scores or not _fits_table(_record(rotates[0]), layer.rotation):
+    rotates = [one for one in given if isinstance(_record_of(one), Rotates) and "query" in _record_of(one).roles]
+    scores = any(isinstance(_record_of(one), Scores) for one in given)  # they read queries and keys before rotation
+    if len(rotates) != 1 or scores or not _fits_table(_record_of(rotates[0]), layer.rotation):
         return None, given
     return rotates[0], tuple(one for one in given if one is not rotates[0])
 

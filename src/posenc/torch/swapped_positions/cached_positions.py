@@ -40,9 +40,9 @@ class PositionedCache:
         """Write new keys and values, (batch, key heads, tokens, width), and return all of the layer."""
         width = keys.shape[-1]
         self._check(layer, width)
-        position_channels = _bytes(self.call.key, keys)
+        position_channels = _as_channels(self.call.key, keys)
         keys, values = self.cache.update(torch.cat([keys, position_channels], -1), values, layer, *more, **named)
-        self.call.key = _positions(keys[:, 0, :, width:])
+        self.call.key = _as_positions(keys[:, 0, :, width:])
         return keys[..., :width], values
 
     def _check(self, layer: int, width: int) -> None:
@@ -62,12 +62,12 @@ class PositionedCache:
             )
 
 
-def _bytes(positions: Any, like: Any) -> Any:
+def _as_channels(positions: Any, like: Any) -> Any:
     """Positions (batch or 1, tokens) as channels, (batch, key heads, tokens, BYTES), in the dtype of keys."""
     channels = positions.contiguous()[..., None].view(torch.uint8).to(like.dtype)
     return channels[:, None].expand(*like.shape[:3], BYTES)
 
 
-def _positions(channels: Any) -> Any:
-    """The inverse of `_bytes`, from the channels of one head: (batch, tokens), int64."""
+def _as_positions(channels: Any) -> Any:
+    """The inverse of `_as_channels`, from the channels of one head: (batch, tokens), int64."""
     return channels.to(torch.uint8).contiguous().view(torch.int64)[..., 0]

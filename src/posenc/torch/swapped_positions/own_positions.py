@@ -67,8 +67,8 @@ class OwnPositions:
 def own_positions(model: Any) -> OwnPositions:
     """Read a model; ValueError where what it does with positions cannot be replaced."""
     length = min(getattr(model.config.get_text_config(), "max_position_embeddings", None) or LONGEST, LONGEST)
-    read, groups = _read(model, length)
-    table = next((_table(model, group) for group in groups if not group.layers), None)
+    read, groups = _read_config(model, length)
+    table = next((_position_table(model, group) for group in groups if not group.layers), None)
     by_layer = {layer: group for group in groups for layer in group.layers}
     layers = []
     for name, module in _attentions(model):
@@ -76,7 +76,7 @@ def own_positions(model: Any) -> OwnPositions:
         arguments = tuple(inspect.signature(module.forward).parameters)
         if rotation is not None and "position_embeddings" not in arguments:
             raise _unsupported(read.model_type, f"{type(module).__name__} makes its rotation itself")
-        shape, block = _heads(module, rotation), _block(model, name)
+        shape, block = _query_heads(module, rotation), _block(model, name)
         layers.append(AttentionLayer(module.layer_idx, name, module, block, arguments, rotation, *shape))
     numbers = [layer.number for layer in layers]
     if not layers:
@@ -90,7 +90,7 @@ def _unsupported(model_type: str, why: str) -> ValueError:
     return ValueError(f"model must do with positions what can be replaced; got {model_type!r}: {why}.")
 
 
-def _read(model: Any, length: int) -> tuple[ModelPositions, tuple[LayerGroup, ...]]:
+def _read_config(model: Any, length: int) -> tuple[ModelPositions, tuple[LayerGroup, ...]]:
     """What the config says, and the groups of the one stack of layers that reads text."""
     config = model.config
     try:
@@ -125,7 +125,7 @@ def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str)
     return rotation
 
 
-def _table(model: Any, group: LayerGroup) -> OwnTable:
+def _position_table(model: Any, group: LayerGroup) -> OwnTable:
     """The module that a config's table of positions is read from."""
     model_type = model.config.model_type
     if [type(record) for record in group.encodings] != [Learned]:
@@ -150,7 +150,7 @@ def _block(model: Any, name: str) -> Any:
     return model.get_submodule(name)
 
 
-def _heads(module: Any, rotation: Rotates | None) -> tuple[int, int]:
+def _query_heads(module: Any, rotation: Rotates | None) -> tuple[int, int]:
     """Heads of queries and their width."""
     config = module.config
     own = getattr(config, "per_layer_config", None)

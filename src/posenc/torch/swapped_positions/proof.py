@@ -111,7 +111,7 @@ class _ComparedLayer(LayerPositions):
         tables = super()._tables(own, positions)
         allowed = torch.finfo(own[0].dtype).eps + float(positions.max() + 1) * torch.finfo(torch.float32).eps
         if self.by_table[0] is not None:
-            difference = max(_largest(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
+            difference = max(_largest_difference(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
             self.tables = max(self.tables, difference / (allowed * max(1.0, float(own[0].abs().max()))))
         return tables
 
@@ -135,20 +135,20 @@ class _ComparedLayer(LayerPositions):
                 torch.ones_like(query[..., 0], dtype=torch.bool) if attention_mask is None else attention_mask.any(-1)
             )
             seen = seen.transpose(1, 2).expand(output.shape[:3])
-            difference = _largest(ours[seen], output[seen])
-            allowed = _rounding(query, key, value, named.get("scaling"))
+            difference = _largest_difference(ours[seen], output[seen])
+            allowed = _attention_tolerance(query, key, value, named.get("scaling"))
             self.attention = max(self.attention, difference / allowed)
         return output, weights
 
 
-def _largest(mine: Any, theirs: Any) -> float:
+def _largest_difference(mine: Any, theirs: Any) -> float:
     """The largest difference; infinite where shapes differ."""
     if mine.shape != theirs.shape:
         return float("inf")
     return float((mine.float() - theirs.float()).abs().max()) if mine.numel() else 0.0
 
 
-def _rounding(query: Any, key: Any, value: Any, scale: float | None) -> float:
+def _attention_tolerance(query: Any, key: Any, value: Any, scale: float | None) -> float:
     """How far two ways of attention may differ by rounding: twice what one may err.
 
     A logit of width d errs by (d + 1) roundings of float32 and two of the dtype of at most |q||k|, a weight by that
