@@ -12,6 +12,7 @@ from posenc.torch.attention_paths.arguments import Arguments
 
 Path = Literal["sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
 Impl = Literal["auto", Path]
+IMPLS = get_args(Impl)
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AttentionChoice:
 
 def choose(asked: Arguments, impl: Impl) -> AttentionChoice:
     """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
-    _check.choice("impl", impl, get_args(Impl))
+    _check.choice("impl", impl, IMPLS)
     if impl == "auto":
         return _first_that_fits(asked)
     reason = _unsupported_reason(asked, impl)
