@@ -103,10 +103,11 @@ TEXT = (
     AdjacentType(("openai_privacy_filter",), layer_types=uniform("sliding_attention"), window=window_rules.both_sides),
     AdjacentType(("glm", "glm4"), partial=True),
     AdjacentType(("codegen", "gptj"), rotations=ByLayerType(base=10_000.0), rotated_slice=by_rotary_dim),
-    AdjacentType(
+    ModelType(
         ("roformer",),
         neutral_keys={"rotary_value": False},
         rotations=ByLayerType(base=10_000.0),
+        pairing="adjacent",
         head_dim=hidden_over_heads,
     ),
     # Heads as wide as hidden_size over heads, whatever head_dim says.
