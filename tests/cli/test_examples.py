@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from diagnosis import students
 from models import checkpoints
-from posenc.cli.main import EXAMPLES, VERBS
+from posenc.cli.main import EXAMPLES, VERBS, verb_class
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
 BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -56,10 +55,11 @@ def examples() -> list[str]:
     """The lines of every verb's docstring that can be copied, and those of the short help; the tour, the explorer
     and comparisons have their own tests."""
     lines = list(EXAMPLES)
-    for name, verb in VERBS.items():
+    for name in VERBS:
         if name not in ("tour", "explore", "compare", "extend", "report"):
-            kind = getattr(importlib.import_module(verb.module), verb.record)
-            lines += [line.strip() for line in kind.__doc__.splitlines() if line.strip().startswith("posenc ")]
+            lines += [
+                line.strip() for line in verb_class(name).__doc__.splitlines() if line.strip().startswith("posenc ")
+            ]
     return list(dict.fromkeys(lines))
 
 
@@ -77,7 +77,7 @@ def test_the_help(posenc, tmp_path, monkeypatch, command):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_verbs_are_frozen_records_whose_fields_are_documented(name):
-    kind = getattr(importlib.import_module(VERBS[name].module), VERBS[name].record)
+    kind = verb_class(name)
     assert dataclasses.is_dataclass(kind)
     assert kind.__dataclass_params__.frozen
     assert callable(kind.run)

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models import checkpoints
-from posenc.cli.main import VERBS
+from posenc.cli.main import VERBS, verb_class
 from posenc.cli.plot import PICTURES
 from posenc.cli.plot_subjects import of_record, of_record_or_none
 
@@ -170,8 +169,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
 
 def options(verb: str) -> list[str]:
     """The options that the parser of a verb knows, apart from what every verb has and what has no name."""
-    kind = getattr(importlib.import_module(VERBS[verb].module), VERBS[verb].record)
-    words = [field for field in dataclasses.fields(kind) if field.name != "json"]
+    words = [field for field in dataclasses.fields(verb_class(verb)) if field.name != "json"]
     return [field.name for field in words if "Positional" not in str(field.type)]
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.show import Heading, as_json, heading
+from posenc.cli.show import Heading, as_json, headed, heading
 from posenc.cli.terminal import escaped
 from posenc.inspect.plain import as_plain
 
@@ -38,12 +38,9 @@ class PrintsItself(Protocol):
 
 def of_report(report: PrintsItself, code: int, **facts: Any) -> Answer:
     """A report's own lines and fields."""
-
-    def lines() -> Iterable[str]:
-        first, *rest = report.lines()
-        return [Heading(first), *rest]
-
-    return Answer(lambda: {**facts, **as_plain(report), "explained": report.explained}, lines, code)
+    return Answer(
+        lambda: {**facts, **as_plain(report), "explained": report.explained}, lambda: headed(report.lines()), code
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from posenc import parse
 from posenc.cli.answer import Answer, Verb, of_report
+from posenc.cli.inputs import encoding
 from posenc.cli.terminal import escaped, say
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
@@ -95,7 +95,7 @@ class CheckVerb(Verb):
 
     def report(self, target: str) -> CodeReport:
         """What the options say of the code that FILE.py:NAME stands for."""
-        against = self._against()
+        against = None if self.against is None else encoding("against", self.against, "Give its record.")
         limits = {"seconds": self.seconds or SECONDS, "memory": self.memory or GIGABYTES}
         with in_child(target, server=SERVER, show=_show, **limits) as code:
             if code.is_record:
@@ -109,16 +109,6 @@ class CheckVerb(Verb):
         if self.layout is not None:
             raise ValueError("layout must be left out for a record, which takes positions; got one. Leave it out.")
         return check_remote_record(code, against=against, dim=self.dim, base=self.base)
-
-    def _against(self) -> Encoding | None:
-        if self.against is None:
-            return None
-        record = parse.record(self.against)
-        if not isinstance(record, Encoding):
-            raise ValueError(
-                f"against must be an encoding; got {self.against:.100}, {parse.describe(record, 'Give its record.')}"
-            )
-        return record
 
     def _graded(self) -> Answer:
         from posenc.cli import grade

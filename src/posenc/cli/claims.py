@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ import tyro
 
 from posenc.cli import engines
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.progress_bar import shown
-from posenc.cli.show import Heading, columns, wrapped
+from posenc.cli.progress_bar import run_with_progress
+from posenc.cli.show import Heading, attributes, columns, wrapped
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
@@ -76,9 +75,7 @@ class ClaimsVerb(Verb):
                 say(store.note)
             waiting = [each for each in runs if each.identity not in store.results]
             if waiting:
-                with contextlib.closing(shown(run_missing(runs, store, engine), len(waiting))) as steps:
-                    for _ in steps:
-                        pass
+                run_with_progress(run_missing(runs, store, engine), len(waiting))
             results = dict(store.results)
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
@@ -91,10 +88,7 @@ def _facts(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding]) -> di
     return {
         "claims": {
             name: {
-                "statement": claim.statement,
-                "sources": claim.sources,
-                "rule": claim.rule,
-                "trained": claim.trained,
+                **attributes(claim, "statement", "sources", "rule", "trained"),
                 "verdict": known[name].verdict if name in known else None,
                 "figures": dict(known[name].figures) if name in known else {},
                 "note": known[name].note if name in known else "",

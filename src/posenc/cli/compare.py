@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -11,10 +10,9 @@ import tyro
 
 from posenc.cli import engines, report
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.progress_bar import shown
+from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
 from posenc.lab.comparison import comparison_plan, comparison_report, planned_runs
-from posenc.lab.engines.events import Failure
 from posenc.lab.experiment import Experiment, Model, Sampler
 from posenc.lab.models.model_folder import ModelFolder, read_folder
 from posenc.lab.running import run_missing
@@ -134,9 +132,8 @@ class CompareVerb(Verb):
             waiting = [each for each in runs if each.identity not in store.results]
             if len(waiting) < len(runs):
                 say(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished already.")
-            steps = run_missing(runs, store, engine, engines.TOGETHER if together else "", device)
-            with contextlib.closing(shown(steps, len(waiting))) as steps:
-                failed = [step.line for step in steps if isinstance(step.report, Failure)]
+            events = run_missing(runs, store, engine, engines.TOGETHER if together else "", device)
+            failed = run_with_progress(events, len(waiting))
             path = planned_runs.save_failures(self.out, failed)
             told = f"{len(failed)} of {len(waiting)} runs failed. {path} says why, one line for each"
             if not any(each.identity in store.results for each in runs):

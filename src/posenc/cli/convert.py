@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import columns
+from posenc.cli.show import attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress
@@ -148,8 +148,8 @@ def _facts(plan: ConversionPlan, heads: Heads) -> dict[str, Any]:
     def tensors(steps: Sequence[TensorStep]) -> list[dict[str, Any]]:
         return [{"tensor": one.name, "file": one.file, "shape": one.shape, "why": one.reason} for one in steps]
 
-    facts = {"source": plan.source, "target": plan.target, "files": plan.files, "heads": _head_lines(heads)}
-    return {**facts, "moves": tensors(plan.moves), "stays": tensors(plan.stays)}
+    facts = attributes(plan, "source", "target", "files")
+    return {**facts, "heads": _head_lines(heads), "moves": tensors(plan.moves), "stays": tensors(plan.stays)}
 
 
 def _head_lines(heads: Heads) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.cli.answer import Answer
 from posenc.cli.inputs import model
-from posenc.cli.show import Heading, columns
+from posenc.cli.show import Heading, attributes, columns
 from posenc.models.layer_sentences import in_words
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _facts(positions: ModelPositions) -> dict[str, Any]:
     names = ("part", "attention", "layers", "encodings", "pairing", "offset", "logit_factor", "query_temperature")
     groups = [
         {
-            **{name: getattr(group, name) for name in (*names, "bias_factor", "roles", "window", "values", "notes")},
+            **attributes(group, *names, "bias_factor", "roles", "window", "values", "notes"),
             "words": in_words(group),
             "fingerprints": [fingerprint(record) for record in group.encodings],
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.catalog import row_of
 from posenc.cli.answer import Answer
-from posenc.cli.show import Heading
+from posenc.cli.show import Heading, attributes, headed
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.inspect import Spectrum, Worked, spectrum, worked
 
@@ -38,9 +38,7 @@ def explain_record(
     )
 
     def lines() -> Iterator[str]:
-        first, *rest = example.lines()
-        yield Heading(first)
-        yield from rest
+        yield from headed(example.lines())
         if shortened:
             yield f"  (the first {MOST}; --all shows every one, --dims 20 21 chosen ones)"
         yield from _spectrum_lines(_spectrum(record), every)
@@ -51,18 +49,14 @@ def explain_record(
 
 def _facts(record: Encoding, example: Worked) -> dict[str, Any]:
     row, frequencies = row_of(record), _spectrum(record)
-    names = ("exponents", "frequencies", "wavelengths", "ratio")
     return {
         "record": record,
         "door": record.door,
         "claims": record.claims,
         "paper": row.paper if row else None,
-        "position": example.position,
-        "formula": example.formula,
-        "steps": example.steps,
-        "notes": example.notes,
+        **attributes(example, "position", "formula", "steps", "notes"),
         "errata": [entry.line() for entry in example.errata],
-        "spectrum": frequencies and {name: getattr(frequencies, name) for name in names},
+        "spectrum": frequencies and attributes(frequencies, "exponents", "frequencies", "wavelengths", "ratio"),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from posenc.catalog import CATALOG
 from posenc.cli.answer import Answer
 from posenc.cli.inputs import encoding as encoding_of
-from posenc.cli.show import Heading, columns, wrapped
+from posenc.cli.show import Heading, attributes, columns, wrapped
 from posenc.doors import Encoding
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
@@ -116,8 +116,8 @@ def _largest(one: OrderBlindness) -> str:
 
 
 def _facts(one: OrderBlindness) -> dict[str, Any]:
-    names = ("encoding", "causal", "blind", "largest", "rounding", "words")
-    return {name: getattr(one, name) for name in names} | {"notes": _remarks(one)}
+    facts = attributes(one, "encoding", "causal", "blind", "largest", "rounding", "words")
+    return {**facts, "notes": _remarks(one)}
 
 
 def lengthened(sample: Encoding, longest: int) -> Encoding:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from posenc.cli.answer import Answer
-from posenc.cli.show import Heading
+from posenc.cli.show import attributes, headed
 from posenc.doors import Adds
 from posenc.inspect import position_table
 
@@ -16,12 +14,4 @@ def explain_table(record: Adds, positions: tuple[int | float, ...], seed: int) -
     """The encoding at each position, a row each; what it learns is drawn from the seed."""
     params = record.init(np.random.default_rng(seed)) if record.shapes else None
     table = position_table(record, list(positions), params=params)
-
-    def facts() -> dict[str, Any]:
-        return {"record": record, "positions": table.positions, "rows": table.rows}
-
-    def lines() -> list[str]:
-        title, *rows = table.lines()
-        return [Heading(title), *rows]
-
-    return Answer(facts, lines)
+    return Answer(lambda: {"record": record, **attributes(table, "positions", "rows")}, lambda: headed(table.lines()))

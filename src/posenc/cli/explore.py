@@ -11,13 +11,13 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, is_config
-from posenc.cli.plot import write_whole
 from posenc.cli.terminal import escaped
 from posenc.explorer.explorer_page import FIRST_RECORD, Opening, static_page
 from posenc.explorer.server.serve import serve
 from posenc.explorer.views.results_view import results
 from posenc.explorer.views.view import bounded, written
 from posenc.lab import store
+from posenc.lab.write_whole import write_whole
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import tyro
 
 from posenc.cli import engines
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.progress_bar import shown
+from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.show import Heading, columns, wrapped
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.context_extension import study_files
@@ -95,9 +95,7 @@ class ExtendVerb(Verb):
         engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
         missing = [study for study in studies if study_files.read(self.out, study) is None]
         if missing:
-            with contextlib.closing(shown(_run(missing, engine, self.out), len(missing))) as steps:
-                for _ in steps:
-                    pass
+            run_with_progress(_run(missing, engine, self.out), len(missing))
         return answer(self.out, studies)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from posenc.cli.answer import Answer, of_report
-from posenc.cli.show import Heading, columns
+from posenc.cli.show import Heading, attributes, columns
 from posenc.diagnosis import CodeReport
 from posenc.inspect.course.questions import QUESTIONS, Question, grade, question
 
@@ -46,7 +46,7 @@ def _ask(asked: Question) -> list[str]:
 
 
 def _facts(asked: Question) -> dict[str, str]:
-    return {"name": asked.name, "source": asked.source, "asks": asked.asks, "kind": asked.kind}
+    return attributes(asked, "name", "source", "asks", "kind")
 
 
 def _of_function(asked: Question, answer: str, report: CodeReport) -> Answer:

@@ -10,7 +10,7 @@ import tyro
 
 from posenc.catalog import CATALOG, row
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, columns
+from posenc.cli.show import Heading, attributes, columns
 from posenc.row import Row
 
 
@@ -59,10 +59,7 @@ def _facts(candidate: Row) -> dict[str, Any]:
         "name": candidate.name,
         "door": candidate.encoding.door,
         "claims": _claims(candidate),
-        "paper": candidate.paper,
-        "elsewhere": candidate.elsewhere,
-        "use": candidate.use,
-        "samples": candidate.samples,
+        **attributes(candidate, "paper", "elsewhere", "use", "samples"),
     }
 
 

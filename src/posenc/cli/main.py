@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from posenc.cli.terminal import escaped, noticed_interrupts, say, wide_enough, write_every_character, written
 
@@ -25,47 +25,23 @@ BROKEN_PIPE = 141
 #: What an error of the Python API advises.
 WAIVED_KEYS = re.compile(r"waive=(?P<keys>\((?:'[^'\\]*', ?)*(?:'[^'\\]*',?)\))")
 
-
-class VerbEntry(NamedTuple):
-    """Where a verb lives and what it does. Its module is loaded only when it is called."""
-
-    module: str
-    record: str
-    does: str
-
-
+#: What each verb does. Its file has its name, and is loaded only when it is called.
 VERBS = {
-    "tour": VerbEntry("posenc.cli.tour", "TourVerb", "see positional encoding at work on real text, in one page"),
-    "explain": VerbEntry(
-        "posenc.cli.explain", "ExplainVerb", "the worked numbers of an encoding, or what order does to a sentence"
-    ),
-    "explore": VerbEntry(
-        "posenc.cli.explore", "ExploreVerb", "turn, click and compare encodings and models in a browser"
-    ),
-    "plot": VerbEntry("posenc.cli.plot", "PlotVerb", "draw a picture of an encoding into a file"),
-    "recover": VerbEntry("posenc.cli.recover", "RecoverVerb", "find the position that a value came from"),
-    "list": VerbEntry("posenc.cli.list", "ListVerb", "every encoding with its door, its claims and its paper"),
-    "check": VerbEntry("posenc.cli.check", "CheckVerb", "check your own encoding, and name the mistake"),
-    "plan": VerbEntry("posenc.cli.plan", "PlanVerb", "ways to a longer context, with figures and what to write"),
-    "diff": VerbEntry(
-        "posenc.cli.diff", "DiffVerb", "what differs between two records or models, and what it does to angles"
-    ),
-    "doctor": VerbEntry(
-        "posenc.cli.doctor", "DoctorVerb", "do two implementations agree about positions; if not, which mistake is it"
-    ),
-    "compare": VerbEntry(
-        "posenc.cli.compare", "CompareVerb", "train small models that differ in their encoding alone, with verdicts"
-    ),
-    "extend": VerbEntry(
-        "posenc.cli.extend", "ExtendVerb", "use a small trained model at a longer context, in every known way"
-    ),
-    "report": VerbEntry("posenc.cli.report", "ReportVerb", "tables, verdicts and a picture of a finished comparison"),
-    "claims": VerbEntry(
-        "posenc.cli.claims", "ClaimsVerb", "what the source documents claim, with verdicts and figures"
-    ),
-    "convert": VerbEntry(
-        "posenc.cli.convert", "ConvertVerb", "convert a checkpoint from one pairing of channels to the other"
-    ),
+    "tour": "see positional encoding at work on real text, in one page",
+    "explain": "the worked numbers of an encoding, or what order does to a sentence",
+    "explore": "turn, click and compare encodings and models in a browser",
+    "plot": "draw a picture of an encoding into a file",
+    "recover": "find the position that a value came from",
+    "list": "every encoding with its door, its claims and its paper",
+    "check": "check your own encoding, and name the mistake",
+    "plan": "ways to a longer context, with figures and what to write",
+    "diff": "what differs between two records or models, and what it does to angles",
+    "doctor": "do two implementations agree about positions; if not, which mistake is it",
+    "compare": "train small models that differ in their encoding alone, with verdicts",
+    "extend": "use a small trained model at a longer context, in every known way",
+    "report": "tables, verdicts and a picture of a finished comparison",
+    "claims": "what the source documents claim, with verdicts and figures",
+    "convert": "convert a checkpoint from one pairing of channels to the other",
 }
 
 EXAMPLES = (
@@ -138,9 +114,14 @@ def _run(verb: str, words: list[str]) -> int:
     return int(answer.code)
 
 
+def verb_class(name: str) -> Any:
+    """The record of a verb: `CheckVerb` of posenc.cli.check, say."""
+    return getattr(importlib.import_module(f"posenc.cli.{name}"), f"{name.title()}Verb")
+
+
 def short_help() -> str:
     """What there is, and something to copy."""
-    verbs = [f"  {name:<9}{verb.does}" for name, verb in VERBS.items()]
+    verbs = [f"  {name:<9}{does}" for name, does in VERBS.items()]
     return "\n".join(
         [
             "posenc: positional encodings, exact and explained.",
@@ -157,8 +138,7 @@ def short_help() -> str:
 
 def _parsed(verb: str, words: list[str]) -> Any:
     """The verb's record with its options, or None when its help was shown."""
-    entry = VERBS[verb]
-    kind = getattr(importlib.import_module(entry.module), entry.record)
+    kind = verb_class(verb)
     import tyro
 
     printed = io.StringIO()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, columns
+from posenc.cli.show import Heading, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.context_extension.metrics import Band
@@ -59,24 +59,18 @@ class PlanVerb(Verb):
 
 
 def _facts(plan: ContextPlan) -> dict[str, Any]:
-    facts = {
-        name: getattr(plan, name)
-        for name in ("model_type", "record", "trained", "trained_from", "length", "typical", "left")
-    }
     ways = [
         {
-            "name": one.way.name,
-            "record": one.way.record,
+            **attributes(one.way, "name", "record"),
             "figures": one.figures,
-            "tune": one.way.tune,
-            "source": one.way.source,
+            **attributes(one.way, "tune", "source"),
             "snippets": dict(one.snippets),
             "checked": one.checked,
         }
         for one in plan.ways
     ]
     return {
-        **facts,
+        **attributes(plan, "model_type", "record", "trained", "trained_from", "length", "typical", "left"),
         "least_base": plan.bound,
         "ways": ways,
         "order": "a rule of thumb: the least disturbance first; the figures are computed, not measured on a model",

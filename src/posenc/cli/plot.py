@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import pkgutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +14,10 @@ import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import draws
-from posenc.cli.plot_subjects import (
-    of_comparison,
-    of_config,
-    of_findings,
-    of_layer,
-    of_record,
-    of_record_or_none,
-    of_segments,
-)
+from posenc.cli.inputs import draws, model
+from posenc.cli.plot_subjects import of_comparison, of_findings, of_record, of_record_or_none, of_segments
 from posenc.doors import Encoding
+from posenc.lab.write_whole import write_whole
 
 FORMATS = (".png", ".svg", ".pdf")
 #: What pictures are asked for besides their file, which each takes or refuses.
@@ -71,7 +62,7 @@ PICTURES: Mapping[str, PictureEntry] = {
     "trained_attention": PictureEntry(
         {"sentence": "sentence", "steps": "steps", "seed": "seed"},
         False,
-        of_layer,
+        of_record_or_none,
         "posenc.lab.trained_maps:trained_maps",
     ),
     "word_order": PictureEntry(
@@ -82,7 +73,7 @@ PICTURES: Mapping[str, PictureEntry] = {
     "derivative": PictureEntry({"dims": "dims", "position": "position", "positions": "length"}, learns=False),
     "look_back": PictureEntry({"offset": "offset", "positions": "positions"}, learns=False),
     "number_waves": PictureEntry({"position": "position"}, learns=False),
-    "layers": PictureEntry({}, learns=False, subject=of_config),
+    "layers": PictureEntry({}, learns=False, subject=model),
     "media_positions": PictureEntry({"after": "after"}, learns=False, subject=of_segments),
     "results": PictureEntry({}, False, of_comparison, "posenc.lab.comparison.comparison_picture:picture"),
     "claims": PictureEntry({}, False, of_findings, "posenc.lab.claims.claims_picture:picture"),
@@ -206,7 +197,7 @@ class PlotVerb(Verb):
         """Each picture that fits the record, with the options that it takes; each option must be taken by one."""
         pictures: dict[str, bytes] = {}
         for name, picture in PICTURES.items():
-            if picture.subject not in (of_record, of_record_or_none):
+            if picture.function or picture.subject not in (of_record, of_record_or_none):
                 continue
             with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
                 pictures[name] = _data(self._drawn(record, name), ending, self._dpi)
@@ -266,25 +257,6 @@ def _usual_dims(subject: Any) -> tuple[int, ...]:
     """Dimensions 0 and 21, as the article draws, or the first and the last of an encoding that is narrower."""
     width = int(getattr(subject, "width", 0) or getattr(subject, "head_dim", 0))
     return (0, 21) if width > 21 else tuple(sorted({0, max(width - 1, 0)}))
-
-
-def write_whole(output: Path, data: bytes) -> None:
-    """Write a file atomically: under a temporary name next to it, which is then renamed."""
-    handle, temporary = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
-        Path(temporary).replace(output)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _data(picture: Any, ending: str, dpi: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.cli.inputs import encoding, model
+from posenc.cli.inputs import encoding
 
 #: The sizes that a segment is written with, in this order.
 SIZES = {
@@ -22,15 +22,6 @@ def of_record(text: str) -> Any:
 def of_record_or_none(text: str) -> Any:
     """A record, or None where it is left out: no encoding."""
     return of_record(text) if text else None
-
-
-def of_layer(text: str) -> Any:
-    """The encoding of a layer that is trained to be drawn, or None: no encoding."""
-    return of_record_or_none(text)
-
-
-def of_config(text: str) -> Any:
-    return model(text)
 
 
 def of_segments(text: str) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
+from typing import Any
 
 from posenc.cli.terminal import escaped, say
 from posenc.lab.engines.events import Failure
@@ -15,8 +17,9 @@ from posenc.lab.running import RunEvent, name_of
 SECONDS = 30.0
 
 
-def shown(steps: Iterable[RunEvent], runs: int) -> Generator[RunEvent, None, None]:
-    """The steps, unchanged, with a bar that counts the training steps of `runs` runs. Failures are told at once."""
+def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> list[str]:
+    """Let all of `runs` runs happen, with a bar that counts their training steps. Failures are told at once, and
+    returned, a line each."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -29,21 +32,29 @@ def shown(steps: Iterable[RunEvent], runs: int) -> Generator[RunEvent, None, Non
         TextColumn("{task.fields[note]}"),
     )
     part: dict[str, float] = {}
+    failed: list[str] = []
     finished, said = 0, time.monotonic()
-    with Bars(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
+    bars = Bars(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    with contextlib.closing(events), bars:
         bar = bars.add_task("runs", total=runs, note="")
-        for step in steps:
-            yield step
-            one, report = step.experiment, step.report
+        for event in events:
+            one, report = event.experiment, event.report
             part[one.identity] = report.step / one.steps if isinstance(report, Progress) else 1.0
             came_out = not isinstance(report, Progress | Failure)
             finished += came_out
             bars.update(bar, completed=sum(part.values()), note=escaped(name_of(one)[:60]))
-            if isinstance(report, Failure) and not bars.disable:
-                bars.console.print(escaped(step.line), markup=False, highlight=False)
-            elif isinstance(report, Failure):
-                say(escaped(step.line))
+            if isinstance(report, Failure):
+                failed.append(event.line)
+                _tell(bars, escaped(event.line))
             due = finished == runs or time.monotonic() - said > SECONDS
             if bars.disable and came_out and due:
                 said = time.monotonic()
                 say(f"{finished} of {runs} runs finished")
+    return failed
+
+
+def _tell(bars: Any, line: str) -> None:
+    if bars.disable:
+        say(line)
+    else:
+        bars.console.print(line, markup=False, highlight=False)

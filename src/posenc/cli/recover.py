@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from posenc.cli.answer import Answer, Verb
+from posenc.cli.show import attributes
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect import find_positions
 from posenc.inspect.course.find_positions import conventions_of
@@ -55,12 +56,8 @@ class RecoverVerb(Verb):
         if not self.at:
             raise ValueError("at must name a dimension and its value; got nothing. Write --at 1088=0.488814.")
         match = find_positions(self._values(), conventions=self._conventions(), largest=self.largest)
-
-        def facts() -> dict[str, Any]:
-            searched = {"dim": self.dim, "base": self.base, "largest": self.largest}
-            return {**searched, "printed": match.printed, "fits": match.fits, "lines": match.lines()}
-
-        return Answer(facts, match.lines)
+        facts = attributes(self, "dim", "base", "largest") | attributes(match, "printed", "fits")
+        return Answer(lambda: {**facts, "lines": match.lines()}, match.lines)
 
     def _values(self) -> dict[int, float | str]:
         values: dict[int, float | str] = {}

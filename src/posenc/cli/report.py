@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, columns, wrapped
+from posenc.cli.show import Heading, attributes, columns, wrapped
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
 from posenc.lab.comparison.score_table import table
@@ -94,8 +94,6 @@ def _facts(found: ComparisonReport, written: tuple[Path, ...]) -> dict[str, Any]
             }
             for judged in found.judged
         ],
-        "finished": found.finished,
-        "missing": found.missing,
-        "note": found.note,
+        **attributes(found, "finished", "missing", "note"),
         "files": written,
     }

@@ -22,6 +22,17 @@ class Heading(str):
     """A line that begins a part; bold on a terminal."""
 
 
+def headed(lines: Sequence[str]) -> list[str]:
+    """Lines whose first begins a part."""
+    first, *rest = lines
+    return [Heading(first), *rest]
+
+
+def attributes(value: object, *names: str) -> dict[str, Any]:
+    """Some attributes by name, as facts."""
+    return {name: getattr(value, name) for name in names}
+
+
 def heading(text: str) -> None:
     """Print a line that begins a part."""
     from rich.text import Text

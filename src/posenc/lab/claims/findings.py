@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from posenc.lab.claims import claim_catalog
 from posenc.lab.claims.claim import Claim, ClaimFinding
+from posenc.lab.write_whole import write_whole
 
 #: The findings that ship with posenc.
 FOLDER = Path(__file__).parent / "findings"
@@ -56,11 +57,7 @@ def write(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
         "runs": {who: {str(seed): number for seed, number in by} for who, by in finding.runs},
         "digest": digest(claim),
     }
-    path = folder / f"{name}.json"
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(path)
-    return path
+    return write_whole(folder / f"{name}.json", (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def decided() -> dict[str, tuple[Claim, ClaimFinding]]:

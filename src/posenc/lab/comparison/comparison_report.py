@@ -15,6 +15,7 @@ from posenc.lab.comparison.recommendation import Recommendation, recommend
 from posenc.lab.comparison.setting import Setting, settings
 from posenc.lab.parquet import write_parquet
 from posenc.lab.tasks.task_table import task_row
+from posenc.lab.write_whole import write_whole
 
 PICTURE = "report.png"
 
@@ -59,11 +60,8 @@ def write(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path
     from posenc.lab.comparison.comparison_picture import picture
     from posenc.plot.export import image
 
-    path = Path(folder) / PICTURE
-    unfinished = path.with_name(f".{PICTURE}.part")
-    unfinished.write_bytes(image(picture([each.setting for each in found.judged]), "png", dpi=130).data)
-    unfinished.replace(path)
-    return path, write_parquet(folder)
+    data = image(picture([each.setting for each in found.judged]), "png", dpi=130).data
+    return write_whole(Path(folder) / PICTURE, data), write_parquet(folder)
 
 
 def _judged(setting: Setting) -> Judged:

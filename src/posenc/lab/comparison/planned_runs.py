@@ -13,6 +13,7 @@ from typing import Any
 
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import model_folder
+from posenc.lab.write_whole import write_whole
 
 NAME = "plan.json"
 FAILURES = "failures.txt"
@@ -34,11 +35,9 @@ def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> N
                 f"{own} has changed since. Use another --out for the new one."
             )
     wanted = [each.fields() for each in dict.fromkeys((*earlier, *experiments))]
-    path = Path(folder) / NAME
-    unfinished = path.with_name(f".{NAME}.part")
     lines = ",\n".join(json.dumps(each, sort_keys=True) for each in wanted)
-    unfinished.write_text(f'{{"files": {json.dumps(files)},\n"experiments": [\n{lines}\n]}}\n', encoding="utf-8")
-    unfinished.replace(path)
+    text = f'{{"files": {json.dumps(files)},\n"experiments": [\n{lines}\n]}}\n'
+    write_whole(Path(folder) / NAME, text.encode())
 
 
 def planned(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:

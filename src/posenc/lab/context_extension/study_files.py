@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from posenc.lab.context_extension.study import Extension, Study
+from posenc.lab.write_whole import write_whole
 
 
 def read(folder: str | os.PathLike[str], study: Study) -> Extension | None:
@@ -26,13 +27,7 @@ def write(folder: str | os.PathLike[str], extension: Extension) -> Path:
     """File an extension; when this returns it is on disk as a whole."""
     path = _path(folder, extension.study)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(extension.to_json() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    return path
+    return write_whole(path, (extension.to_json() + "\n").encode())
 
 
 def _path(folder: str | os.PathLike[str], study: Study) -> Path:
