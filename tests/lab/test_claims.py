@@ -24,7 +24,7 @@ def test_every_file_is_in_the_catalog_and_has_a_finding_on_file():
 def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
     claim = CLAIMS[name]
     filed = findings.read(name)
-    assert filed.digest == findings.digest(claim), "the claim was changed behind its finding: run it again"
+    assert filed.digest == findings.claim_digest(claim), "the claim was changed behind its finding: run it again"
     assert set(claim.sources) <= SOURCES
     assert filed.finding.figures
     assert filed.finding.note

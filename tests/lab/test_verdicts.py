@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc.lab.claims.judging import LEVEL, advantage, exceeds
+from posenc.lab.claims.judging import LEVEL, exceeds, gain
 from posenc.lab.comparison.comparison_picture import picture
 from posenc.lab.comparison.judge import judge
 from posenc.lab.comparison.score_table import table
@@ -93,7 +93,7 @@ def result(encoding, seed, losses, accuracy):
 
 def test_an_advantage_is_of_equal_seeds():
     results = [result("a", 0, [1.0], 0.9), result("b", 1, [1.0], 0.1), result("b", 0, [1.0], 0.5)]
-    assert advantage(results, "a", "b", lambda each: each.at(32).accuracy) == {0: pytest.approx(0.4)}
+    assert gain("a", "b", lambda each: each.at(32).accuracy)(results) == {0: pytest.approx(0.4)}
 
 
 @pytest.fixture

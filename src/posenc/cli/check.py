@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
@@ -114,14 +114,9 @@ class CheckVerb(Verb):
         from posenc.cli import grade
 
         is_code = self.answer is not None and ".py" in self.answer
-        names = ("dim", "base", "against", "layout", "seconds", "memory")
+        listed = ("question", "answer") if self.questions else ()
+        names = ("dim", "base", "against", "layout", "seconds", "memory", *listed)
         stated = [name for name in names if getattr(self, name) is not None]
-        if self.questions:
-            stated += [
-                field.name
-                for field in fields(self)
-                if field.name in ("question", "answer") and getattr(self, field.name)
-            ]
         if stated and (self.questions or not is_code):
             raise ValueError(f"{stated[0]} must come with code to check; got a question. Leave --{stated[0]} out.")
         return grade.graded_answer(self.question, self.answer, self.target, self.report)

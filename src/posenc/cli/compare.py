@@ -17,7 +17,7 @@ from posenc.lab.experiment import Experiment, Model, Sampler
 from posenc.lab.models.model_folder import ModelFolder, read_folder
 from posenc.lab.running import run_missing
 from posenc.lab.store import Store
-from posenc.lab.tasks.corpus import digest, text_of
+from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.task_table import TASKS
 
@@ -189,5 +189,5 @@ class CompareVerb(Verb):
         if lengths:
             changes["test_lengths"] = lengths
         if self.text is not None:
-            changes["options"] = (("digest", digest(text_of(self.text))), ("text", self.text))
+            changes["options"] = text_options(self.text)
         return changes

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from posenc.lab.engines import local, ray_core, slurm
-from posenc.lab.engines.events import Event, Job
 from posenc.lab.running import Engine
 
 #: Engines that do many runs at once; and the one that does each on all processes.
@@ -40,7 +39,7 @@ def engine(
         return functools.partial(local.run, workers=workers, gpus=_gpus(device))
     if name == "ray":
         return functools.partial(ray_core.run, gpus=gpus)
-    return functools.partial(_slurm, folder=folder, parameters=dict(map(_parameter, options)), gpus=gpus)
+    return functools.partial(slurm.run, folder=folder / "slurm", parameters=dict(map(_parameter, options)), gpus=gpus)
 
 
 def _gpus(device: str) -> tuple[str, ...]:
@@ -51,10 +50,6 @@ def _gpus(device: str) -> tuple[str, ...]:
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return tuple(visible.split(",") if visible else map(str, range(torch.cuda.device_count())))
-
-
-def _slurm(jobs: Sequence[Job], folder: Path, parameters: dict[str, Any], gpus: int) -> Generator[Event, None, None]:
-    return slurm.run(jobs, folder / "slurm", parameters, gpus=gpus)
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -101,7 +101,7 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     for one in plan.ways[:3]:
         yield ""
         yield Heading(one.way.name)
-        yield f"  pairs: {_bands(one)}"
+        yield f"  pairs: {'; '.join(map(_band, one.figures.bands))}"
         yield f"  tune: {one.way.tune} ({one.way.source})"
         yield from (f"  {engine}: {text}" for engine, text in one.snippets)
         yield f"  checked: {one.checked}"
@@ -121,10 +121,6 @@ def _row(rank: int, one: Planned) -> tuple[str, ...]:
         f"{numbers.attention**2:.3f}",
         positive,
     )
-
-
-def _bands(one: Planned) -> str:
-    return "; ".join(_band(band) for band in one.figures.bands)
 
 
 def _band(band: Band) -> str:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from posenc.encodings.adds.learned import Learned
-from posenc.encodings.adds.nope import NoPE
-from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.comparison.usual_encodings import six
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Job
@@ -25,14 +20,10 @@ def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
     encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short
     training."""
-    head = recipe.width // recipe.heads
-    return (
-        Contestant("none", NoPE(dim=recipe.width)),
-        Contestant("sinusoidal", Sinusoidal(dim=recipe.width)),
-        Contestant("learned", Learned(dim=recipe.width, length=recipe.length, outside="clamp"), PACE),
-        Contestant("rotary", RoPE(dim=head)),
-        Contestant("ALiBi", ALiBi(heads=recipe.heads)),
-        Contestant("T5", T5Bias(heads=recipe.heads, bidirectional=False), PACE),
+    names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+    records = six(recipe.width, recipe.heads, recipe.length, causal=True)
+    return tuple(
+        Contestant(name, record, PACE if record.shapes else 1.0) for name, record in zip(names, records, strict=True)
     )
 
 

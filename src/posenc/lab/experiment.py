@@ -23,6 +23,16 @@ Model = Literal["decoder", "encoder", "encoder-decoder"]
 Sampler = Literal["range", "offset", "randomised", "coupled"]
 
 
+def digest(text: str) -> str:
+    """16 hexadecimal digits of SHA-256 that name a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def are_pairs(value: Any) -> bool:
+    """Whether a value is a tuple or a list of pairs."""
+    return isinstance(value, tuple | list) and all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in value)
+
+
 @dataclass(frozen=True)
 class Lengths:
     """Different lengths in rising order, at least one."""
@@ -43,7 +53,7 @@ class TaskOptions:
 
     def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
         rule = f"{name} must be pairs of a name and a number or a word, each name once"
-        if not isinstance(value, tuple | list) or not all(_is_option(pair) for pair in value):
+        if not are_pairs(value) or not all(_is_option(*pair) for pair in value):
             raise TypeError(f"{rule}; got {_check.shown(value)}. Give (('depth', 0.5),), say.")
         names = [pair[0] for pair in value]
         if len(set(names)) < len(names):
@@ -132,25 +142,13 @@ class Experiment(Declared):
     @property
     def identity(self) -> str:
         """A name for the run: 16 hexadecimal digits of SHA-256 over all fields."""
-        text = json.dumps(self.fields(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return digest(json.dumps(self.fields(), sort_keys=True, ensure_ascii=True, separators=(",", ":")))
 
     def fields(self) -> dict[str, Any]:
         """All fields by name, as JSON can hold them; `Experiment(**fields)` is the same experiment."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
-    def option(self, name: str, default: Any) -> Any:
-        """The value of an option of the task, or a default."""
-        return dict(self.options).get(name, default)
 
-
-def _is_option(pair: Any) -> bool:
-    return (
-        isinstance(pair, tuple | list)
-        and len(pair) == 2
-        and isinstance(pair[0], str)
-        and isinstance(pair[1], int | float | str)
-        and not isinstance(pair[1], bool)
-        and pair[1] == pair[1]
-        and pair[1] not in (float("inf"), float("-inf"))
-    )
+def _is_option(name: Any, option: Any) -> bool:
+    is_number = isinstance(option, int | float) and not isinstance(option, bool) and abs(option) < float("inf")
+    return isinstance(name, str) and (is_number or isinstance(option, str))

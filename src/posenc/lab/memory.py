@@ -19,19 +19,13 @@ def forget_peak() -> None:
 
 def peak() -> int:
     """Bytes of memory that the process held at most."""
-    if (most := _status("VmHWM:")) is not None:
-        return most
+    status = _LINUX / "status"
+    lines = status.read_text().splitlines() if status.exists() else []
+    if most := [line.split()[1] for line in lines if line.startswith("VmHWM:")]:
+        return int(most[0]) * 1024
     if sys.platform == "win32":
         return 0  # not known without a package
     import resource
 
     greatest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return greatest if sys.platform == "darwin" else greatest * 1024
-
-
-def _status(name: str) -> int | None:
-    """A size that Linux keeps of a process."""
-    if not (_LINUX / "status").exists():
-        return None
-    lines = (_LINUX / "status").read_text().splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

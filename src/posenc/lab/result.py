@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from posenc import _check
 from posenc.declared_fields import Declared, Instance, Real, Whole
-from posenc.lab.experiment import LONGEST, Experiment
+from posenc.lab.experiment import LONGEST, Experiment, are_pairs
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Losses:
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, float], ...]:
         rule = f"{name} must be pairs of a number of tokens and a loss, tokens rising"
-        if not isinstance(value, tuple | list) or not all(isinstance(p, tuple | list) and len(p) == 2 for p in value):
+        if not are_pairs(value):
             raise TypeError(f"{rule}; got {_check.shown(value)}. Give ((16, 2.5), (32, 2.25)), say.")
         pairs = tuple((Whole(1, LONGEST)(name, tokens), Real(0.0, 1e6)(name, loss)) for tokens, loss in value)
         tokens = [pair[0] for pair in pairs]
@@ -44,11 +44,7 @@ class Versions:
     """(package, version)."""
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[str, str], ...]:
-        is_words = isinstance(value, tuple | list) and all(
-            isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
-            for pair in value
-        )
-        if not is_words:
+        if not are_pairs(value) or not all(isinstance(word, str) for pair in value for word in pair):
             raise TypeError(
                 f"{name} must be pairs of a package and its version; got {_check.shown(value)}. Give pairs."
             )

@@ -6,13 +6,13 @@ a last line without its end: it is cut off, that run is repeated, and no other r
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
+from posenc.lab.experiment import digest
 from posenc.lab.result import Result
 
 NAME = "results.jsonl"
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
 def line_of(result: Result) -> str:
     """A result as its line in the file, with the line break."""
     text = result.to_json()
-    return f'{{"digest":"{_digest(text)}","result":{text}}}\n'
+    return f'{{"digest":"{digest(text)}","result":{text}}}\n'
 
 
 def read(folder: str | os.PathLike[str]) -> Stored:
@@ -63,16 +63,12 @@ def _result(path: Path, number: int, line: bytes) -> Result:
     reason = "it is not a result with its digest"
     if match is not None:
         reason = "its digest does not fit: something in it was changed"
-        if _digest(match[2]) == match[1]:
+        if digest(match[2]) == match[1]:
             try:
                 return Result.from_json(match[2])
             except ValueError as error:
                 reason = " ".join(str(error).split())[:300]
     raise ValueError(f"{path}, line {number} is damaged: {reason}. Delete the line; its run is then repeated.")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Store:

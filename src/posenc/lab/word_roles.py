@@ -14,6 +14,7 @@ from posenc.attention import Attended, attention
 from posenc.doors import Adds, Biases, Encoding, Scores
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
+from posenc.lab.models.block import drawn
 from posenc.torch import module
 
 NOUNS = ("dog", "man", "cat", "lion", "child", "bird")
@@ -78,10 +79,10 @@ class Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.record = encoding
         rng = torch.Generator().manual_seed(seed)
-        self.embedding = _drawn((len(WORDS), WIDTH), 1.0, rng)
-        self.project = _drawn((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
-        self.hidden = _drawn((HEADS * HEAD_DIM + WIDTH, 2 * WIDTH), (HEADS * HEAD_DIM + WIDTH) ** -0.5, rng)
-        self.roles = _drawn((2 * WIDTH, len(ROLES)), (2 * WIDTH) ** -0.5, rng)
+        self.embedding = drawn((len(WORDS), WIDTH), 1.0, rng)
+        self.project = drawn((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
+        self.hidden = drawn((HEADS * HEAD_DIM + WIDTH, 2 * WIDTH), (HEADS * HEAD_DIM + WIDTH) ** -0.5, rng)
+        self.roles = drawn((2 * WIDTH, len(ROLES)), (2 * WIDTH) ** -0.5, rng)
         self.encoding = None if encoding is None else module(encoding, seed=seed)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -158,7 +159,3 @@ def _map(layer: Layer, words: list[str], steps: int) -> AttentionMap:
     tokens = torch.tensor([[WORDS.index(word) for word in words]])
     weights = layer.attended(layer.inputs(tokens)).weights[0]
     return AttentionMap(tuple(words), layer.record, False, weights.double().numpy(), steps)
-
-
-def _drawn(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
-    return nn.Parameter(torch.randn(shape, generator=rng) * deviation)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.lab.claims import claim_catalog
 from posenc.lab.claims.claim import Claim, ClaimFinding
+from posenc.lab.experiment import digest
 from posenc.lab.write_whole import write_whole
 
 #: The findings that ship with posenc.
@@ -22,10 +22,10 @@ class Filed(NamedTuple):
     digest: str
 
 
-def digest(claim: Claim) -> str:
+def claim_digest(claim: Claim) -> str:
     """16 digits that change with the statement, the rule and the runs of a claim."""
     runs = [each.identity for each in claim.experiments]
-    return hashlib.sha256(json.dumps([claim.statement, claim.rule, runs]).encode()).hexdigest()[:16]
+    return digest(json.dumps([claim.statement, claim.rule, runs]))
 
 
 def read(name: str, folder: Path = FOLDER) -> Filed | None:
@@ -55,7 +55,7 @@ def write(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
         "note": finding.note,
         "figures": dict(finding.figures),
         "runs": {who: {str(seed): number for seed, number in by} for who, by in finding.runs},
-        "digest": digest(claim),
+        "digest": claim_digest(claim),
     }
     return write_whole(folder / f"{name}.json", (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 

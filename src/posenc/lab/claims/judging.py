@@ -63,8 +63,13 @@ def of(encoding: str, measured: Measured) -> OfResults:
 
 
 def gain(better: str, than: str, measured: Measured) -> OfResults:
-    """How much the first encoding exceeds the second."""
-    return lambda results: advantage(results, better, than, measured)
+    """How much the first encoding exceeds the second, seed by seed."""
+
+    def gains(results: Sequence[Result]) -> Numbers:
+        first, second = by_seed(results, better, measured), by_seed(results, than, measured)
+        return {seed: first[seed] - second[seed] for seed in first if seed in second}
+
+    return gains
 
 
 def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dict[int, float]:
@@ -73,12 +78,6 @@ def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dic
     if not numbers:
         raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
     return numbers
-
-
-def advantage(results: Sequence[Result], better: str, than: str, measured: Measured) -> dict[int, float]:
-    """How much the first exceeds the second, seed by seed."""
-    first, second = by_seed(results, better, measured), by_seed(results, than, measured)
-    return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
 def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFinding:

@@ -30,14 +30,15 @@ def picture(settings: Sequence[Setting]) -> Figure:
     return figure
 
 
-def _style(index: int) -> dict[str, Any]:
+def run_style(index: int) -> dict[str, Any]:
+    """Colour and mark of a contestant."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
 
 
 def _draw_scores(axes: Axes, setting: Setting) -> None:
     lengths = setting.common.test_lengths
     for index, (name, runs) in enumerate(setting.results.items()):
-        style = _style(index)
+        style = run_style(index)
         for run in runs.values():
             values = [value(run.at(length), setting.metric) for length in lengths]
             axes.plot(lengths, values, linestyle="", alpha=0.35, markersize=4, **style)
@@ -67,7 +68,7 @@ def _draw_curves(axes: Axes, setting: Setting) -> None:
         count = min(map(len, curves))
         losses = np.array([[point.loss for point in curve[:count]] for curve in curves])
         steps = [point.step for point in curves[0][:count]]
-        colour = _style(index)["color"]
+        colour = run_style(index)["color"]
         axes.plot(steps, losses.mean(0), color=colour, linewidth=1.4)
         axes.fill_between(steps, losses.min(0), losses.max(0), color=colour, alpha=0.15, linewidth=0)
     axes.set(xlabel="step", ylabel="training loss (nats)", title="band: lowest to highest run")

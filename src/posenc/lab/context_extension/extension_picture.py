@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.comparison.comparison_picture import COLOURS, MARKS
+from posenc.lab.comparison.comparison_picture import run_style
 from posenc.lab.context_extension.study_summary import StudySummary
 
 #: Heat maps in a row.
@@ -36,7 +36,7 @@ def lines(summary: StudySummary) -> Figure:
 
 def _line(panel: Axes, summary: StudySummary, way: str, steps: int) -> None:
     lengths, index = summary.study.lengths, summary.names.index(way)
-    style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS)]}
+    style = run_style(index)
     means = [summary.interval(way, steps, length).mean for length in lengths]
     panel.plot(lengths, means, linewidth=1.2, markersize=4, label=way, **style)
     ends = [run.at(lengths[-1]) for run in summary.runs(way, steps)]

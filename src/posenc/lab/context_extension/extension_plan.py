@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.lab.context_extension.study import Study
-from posenc.lab.tasks.corpus import digest, text_of
+from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.task_table import experiment
 
 TASKS = ("character-lm", "needle")
@@ -45,7 +45,7 @@ def plan(
     changes: dict[str, Any] = {} if steps is None else {"steps": steps}
     if trained is not None:
         changes |= {"length": trained, "test_lengths": (trained,)}
-    options = {} if text is None else {"options": (("digest", digest(text_of(str(text)))), ("text", str(text)))}
+    options = {} if text is None else {"options": text_options(str(text))}
 
     def study(task: str, seed: int) -> Study:
         usual = BUDGETS[task]

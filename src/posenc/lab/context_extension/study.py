@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from posenc.declared_fields import Declared, Instance, Real, Whole
-from posenc.lab.experiment import LONGEST, Experiment
+from posenc.lab.experiment import LONGEST, Experiment, digest
 from posenc.lab.result import Count, Each, Versions
 
 #: How many lengths are read, in equal steps up to the one to reach.
@@ -52,8 +51,7 @@ class Study(Declared):
     @property
     def identity(self) -> str:
         """A name for the study: 16 hexadecimal digits of SHA-256 over all fields."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return digest(json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":")))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from posenc.lab.experiment import digest
 from posenc.lab.tasks.data_sets import rows_of
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
 
@@ -40,9 +40,9 @@ def text_of(source: str) -> str:
     return read_text(Path(source)) if source else long_enough(default_text())
 
 
-def digest(text: str) -> str:
-    """16 hexadecimal digits that name a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def text_options(source: str) -> tuple[tuple[str, str], ...]:
+    """The options of a task that reads a text: where it is, and the digest that it must keep."""
+    return ("digest", digest(text_of(source))), ("text", source)
 
 
 def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> TextCorpus:
