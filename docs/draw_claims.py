@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from posenc.lab.claims.claims_picture import picture
-from posenc.lab.claims.findings import decided
+from posenc.lab.claims.claims_picture import claims_picture
+from posenc.lab.claims.findings import trained_findings
 from posenc.plot.export import image
 
 PICTURE = Path(__file__).parent / "images" / "claims.svg"
 
 
 def main() -> int:
-    PICTURE.write_bytes(image(picture(decided()), "svg").data)
+    PICTURE.write_bytes(image(claims_picture(trained_findings()), "svg").data)
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from generator.context_extension import PARTS, found
-from posenc.lab.context_extension.extension_picture import picture
+from posenc.lab.context_extension.extension_picture import extension_picture
 from posenc.plot.export import image
 
 IMAGES = Path(__file__).parent / "images"
@@ -18,7 +18,7 @@ IMAGES = Path(__file__).parent / "images"
 def main() -> int:
     for part, summary in zip(PARTS, found(), strict=True):
         kind = part.picture.rpartition(".")[2]
-        drawn = image(picture(summary), kind, dpi=110).data
+        drawn = image(extension_picture(summary), kind, dpi=110).data
         (IMAGES / part.picture).write_bytes(drawn if kind == "svg" else of_few_colours(drawn))
     return 0
 

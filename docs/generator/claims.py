@@ -52,7 +52,7 @@ def page() -> str:
 
 
 def _finding(name: str) -> ClaimFinding:
-    filed = findings.read(name)
+    filed = findings.read_finding(name)
     assert filed is not None, f"claim {name} has no finding: run `posenc claims {name} --run` and keep its file"
     return filed.finding
 

@@ -23,7 +23,7 @@ def test_every_file_is_in_the_catalog_and_has_a_finding_on_file():
 @pytest.mark.parametrize("name", claim_catalog.NAMES)
 def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
     claim = CLAIMS[name]
-    filed = findings.read(name)
+    filed = findings.read_finding(name)
     assert filed.digest == findings.claim_digest(claim), "the claim was changed behind its finding: run it again"
     assert set(claim.sources) <= SOURCES
     assert filed.finding.figures
@@ -38,17 +38,17 @@ def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch,
     name = "shift_is_linear"
     held = tmp_path / "held"
     finding = CLAIMS[name].decided({})
-    findings.write(name, CLAIMS[name], finding.__class__("contradicted", finding.figures, "Once."), held)
-    monkeypatch.setattr(findings.read, "__defaults__", (held,))
+    findings.write_finding(name, CLAIMS[name], finding.__class__("contradicted", finding.figures, "Once."), held)
+    monkeypatch.setattr(findings.read_finding, "__defaults__", (held,))
     assert main(["claims", name, "--run", "--out", str(tmp_path / "out")]) == 1
     assert "Another verdict than the one on file: shift_is_linear." in capsys.readouterr().out
-    assert findings.read(name, tmp_path / "out" / "findings").finding == finding
+    assert findings.read_finding(name, tmp_path / "out" / "findings").finding == finding
 
 
 def test_a_damaged_finding_is_refused(tmp_path):
     (tmp_path / "shift_is_linear.json").write_text('{"verdict": "sure"}')
     with pytest.raises(ValueError, match=r"shift_is_linear\.json is damaged: .*Delete it and run `posenc claims shift"):
-        findings.read("shift_is_linear", tmp_path)
+        findings.read_finding("shift_is_linear", tmp_path)
 
 
 def test_runs_that_claims_share_are_run_once_and_a_missing_one_decides_nothing():

@@ -60,18 +60,20 @@ def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monke
 
 def test_tiers_plan_what_they_say():
     for name, tier in comparison_plan.TIERS.items():
-        runs = comparison_plan.plan((), (), name, changes={})
+        runs = comparison_plan.plan_comparison((), (), name, changes={})
         assert {each.seed for each in runs} == set(range(tier.seeds))
         assert len({each.identity for each in runs}) == len(runs)
         assert {each.task for each in runs} == set(tier.tasks)
-    (first, *_) = comparison_plan.plan(("RoPE(dim=16)", "Learned(dim=64, length=32)"), ("copy",), "core", changes={})
+    (first, *_) = comparison_plan.plan_comparison(
+        ("RoPE(dim=16)", "Learned(dim=64, length=32)"), ("copy",), "core", changes={}
+    )
     assert first.steps == 2000, "a task that is named has its own budget"
     rates = [
         each.encoding_rate
-        for each in comparison_plan.plan(("Learned(dim=64, length=9)",), ("copy",), "smoke", changes={})
+        for each in comparison_plan.plan_comparison(("Learned(dim=64, length=9)",), ("copy",), "smoke", changes={})
     ]
     assert rates == [comparison_plan.ENCODING_RATE]
-    assert comparison_plan.plan(("RoPE(dim=16)",), ("copy",), "smoke", changes={})[0].encoding_rate == 1.0
+    assert comparison_plan.plan_comparison(("RoPE(dim=16)",), ("copy",), "smoke", changes={})[0].encoding_rate == 1.0
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_failed_runs_are_counted_named_and_written_down(here, capsys, monkeypatc
     monkeypatch.setattr(compare.engines, "engine", lambda *given, **named: in_this_process)
     monkeypatch.setattr(running, "TRAIN", "lab.pretend_trial:fails_with_seed_1")
     monkeypatch.setattr(comparison_plan, "check", lambda *given: None)
-    monkeypatch.setattr(comparison_report, "write", lambda folder, found: ())
+    monkeypatch.setattr(comparison_report, "write_report", lambda folder, found: ())
     words = ["compare", *TWO, "--task", "copy", *TINY, "--out", "out"]
     assert main([*words, "--seeds", "2"]) == 1
     err = capsys.readouterr().err

@@ -20,7 +20,7 @@ from posenc import (
 )
 from posenc.attention import attention
 from posenc.compose import PerLayer
-from posenc.lab.encodings import parts, read
+from posenc.lab.encodings import encoding_parts, read_encodings
 from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
@@ -133,17 +133,17 @@ def test_float_positions_and_grids_are_positions_too():
 
 def test_a_text_names_any_number_of_encodings(tmp_path):
     size = {"width": 24, "heads": 3, "layers": 2}
-    assert parts("Sinusoidal(dim=24, layout='a+b') +ALiBi(heads=3)") == [
+    assert encoding_parts("Sinusoidal(dim=24, layout='a+b') +ALiBi(heads=3)") == [
         "Sinusoidal(dim=24, layout='a+b')",
         "ALiBi(heads=3)",
     ]
-    found = read("NoPE(dim=24) + PerLayer(layers=(RoPE(dim=8), None))", **size)
+    found = read_encodings("NoPE(dim=24) + PerLayer(layers=(RoPE(dim=8), None))", **size)
     assert found.added == (NoPE(dim=24),)
     assert found.inside == ((RoPE(dim=8),), ())
     mine = tmp_path / "mine.py"
     mine.write_text("from posenc import ALiBi, Learned\nclass Mine(ALiBi): pass\nTABLE = Learned(dim=24, length=9)\n")
-    assert read(f"{mine}:Mine", **size).records[0].heads == 3
-    assert read(f"{mine}:TABLE + RoPE(dim=8)", **size).records == (Learned(dim=24, length=9), RoPE(dim=8))
+    assert read_encodings(f"{mine}:Mine", **size).records[0].heads == 3
+    assert read_encodings(f"{mine}:TABLE + RoPE(dim=8)", **size).records == (Learned(dim=24, length=9), RoPE(dim=8))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_text_names_any_number_of_encodings(tmp_path):
 )
 def test_a_text_that_names_none_is_refused(text, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        read(text, width=24, heads=3, layers=2)
+        read_encodings(text, width=24, heads=3, layers=2)
 
 
 def test_a_class_with_fields_of_its_own_is_named_with_its_numbers(tmp_path):
@@ -167,4 +167,4 @@ def test_a_class_with_fields_of_its_own_is_named_with_its_numbers(tmp_path):
     mine.write_text("from posenc import Learned as Table\n")
     message = "encoding must be a record where Learned has other fields to fill: length. Write MINE = Learned(...)"
     with pytest.raises(ValueError, match=re.escape(message)):
-        read(f"{mine}:Table", width=24, heads=3, layers=2)
+        read_encodings(f"{mine}:Table", width=24, heads=3, layers=2)

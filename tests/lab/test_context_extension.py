@@ -10,10 +10,10 @@ import torch
 from posenc import RoPE
 from posenc.cli import main
 from posenc.lab.context_extension import study_files
-from posenc.lab.context_extension.extension_plan import plan
+from posenc.lab.context_extension.extension_plan import plan_extension
 from posenc.lab.context_extension.run_study import extend
 from posenc.lab.context_extension.study import Extended, Extension, Study
-from posenc.lab.context_extension.study_summary import StudySummary, planned, summaries
+from posenc.lab.context_extension.study_summary import StudySummary, planned_ways, summaries
 from posenc.lab.context_extension.ways import searched, tried
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
@@ -48,14 +48,14 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
         assert before["linear"].at(16) != before["as it is"].at(16)
         tuned = {each.way: each for each in found.ways if each.steps}
         assert tuned["linear"].at(64) != before["linear"].at(64)
-    study_files.write(tmp_path, found)
-    assert study_files.read(tmp_path, planned) == found
+    study_files.write_extension(tmp_path, found)
+    assert study_files.read_extension(tmp_path, planned) == found
 
 
 def test_the_ways_are_those_of_the_planner_and_more():
     record = RoPE(dim=16)
     ways = {way.name: way for way in tried(record, 64, 256, 64)}
-    assert set(planned(record, 64, 256)) < set(ways)
+    assert set(planned_ways(record, 64, 256)) < set(ways)
     before = record.frequencies.radians()
     stopped = ways["slow pairs stopped"].long.frequencies.radians()
     turning = before * 64 >= 2 * np.pi
@@ -115,7 +115,7 @@ def test_a_study_is_known_by_all_its_fields():
     one = study()
     assert Extension.from_json(Extension(one, ()).to_json()).study.identity == one.identity
     assert len({one.identity, study(seed=1).identity, study(tuning=1).identity, study(sequences=9).identity}) == 4
-    assert [each.experiment.seed for each in plan("RoPE(dim=16)", ("needle",), seeds=2)] == [0, 1]
+    assert [each.experiment.seed for each in plan_extension("RoPE(dim=16)", ("needle",), seeds=2)] == [0, 1]
 
 
 @pytest.mark.nightly

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posenc import Learned, NoPE, RoPE
-from posenc.lab.contestants import run as run_contestants
+from posenc.lab.contestants import run_contestants as run_contestants
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Finished, Job

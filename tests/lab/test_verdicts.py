@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from posenc.lab.claims.judging import LEVEL, exceeds, gain
-from posenc.lab.comparison.comparison_picture import picture
+from posenc.lab.comparison.comparison_picture import comparison_picture
 from posenc.lab.comparison.judge import judge
-from posenc.lab.comparison.score_table import table
+from posenc.lab.comparison.score_table import score_table
 from posenc.lab.comparison.setting import Setting, common
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result
@@ -107,7 +107,7 @@ def setting():
 
 
 def test_the_table_says_how_fast_each_learns(setting):
-    headers, rows, _ = table(setting)
+    headers, rows, _ = score_table(setting)
     assert setting.threshold == pytest.approx(0.4)  # a tenth of 4.0 to 0.0 is left
     fast, slow = (dict(zip(headers, row, strict=True)) for row in rows)
     assert (fast["steps to 0.4"], slow["steps to 0.4"]) == ("40", "never")
@@ -116,7 +116,7 @@ def test_the_table_says_how_fast_each_learns(setting):
 
 
 def test_the_picture_has_every_run_and_the_intervals(setting):
-    scores = picture([setting]).axes[0]
+    scores = comparison_picture([setting]).axes[0]
     dots = [line for line in scores.lines if line.get_linestyle() == "None" and len(line.get_xdata()) == 3]
     assert sorted({line.get_ydata()[0] for line in dots if line.get_alpha()}) == [0.5, 0.8, 0.9, 1.0]
     fast, _ = (container.lines[2][0].get_segments() for container in scores.containers)

@@ -19,7 +19,7 @@ def test_every_statement_has_its_line_and_its_part_on_the_page():
 @pytest.mark.parametrize(("verdict", "statement", "name", "sources"), ROWS)
 def test_a_line_says_what_was_found(verdict, statement, name, sources):
     claim = claim_catalog.claim(name)
-    assert (verdict, statement) == (findings.read(name).finding.verdict, claim.statement)
+    assert (verdict, statement) == (findings.read_finding(name).finding.verdict, claim.statement)
     assert sources == ", ".join(claim.sources)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.show import Heading, as_json, headed, heading
+from posenc.cli.show import Heading, headed, heading, json_text
 from posenc.cli.terminal import escaped
 from posenc.inspect.plain import as_plain
 
@@ -21,7 +21,7 @@ class Answer(NamedTuple):
 
     def show(self, json: bool) -> None:
         if json:
-            print(as_json(self.facts()))
+            print(json_text(self.facts()))
             return
         for line in list(self.lines()):  # an error in one of them leaves nothing half printed
             heading(line) if isinstance(line, Heading) else print(escaped(line))

@@ -12,7 +12,7 @@ import tyro
 from posenc.cli import engines
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, attributes, columns, wrapped
+from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
@@ -54,7 +54,7 @@ class ClaimsVerb(Verb):
 
     def run(self) -> Answer:
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
-        filed = {name: findings.read(name) for name in chosen}
+        filed = {name: findings.read_finding(name) for name in chosen}
         known = {name: each.finding for name, each in filed.items() if each is not None}
         if not self.run_again:
             return Answer(lambda: _facts(chosen, known), lambda: _lines(chosen, known, detailed=bool(self.names)))
@@ -80,7 +80,7 @@ class ClaimsVerb(Verb):
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
         for name, finding in finished.items():
-            findings.write(name, chosen[name], finding, self.out / "findings")
+            findings.write_finding(name, chosen[name], finding, self.out / "findings")
         return finished
 
 
@@ -115,14 +115,14 @@ def _lines(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding], *, de
 
 def _details(name: str, claim: Claim, finding: ClaimFinding | None) -> Iterable[str]:
     yield Heading(f"{name}: {finding.verdict if finding else 'not run'}")
-    yield from wrapped(claim.statement)
-    yield from wrapped(
+    yield from wrap_text(claim.statement)
+    yield from wrap_text(
         f"Said by: the {', the '.join(claim.sources)}. Decided by {'training' if claim.trained else 'computation'}."
     )
-    yield from wrapped(f"Rule: {claim.rule}")
+    yield from wrap_text(f"Rule: {claim.rule}")
     if finding is not None:
         yield from (f"  {figure}: {number:.6g}" for figure, number in finding.figures)
-        yield from wrapped(finding.note)
+        yield from wrap_text(finding.note)
     yield ""
 
 

@@ -138,7 +138,7 @@ class CompareVerb(Verb):
             told = f"{len(failed)} of {len(waiting)} runs failed. {path} says why, one line for each"
             if not any(each.identity in store.results for each in runs):
                 raise ValueError(f"{told}; the first: {failed[0] if failed else 'none was reported'}")
-        answer = report.answer(self.out, comparison_report.report(self.out, {each.identity for each in runs}))
+        answer = report.report_answer(self.out, comparison_report.report(self.out, {each.identity for each in runs}))
         if not failed:
             return answer
         say(f"posenc compare: {told}. The same command runs them again.")
@@ -154,7 +154,7 @@ class CompareVerb(Verb):
                 f"task must be one that reads text, {', '.join(TEXT_TASKS)}, with --text; got {', '.join(unread)}. "
                 "Leave one of them out."
             )
-        runs = comparison_plan.plan(
+        runs = comparison_plan.plan_comparison(
             self.encodings,
             tasks,
             self.tier,

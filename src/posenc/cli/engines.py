@@ -16,7 +16,7 @@ from posenc.lab.running import Engine
 Name = Literal["local", "ray", "slurm"]
 Together = Literal["accelerate"]
 #: How a run is done with --engine accelerate.
-TOGETHER = "posenc.lab.engines.all_processes:train"
+TOGETHER = "posenc.lab.engines.all_processes:train_together"
 
 
 def engine(

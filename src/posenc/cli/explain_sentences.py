@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from posenc.catalog import CATALOG
 from posenc.cli.answer import Answer
 from posenc.cli.inputs import encoding as encoding_of
-from posenc.cli.show import Heading, attributes, columns, wrapped
+from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.doors import Encoding
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
@@ -50,12 +50,12 @@ def _records(encoding: str | None, every: bool, longest: int) -> tuple[Encoding,
 
 def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> Iterator[str]:
     yield Heading(f'"{sentence}" / "{versus}"')
-    yield from wrapped("How far the output of a word differs between the two orders, in one layer of self-attention.")
+    yield from wrap_text("How far the output of a word differs between the two orders, in one layer of self-attention.")
     yield "0.0 is rounding."
     yield ""
     yield from _by_encoding(pairs) if every else _by_word(pairs)
     yield ""
-    yield from (line for note in _notes(pairs) for line in wrapped(note))
+    yield from (line for note in _notes(pairs) for line in wrap_text(note))
 
 
 def _by_word(pairs: list[Compared]) -> Iterator[str]:

@@ -13,10 +13,10 @@ import tyro
 from posenc.cli import engines
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, columns, wrapped
+from posenc.cli.show import Heading, columns, wrap_text
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.context_extension import study_files
-from posenc.lab.context_extension.extension_plan import TASKS, plan
+from posenc.lab.context_extension.extension_plan import TASKS, plan_extension
 from posenc.lab.context_extension.study import Extension, Study
 from posenc.lab.context_extension.study_summary import StudySummary, summaries
 from posenc.lab.engines.events import Job
@@ -80,7 +80,7 @@ class ExtendVerb(Verb):
     def run(self) -> Answer:
         from posenc.lab.context_extension.run_study import begun
 
-        studies = plan(
+        studies = plan_extension(
             self.record,
             self.task,
             length=self.length,
@@ -93,18 +93,18 @@ class ExtendVerb(Verb):
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
         engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
-        missing = [study for study in studies if study_files.read(self.out, study) is None]
+        missing = [study for study in studies if study_files.read_extension(self.out, study) is None]
         if missing:
             run_with_progress(_run(missing, engine, self.out), len(missing))
-        return answer(self.out, studies)
+        return extension_answer(self.out, studies)
 
 
-def answer(out: Path, studies: Sequence[Study]) -> Answer:
+def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
     """What the finished studies of a folder say."""
-    read = [study_files.read(out, study) for study in studies]
+    read = [study_files.read_extension(out, study) for study in studies]
     finished = [each for each in read if each is not None]
     found, missing = summaries(finished), len(studies) - len(finished)
-    pictures = [_drawn(out, summary) for summary in found]
+    pictures = [_draw(out, summary) for summary in found]
     return Answer(
         lambda: {"summaries": [_facts(each) for each in found], "missing": missing, "files": pictures},
         lambda: _lines(found, missing, pictures),
@@ -118,29 +118,29 @@ def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEv
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:
             if isinstance(report, Extension):
-                study_files.write(out, report)
+                study_files.write_extension(out, report)
             yield RunEvent(studies[index].experiment, report)
 
 
-def _drawn(out: Path, summary: StudySummary) -> Path:
-    from posenc.lab.context_extension.extension_picture import picture
+def _draw(out: Path, summary: StudySummary) -> Path:
+    from posenc.lab.context_extension.extension_picture import extension_picture
     from posenc.plot.export import image
 
     path = out / f"{summary.study.experiment.task}.png"
-    path.write_bytes(image(picture(summary), "png", dpi=130).data)
+    path.write_bytes(image(extension_picture(summary), "png", dpi=130).data)
     return path
 
 
 def _lines(found: Sequence[StudySummary], missing: int, pictures: Sequence[Path]) -> Iterable[str]:
     for summary in found:
-        yield from map(Heading, wrapped(summary.conditions()))
+        yield from map(Heading, wrap_text(summary.conditions()))
         yield from columns(*summary.table())
         for steps in summary.tunings:
-            yield from wrapped(summary.sentence(steps))
-            yield from wrapped(summary.plan_checked(steps) if len(summary.extensions) >= SEEDS else "")
+            yield from wrap_text(summary.sentence(steps))
+            yield from wrap_text(summary.plan_checked(steps) if len(summary.extensions) >= SEEDS else "")
         yield ""
     if found:
-        yield from wrapped(LIMITS)
+        yield from wrap_text(LIMITS)
     if missing:
         yield f"{missing} runs are missing: run the same command again."
     if pictures:

@@ -46,7 +46,8 @@ class ListVerb(Verb):
                 )
             rows = [candidate for candidate in rows if candidate.encoding.door == self.door]
         return Answer(
-            lambda: [_facts(candidate) for candidate in rows], lambda: _one(rows) if self.name else _table(rows)
+            lambda: [_facts(candidate) for candidate in rows],
+            lambda: _encoding_lines(rows) if self.name else _catalog_lines(rows),
         )
 
 
@@ -63,12 +64,12 @@ def _facts(candidate: Row) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[Row]) -> list[str]:
+def _catalog_lines(rows: list[Row]) -> list[str]:
     cells = [(one.name, one.encoding.door, ", ".join(_claims(one)), one.paper) for one in rows]
     return columns(("name", "door", "claims", "paper"), cells)
 
 
-def _one(rows: list[Row]) -> Iterator[str]:
+def _encoding_lines(rows: list[Row]) -> Iterator[str]:
     for one in rows:
         yield Heading(one.name)
         yield f"door       {one.encoding.door}"

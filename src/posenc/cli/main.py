@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.terminal import escaped, noticed_interrupts, say, wide_enough, write_every_character, written
+from posenc.cli.terminal import escaped, flushed_stdout, noticed_interrupts, say, wide_enough, write_every_character
 
 USAGE = 2
 BUG = 70
@@ -92,13 +92,13 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
 
 def _run(verb: str, words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        with written():
+        with flushed_stdout():
             print(short_help())
         return 0
     if words[0] in ("--version", "-V"):
         from importlib.metadata import version
 
-        with written():
+        with flushed_stdout():
             print(f"posenc {version('posenc')}")
         return 0
     if not verb:
@@ -109,7 +109,7 @@ def _run(verb: str, words: list[str]) -> int:
     if command is None:
         return 0
     answer = command.run()
-    with written():
+    with flushed_stdout():
         answer.show(command.json)
     return int(answer.code)
 
@@ -143,7 +143,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 
     printed = io.StringIO()
     try:
-        with written(), contextlib.redirect_stderr(printed), wide_enough():
+        with flushed_stdout(), contextlib.redirect_stderr(printed), wide_enough():
             return tyro.cli(kind, args=words, prog=f"posenc {verb}", config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as stop:
         if not stop.code:

@@ -75,8 +75,8 @@ PICTURES: Mapping[str, PictureEntry] = {
     "number_waves": PictureEntry({"position": "position"}, learns=False),
     "layers": PictureEntry({}, learns=False, subject=model),
     "media_positions": PictureEntry({"after": "after"}, learns=False, subject=of_segments),
-    "results": PictureEntry({}, False, of_comparison, "posenc.lab.comparison.comparison_picture:picture"),
-    "claims": PictureEntry({}, False, of_findings, "posenc.lab.claims.claims_picture:picture"),
+    "results": PictureEntry({}, False, of_comparison, "posenc.lab.comparison.comparison_picture:comparison_picture"),
+    "claims": PictureEntry({}, False, of_findings, "posenc.lab.claims.claims_picture:claims_picture"),
 }
 #: How many positions are drawn where none are asked for; a picture that is left out has its own number.
 USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity", "score_by_distance", "bias"), 100) | {

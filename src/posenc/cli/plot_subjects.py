@@ -52,8 +52,8 @@ def of_comparison(text: str) -> Any:
 
 def of_findings(text: str) -> Any:
     """The trained claims that are decided, by name, each with its finding."""
-    from posenc.lab.claims.findings import decided
+    from posenc.lab.claims.findings import trained_findings
 
     if text:
         raise ValueError(f"subject must be left out for claims; got {text!r:.100}. Leave it out.")
-    return decided()
+    return trained_findings()

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns, wrapped
+from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
-from posenc.lab.comparison.score_table import table
+from posenc.lab.comparison.score_table import score_table
 from posenc.lab.comparison.tensorboard import write_events
 
 LIMITS = (
@@ -42,21 +42,21 @@ class ReportVerb(Verb):
         found = comparison_report.report(self.folder)
         if self.tensorboard:
             write_events(self.folder, [judged.setting for judged in found.judged])
-        return answer(self.folder, found)
+        return report_answer(self.folder, found)
 
 
-def answer(folder: Path, found: ComparisonReport) -> Answer:
+def report_answer(folder: Path, found: ComparisonReport) -> Answer:
     """A report as the answer of a verb; the files are written first."""
-    written = comparison_report.write(folder, found)
+    written = comparison_report.write_report(folder, found)
     return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
 
 
 def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
     for judged in found.judged:
         yield from _setting(judged)
-    yield from wrapped(LIMITS)
+    yield from wrap_text(LIMITS)
     if found.note:
-        yield from wrapped(found.note)
+        yield from wrap_text(found.note)
     if found.missing:
         planned = found.finished + found.missing
         yield f"{found.missing} of {planned} planned runs are missing: run the same command again."
@@ -64,14 +64,14 @@ def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
 
 
 def _setting(judged: Judged) -> Iterable[str]:
-    yield from map(Heading, wrapped(judged.setting.conditions()))
-    yield from columns(*table(judged.setting))
+    yield from map(Heading, wrap_text(judged.setting.conditions()))
+    yield from columns(*score_table(judged.setting))
     for recommendation, (measure, verdicts) in zip(judged.recommendations, judged.verdicts, strict=True):
-        yield from wrapped(recommendation.sentence())
+        yield from wrap_text(recommendation.sentence())
         unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
         for verdict in verdicts:
             if recommendation.rests_on(verdict):
-                yield from (f"  {line}" for line in wrapped(verdict.sentence(unit)))
+                yield from (f"  {line}" for line in wrap_text(verdict.sentence(unit)))
     yield ""
 
 
@@ -83,7 +83,8 @@ def _facts(found: ComparisonReport, written: tuple[Path, ...]) -> dict[str, Any]
                 "experiment": judged.setting.common,
                 "seeds": judged.setting.seeds,
                 "table": [
-                    dict(zip(table(judged.setting).headers, row, strict=True)) for row in table(judged.setting).rows
+                    dict(zip(score_table(judged.setting).headers, row, strict=True))
+                    for row in score_table(judged.setting).rows
                 ],
                 "scores": {str(measure): judged.setting.scores(measure) for measure in judged.setting.measures},
                 "recommendations": [

@@ -60,7 +60,7 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
     return [line.rstrip() for line in drawn.get().splitlines()]
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_text(text: str) -> list[str]:
     """A sentence over as many lines as the width of the terminal asks for."""
     return textwrap.wrap(text, int(_console().width)) or [""]
 
@@ -73,6 +73,6 @@ def _console() -> Any:
     return Console(file=sys.stdout, highlight=False, width=max(width, NARROWEST))
 
 
-def as_json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """JSON in which numbers are numbers; what JSON has no word for (NaN, infinity) is null."""
     return json.dumps(as_plain(value), indent=2, allow_nan=False)

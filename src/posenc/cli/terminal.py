@@ -60,7 +60,7 @@ def write_every_character() -> None:
 
 
 @contextlib.contextmanager
-def written() -> Iterator[None]:
+def flushed_stdout() -> Iterator[None]:
     """Whatever is printed here has reached stdout at the end. An error of stdout itself is told from one of a file: it
     has no name."""
     try:

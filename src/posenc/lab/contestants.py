@@ -27,7 +27,7 @@ def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
     )
 
 
-def run(
+def run_contestants(
     contestants: Sequence[Contestant], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
 ) -> Generator[Event, None, None]:
     """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""

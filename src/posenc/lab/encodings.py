@@ -49,7 +49,7 @@ def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> Laye
     return LayerEncodings(tuple(added), tuple(map(tuple, inside)))
 
 
-def read(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
+def read_encodings(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
     """The encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
 
     A part may be FILE.py:NAME, a record of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
@@ -62,11 +62,11 @@ def read(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
 
 
 def records(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer, ...]:
-    """The records and schedules that a text names, as `read` reads them."""
-    return tuple(_record(part, width, heads) for part in parts(text))
+    """The records and schedules that a text names, as `read_encodings` reads them."""
+    return tuple(_record(part, width, heads) for part in encoding_parts(text))
 
 
-def parts(text: str) -> list[str]:
+def encoding_parts(text: str) -> list[str]:
     """A text cut at each plus sign outside brackets and quotes.
 
     >>> parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
@@ -100,14 +100,14 @@ def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
 
 def _record(text: str, width: int, heads: int) -> Any:
     if ".py" not in text or parse.is_record(text):
-        return _checked(parse.record(text), text)
+        return _checked_record(parse.record(text), text)
     target = load_target(text)
     if inspect.isclass(target) and issubclass(target, Encoding):
         return fitted(target, width, heads)
-    return _checked(target, text)
+    return _checked_record(target, text)
 
 
-def _checked(record: Any, text: str) -> Any:
+def _checked_record(record: Any, text: str) -> Any:
     if not isinstance(record, Encoding | PerLayer):
         raise ValueError(
             f"encoding must be the record of an encoding; got {_check.shown(text)}, which is "

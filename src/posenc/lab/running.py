@@ -11,7 +11,7 @@ from posenc.lab.result import Progress, Result
 from posenc.lab.store import Store
 
 Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
-TRAIN = "posenc.lab.engines.in_worker:train"
+TRAIN = "posenc.lab.engines.in_worker:train_experiment"
 
 
 class RunEvent(NamedTuple):
@@ -49,7 +49,7 @@ def run_missing(
     events = engine(jobs)
     try:
         for index, report in events:
-            step = RunEvent(missing[index], _checked(missing[index], report))
+            step = RunEvent(missing[index], _report_of_run(missing[index], report))
             if isinstance(step.report, Result):
                 store.add(step.report)
             yield step
@@ -57,7 +57,7 @@ def run_missing(
         events.close()
 
 
-def _checked(experiment: Experiment, report: Any) -> Progress | Result | Failure:
+def _report_of_run(experiment: Experiment, report: Any) -> Progress | Result | Failure:
     """The report, if it is one, and about this experiment."""
     if isinstance(report, Progress | Failure):
         return report

@@ -26,7 +26,7 @@ BINS, CONTEXTS = 16, 8
 Placing = Callable[[Batch, np.random.Generator], Example]
 
 
-class Said(NamedTuple):
+class Predictions(NamedTuple):
     """For each token of a test: the loss, whether the likeliest token is right, whether anything is predicted, and the
     index that it is about."""
 
@@ -41,9 +41,9 @@ def scores(
 ) -> tuple[LengthScore, ...]:
     """A score for each length, each with a generator of its own, so that no length changes the sequences of another."""
     if task.cuttable:
-        whole, last = _longest(task, lengths, seed), _block(lengths)
+        whole, last = _longest(task, lengths, seed), _last_targets(lengths)
         return tuple(_score(model, task, n, cut(whole, n), seed, place, last=last) for n in lengths)
-    return tuple(_score(model, task, n, _drawn(task, n, seed), seed, place) for n in lengths)
+    return tuple(_score(model, task, n, _test_batch(task, n, seed), seed, place) for n in lengths)
 
 
 def by_context(
@@ -60,13 +60,13 @@ def by_context(
     contexts: those to read, in place of equal steps up to the longest length.   windows: of the text."""
     if not task.cuttable:
         return ()
-    whole, last = _longest(task, lengths, seed, windows), _block(lengths)
+    whole, last = _longest(task, lengths, seed, windows), _last_targets(lengths)
     if contexts is None:
         contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
     means = []
     for context in contexts:
-        said = _said(model, cut(whole, context), np.random.default_rng([seed, context]), place)
-        means.append(float(said.losses[:, -last:][said.asked[:, -last:]].mean()))
+        predictions = _predictions(model, cut(whole, context), np.random.default_rng([seed, context]), place)
+        means.append(float(predictions.losses[:, -last:][predictions.asked[:, -last:]].mean()))
     return tuple(zip(contexts, means, strict=True))
 
 
@@ -75,8 +75,10 @@ def by_depth(
 ) -> tuple[float, ...]:
     """The share of right answers at a length, by where what they are about stands: equally many in each part, from the
     start of the sequence to its end."""
-    said = _said(model, _drawn(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place)
-    in_order = said.right[said.asked][np.argsort(said.about[said.asked], kind="stable")]
+    predictions = _predictions(
+        model, _test_batch(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place
+    )
+    in_order = predictions.right[predictions.asked][np.argsort(predictions.about[predictions.asked], kind="stable")]
     return tuple(float(part.mean()) for part in np.array_split(in_order, parts))
 
 
@@ -105,30 +107,30 @@ def bleu_signature() -> str:
 def _score(
     model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing, last: int | None = None
 ) -> LengthScore:
-    said = _said(model, batch, np.random.default_rng([seed, length, 1]), place)
-    counted = said.asked.copy()
+    predictions = _predictions(model, batch, np.random.default_rng([seed, length, 1]), place)
+    counted = predictions.asked.copy()
     if last is not None:
         counted[:, :-last] = False
     rows = counted.any(1)
     return LengthScore(
         length,
-        accuracy=_mean(said.right[counted]),
-        exact=_mean((said.right | ~counted).all(1)[rows]),
-        loss=_mean(said.losses[counted]),
+        accuracy=_mean(predictions.right[counted]),
+        exact=_mean((predictions.right | ~counted).all(1)[rows]),
+        loss=_mean(predictions.losses[counted]),
         bleu=_bleu(model, task, length, batch, seed, place),
-        by_position=_binned(said),
+        by_position=_binned(predictions),
     )
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def _said(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Said:
+def _predictions(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Predictions:
     losses, right = [], []
     for example in _examples(model, batch, rng, place):
         logits = example.logits(model)
         flat = cross_entropy(logits.flatten(0, 1), example.targets.flatten(), ignore_index=NOTHING, reduction="none")
         losses.append(flat.view_as(example.targets).cpu().double().numpy())
         right.append((logits.argmax(-1) == example.targets).cpu().numpy())
-    return Said(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
+    return Predictions(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
 
 
 def _bleu(model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing) -> float | None:
@@ -147,15 +149,15 @@ def _examples(model: Transformer, batch: Batch, rng: np.random.Generator, place:
         yield place(Batch(*parts), rng)  # type: ignore[arg-type]
 
 
-def _binned(said: Said) -> tuple[tuple[int, float], ...]:
+def _binned(predictions: Predictions) -> tuple[tuple[int, float], ...]:
     """(tokens up to the end of a stretch, its mean loss)."""
-    count = said.losses.shape[1]
+    count = predictions.losses.shape[1]
     ends = sorted({-(-count * part // BINS) for part in range(1, BINS + 1)})
     bins = [
-        (end, said.asked & (start <= said.about) & (said.about < end))
+        (end, predictions.asked & (start <= predictions.about) & (predictions.about < end))
         for start, end in zip([0, *ends[:-1]], ends, strict=True)
     ]
-    return tuple((end, float(said.losses[within].mean())) for end, within in bins if within.any())
+    return tuple((end, float(predictions.losses[within].mean())) for end, within in bins if within.any())
 
 
 def _about(batch: Batch) -> np.ndarray:
@@ -167,12 +169,12 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if values.size else 0.0
 
 
-def _block(lengths: tuple[int, ...]) -> int:
+def _last_targets(lengths: tuple[int, ...]) -> int:
     """How many last tokens are the same targets at every context length."""
     return max(1, lengths[0] // 4)
 
 
-def _drawn(task: Task, length: int, seed: int, sequences: int = SEQUENCES) -> Batch:
+def _test_batch(task: Task, length: int, seed: int, sequences: int = SEQUENCES) -> Batch:
     return task.test_batch(np.random.default_rng([seed, length]), sequences, length)
 
 

@@ -14,7 +14,7 @@ from posenc.attention import Attended, attention
 from posenc.doors import Adds, Biases, Encoding, Scores
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
-from posenc.lab.models.block import drawn
+from posenc.lab.models.block import normal_parameter
 from posenc.torch import module
 
 NOUNS = ("dog", "man", "cat", "lion", "child", "bird")
@@ -79,10 +79,10 @@ class Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.record = encoding
         rng = torch.Generator().manual_seed(seed)
-        self.embedding = drawn((len(WORDS), WIDTH), 1.0, rng)
-        self.project = drawn((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
-        self.hidden = drawn((HEADS * HEAD_DIM + WIDTH, 2 * WIDTH), (HEADS * HEAD_DIM + WIDTH) ** -0.5, rng)
-        self.roles = drawn((2 * WIDTH, len(ROLES)), (2 * WIDTH) ** -0.5, rng)
+        self.embedding = normal_parameter((len(WORDS), WIDTH), 1.0, rng)
+        self.project = normal_parameter((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
+        self.hidden = normal_parameter((HEADS * HEAD_DIM + WIDTH, 2 * WIDTH), (HEADS * HEAD_DIM + WIDTH) ** -0.5, rng)
+        self.roles = normal_parameter((2 * WIDTH, len(ROLES)), (2 * WIDTH) ** -0.5, rng)
         self.encoding = None if encoding is None else module(encoding, seed=seed)
 
     def forward(self, tokens: Tensor) -> Tensor:

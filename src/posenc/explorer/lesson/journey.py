@@ -20,7 +20,7 @@ from posenc.explorer.lesson.sentences import PAIRS, same_words
 from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.explorer.write_atomically import write_atomically
-from posenc.lab.contestants import contestants, run
+from posenc.lab.contestants import contestants, run_contestants
 from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
@@ -96,7 +96,7 @@ class Journey:
         done = dict.fromkeys((runner.name for runner in runners), 0)
         yield StageProgress(ALL, 0, recipe.steps * len(runners))
         yield from (StageProgress(name, 0, recipe.steps) for name in done)
-        with contextlib.closing(run(runners, reading.corpus, recipe, self.settings.workers)) as events:
+        with contextlib.closing(run_contestants(runners, reading.corpus, recipe, self.settings.workers)) as events:
             for index, happened in events:
                 name = runners[index].name
                 if isinstance(happened, TrainingOutcome):

@@ -12,7 +12,7 @@ from posenc.lab.claims import claim_catalog, findings
 CODE = """from posenc.lab.claims import claim_catalog, findings
 
 for name in claim_catalog.NAMES:
-    print(claim_catalog.claim(name).statement, findings.read(name).finding)"""
+    print(claim_catalog.claim(name).statement, findings.read_finding(name).finding)"""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ClaimsView(View):
 
 
 def _claim(name: str) -> dict[str, Any]:
-    claim, filed = claim_catalog.claim(name), findings.read(name)
+    claim, filed = claim_catalog.claim(name), findings.read_finding(name)
     return {
         "name": name,
         "statement": claim.statement,

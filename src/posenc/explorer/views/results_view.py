@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.lab.comparison.comparison_report import Judged, report
 from posenc.lab.comparison.measures import WORDS, Measure
-from posenc.lab.comparison.score_table import table
+from posenc.lab.comparison.score_table import score_table
 from posenc.lab.comparison.setting import Setting
 
 
@@ -30,7 +30,7 @@ def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _setting(judged: Judged) -> dict[str, Any]:
     setting = judged.setting
-    headers, rows, _ = table(setting)
+    headers, rows, _ = score_table(setting)
     return {
         "task": setting.common.task,
         "conditions": setting.conditions(),

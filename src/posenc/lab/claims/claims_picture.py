@@ -27,11 +27,11 @@ class ClaimRow(NamedTuple):
     verdict: str
 
 
-def picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
+def claims_picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
     """A panel for each unit, a row for each number. Blue is supported, red contradicted, grey undecided."""
     panels: dict[Metric, list[ClaimRow]] = {}
     for name, (claim, finding) in decided.items():
-        panels.setdefault(task_row(claim.experiments[0].task).metric, []).extend(_rows(name, finding))
+        panels.setdefault(task_row(claim.experiments[0].task).metric, []).extend(_claim_rows(name, finding))
     heights = [len(rows) for rows in panels.values()]
     figure = Figure(figsize=(10, 0.33 * sum(heights) + 0.9 * len(heights) + 0.3), layout="constrained")
     axes = figure.subplots(
@@ -42,7 +42,7 @@ def picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
     return figure
 
 
-def _rows(name: str, finding: ClaimFinding) -> list[ClaimRow]:
+def _claim_rows(name: str, finding: ClaimFinding) -> list[ClaimRow]:
     figures = dict(finding.figures)
     shown = name.replace("_", " ")
     return [

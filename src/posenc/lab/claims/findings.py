@@ -28,7 +28,7 @@ def claim_digest(claim: Claim) -> str:
     return digest(json.dumps([claim.statement, claim.rule, runs]))
 
 
-def read(name: str, folder: Path = FOLDER) -> Filed | None:
+def read_finding(name: str, folder: Path = FOLDER) -> Filed | None:
     """The finding of a claim, or None where there is none; ValueError names a damaged file."""
     path = folder / f"{name}.json"
     if not path.exists():
@@ -46,7 +46,7 @@ def read(name: str, folder: Path = FOLDER) -> Filed | None:
         ) from None
 
 
-def write(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
+def write_finding(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
     """File a finding; the file is replaced as a whole."""
     folder.mkdir(parents=True, exist_ok=True)
     held: dict[str, Any] = {
@@ -60,7 +60,7 @@ def write(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
     return write_whole(folder / f"{name}.json", (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def decided() -> dict[str, tuple[Claim, ClaimFinding]]:
+def trained_findings() -> dict[str, tuple[Claim, ClaimFinding]]:
     """The trained claims that have a finding among those that ship, by name."""
-    filed = {name: read(name) for name in claim_catalog.TRAINED}
+    filed = {name: read_finding(name) for name in claim_catalog.TRAINED}
     return {name: (claim_catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.lab.claims.judging import Measured
-from posenc.lab.comparison.measures import value
+from posenc.lab.comparison.measures import metric_value
 from posenc.lab.experiment import Experiment
 from posenc.lab.tasks.task_table import experiment
 
@@ -14,14 +14,14 @@ RATE = 10.0
 FIVE, EIGHT = range(5), range(8)
 
 
-def learned(rows: int) -> str:
+def learned_table(rows: int) -> str:
     """A learned table with a row for each position of training; beyond it, its last row is used."""
     return f"Learned(dim=64, length={rows}, outside='clamp')"
 
 
 def hybrid(rows: int) -> str:
     """The sum of a sinusoidal and a learned table."""
-    return f"Sum((Sinusoidal(dim=64), {learned(rows)}))"
+    return f"Sum((Sinusoidal(dim=64), {learned_table(rows)}))"
 
 
 def runs(task: str, encodings: tuple[str, ...], seeds: range = FIVE) -> tuple[Experiment, ...]:
@@ -35,7 +35,7 @@ def runs(task: str, encodings: tuple[str, ...], seeds: range = FIVE) -> tuple[Ex
 
 def bleu_at(length: int) -> Measured:
     """BLEU at a test length."""
-    return lambda result: value(result.at(length), "bleu")
+    return lambda result: metric_value(result.at(length), "bleu")
 
 
 def _rate(encoding: str) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.comparison.measures import WORDS, Measure, value
+from posenc.lab.comparison.measures import WORDS, Measure, metric_value
 from posenc.lab.comparison.setting import Setting
 
 #: Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and marks for more than eight.
@@ -19,7 +19,7 @@ MARKS = "osD^vP*X"
 LONGEST_NAME = 44
 
 
-def picture(settings: Sequence[Setting]) -> Figure:
+def comparison_picture(settings: Sequence[Setting]) -> Figure:
     """A row for each setting: a dot for each run, the means with their 95 % Student-t intervals, and a line through
     them; to its right, mean training loss."""
     figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
@@ -40,7 +40,7 @@ def _draw_scores(axes: Axes, setting: Setting) -> None:
     for index, (name, runs) in enumerate(setting.results.items()):
         style = run_style(index)
         for run in runs.values():
-            values = [value(run.at(length), setting.metric) for length in lengths]
+            values = [metric_value(run.at(length), setting.metric) for length in lengths]
             axes.plot(lengths, values, linestyle="", alpha=0.35, markersize=4, **style)
         intervals = [setting.interval(name, Measure(setting.metric, length)) for length in lengths]
         means, half = [each.mean for each in intervals], [each.high - each.mean for each in intervals]

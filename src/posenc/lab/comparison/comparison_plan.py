@@ -12,7 +12,7 @@ from posenc.inspect._text import short
 from posenc.lab import encodings as read_encodings
 from posenc.lab.comparison import usual_encodings
 from posenc.lab.experiment import Experiment
-from posenc.lab.models.model_folder import OWN, head_dim, model_folder, rotates_itself
+from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself
 from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
 
@@ -49,7 +49,7 @@ TIERS: Mapping[TierName, Tier] = {
 ENCODING_RATE = 10.0
 
 
-def plan(
+def plan_comparison(
     encodings: Sequence[str],
     tasks: Sequence[str],
     tier: TierName,
@@ -93,7 +93,7 @@ def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
     """The encodings of a tier for a model of this size; for one of transformers, its own positions and the six."""
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
-        channels, rotates = head_dim(folder.path), rotates_itself(folder.path)
+        channels, rotates = head_dim_of_folder(folder.path), rotates_itself(folder.path)
         others = usual_encodings.for_transformers_model(
             blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates
         )
@@ -108,5 +108,5 @@ def _learns(encoding: str, blank: Experiment) -> bool:
     """Whether an encoding has parameters; ValueError where it cannot be read or does not fit the model."""
     if encoding == OWN and model_folder(blank.model) is not None:
         return False
-    read = read_encodings.read(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)
+    read = read_encodings.read_encodings(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)
     return any(record.shapes for record in read.records)

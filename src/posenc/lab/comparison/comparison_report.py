@@ -43,7 +43,7 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
     """Read and judge the results of a folder; `only`: the identities of runs to look at."""
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
-    stored, planned = store.read(folder), planned_runs.planned(folder)
+    stored, planned = store.read_results(folder), planned_runs.planned_experiments(folder)
     results = [result for name, result in stored.results.items() if only is None or name in only]
     order = {each.identity: index for index, each in enumerate(planned)}
     results.sort(key=lambda result: order.get(result.experiment.identity, len(order)))
@@ -55,12 +55,12 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
     return ComparisonReport(judged, len(results), len(wanted - stored.results.keys()), stored.note)
 
 
-def write(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
+def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
     """The picture and the table of all results, `report.png` and `results.parquet`, in the folder."""
-    from posenc.lab.comparison.comparison_picture import picture
+    from posenc.lab.comparison.comparison_picture import comparison_picture
     from posenc.plot.export import image
 
-    data = image(picture([each.setting for each in found.judged]), "png", dpi=130).data
+    data = image(comparison_picture([each.setting for each in found.judged]), "png", dpi=130).data
     return write_whole(Path(folder) / PICTURE, data), write_parquet(folder)
 
 

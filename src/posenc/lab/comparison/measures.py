@@ -41,10 +41,10 @@ class Measure:
         """The number of a run."""
         if not self.length:
             return area_under([(point.step, point.loss) for point in result.curve])
-        return value(result.at(self.length), self.metric)
+        return metric_value(result.at(self.length), self.metric)
 
 
-def value(score: LengthScore, metric: Metric) -> float:
+def metric_value(score: LengthScore, metric: Metric) -> float:
     """A score's number."""
     number = getattr(score, metric)
     if number is None:
@@ -52,10 +52,10 @@ def value(score: LengthScore, metric: Metric) -> float:
     return float(number)
 
 
-def reach(result: Result, metric: Metric) -> int:
+def effective_reach(result: Result, metric: Metric) -> int:
     """The effective length of a run: as far as it is right in 85 of 100 cases, or, for a loss, as far as the loss stays
     within a tenth of what it is at the shortest test length."""
-    scores = {score.length: value(score, metric) for score in result.scores}
+    scores = {score.length: metric_value(score, metric) for score in result.scores}
     if metric == "loss":
         return effective_length(scores, 1.1 * scores[min(scores)], higher_is_better=False)
     threshold = PASSES * 100 if metric == "bleu" else PASSES

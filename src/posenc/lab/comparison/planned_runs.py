@@ -25,7 +25,7 @@ def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> N
     A file of one's own encoding, FILE.py:NAME, or of one's own model must be what it was for the earlier runs: its name
     alone does not say what was trained.
     """
-    earlier, files = _read(folder)
+    earlier, files = _read_plan(folder)
     for own in sorted({name for each in experiments for name in own_files(each)}):
         with Path(own).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -40,9 +40,9 @@ def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> N
     write_whole(Path(folder) / NAME, text.encode())
 
 
-def planned(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
+def planned_experiments(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
     """The runs that a folder is to have; none where there is no plan."""
-    return _read(folder)[0]
+    return _read_plan(folder)[0]
 
 
 def own_files(experiment: Experiment) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def save_failures(folder: str | os.PathLike[str], lines: Sequence[str]) -> Path:
     return path
 
 
-def _read(folder: str | os.PathLike[str]) -> tuple[tuple[Experiment, ...], dict[str, str]]:
+def _read_plan(folder: str | os.PathLike[str]) -> tuple[tuple[Experiment, ...], dict[str, str]]:
     path = Path(folder) / NAME
     if not path.exists():
         return (), {}

@@ -18,7 +18,7 @@ class ScoreTable(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def table(setting: Setting) -> ScoreTable:
+def score_table(setting: Setting) -> ScoreTable:
     """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area
     under its curve; effective length, steps to a training loss, size and time."""
     word = WORDS[setting.metric][0].split(" (")[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median_low
 
-from posenc.lab.comparison.measures import Measure, reach, steps_to_loss
+from posenc.lab.comparison.measures import Measure, effective_reach, steps_to_loss
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 from posenc.lab.statistics.interval import Interval, student_interval
@@ -49,7 +49,7 @@ class Setting:
 
     def reach(self, name: str) -> int:
         """The effective length that half of a contestant's runs have."""
-        return median_low(reach(run, self.metric) for run in self.results[name].values())
+        return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
     def threshold(self) -> float:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from posenc.lab.comparison.measures import value
+from posenc.lab.comparison.measures import metric_value
 from posenc.lab.comparison.setting import Setting
 from posenc.lab.engines.needed import needed
 
@@ -26,5 +26,7 @@ def write_events(folder: str | os.PathLike[str], settings: Sequence[Setting]) ->
                     for point in run.curve:
                         events.add_scalar("loss/training", point.loss, point.step)
                     for score in run.scores:
-                        events.add_scalar(f"by_length/{setting.metric}", value(score, setting.metric), score.length)
+                        events.add_scalar(
+                            f"by_length/{setting.metric}", metric_value(score, setting.metric), score.length
+                        )
     return target

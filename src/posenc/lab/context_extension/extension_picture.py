@@ -15,7 +15,7 @@ from posenc.lab.context_extension.study_summary import StudySummary
 ACROSS = 7
 
 
-def picture(summary: StudySummary) -> Figure:
+def extension_picture(summary: StudySummary) -> Figure:
     """Heat maps where answers are found at depths, lines otherwise."""
     return heat_maps(summary) if summary.finds else lines(summary)
 

@@ -28,7 +28,7 @@ BUDGETS = {
 }
 
 
-def plan(
+def plan_extension(
     record: str,
     tasks: Sequence[str],
     *,

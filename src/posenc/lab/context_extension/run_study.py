@@ -52,7 +52,7 @@ def extend(study: Study) -> Iterator[Progress | Extension]:
     for step in _trained(trial, experiment.steps, experiment.rate):
         yield Progress(step.step // parts, step.loss)
     measured: list[Extended] = []
-    for done, way in enumerate((*ways, _found(study, trial, record)), 2):
+    for done, way in enumerate((*ways, _searched_way(study, trial, record)), 2):
         measured += _measured(study, trial, way)
         yield Progress(experiment.steps * done // parts, step.loss)
     versions = tuple((name, version(name)) for name in ("posenc", "torch", "numpy"))
@@ -81,23 +81,23 @@ def _rotation(trial: Trial) -> RoPE:
 
 def _measured(study: Study, trial: Trial, way: Tried) -> Iterator[Extended]:
     """A way before and after tuning."""
-    long, short = _with(trial, way.long), _with(trial, way.short)
-    yield Extended(way.name, repr(way.long), 0, _values(study, long, short))
+    long, short = _with_encoding(trial, way.long), _with_encoding(trial, way.short)
+    yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
     if study.tuning:
         for _ in _trained(long, study.tuning, trial.experiment.rate * TUNING_RATE, study.length):
             pass
         short.model.load_state_dict(long.model.state_dict())
-        yield Extended(way.name, repr(way.long), study.tuning, _values(study, long, short))
+        yield Extended(way.name, repr(way.long), study.tuning, _within_and_beyond(study, long, short))
 
 
-def _values(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
+def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
     """Lengths within the trained one as the one model reads them, longer ones as the other does."""
     trained = study.experiment.length
     within, beyond = ([n for n in study.lengths if (n <= trained) is inside] for inside in (True, False))
-    return (*_read(study, short, within), *_read(study, long, beyond))
+    return (*_measured_at(study, short, within), *_measured_at(study, long, beyond))
 
 
-def _read(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int, tuple[float, ...]]]:
+def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int, tuple[float, ...]]]:
     model, seed = trial.model.eval(), trial.streams.samples
     if isinstance(trial.task, Needle):
         for length in lengths:
@@ -109,7 +109,7 @@ def _read(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int,
         yield context, (loss,)
 
 
-def _found(study: Study, trial: Trial, record: RoPE) -> Tried:
+def _searched_way(study: Study, trial: Trial, record: RoPE) -> Tried:
     """The way whose divisors are searched for on training sequences of the new length."""
     trained, stretch = study.experiment.length, study.length / study.experiment.length
     rng = np.random.default_rng([trial.streams.batches, 2])
@@ -117,7 +117,7 @@ def _found(study: Study, trial: Trial, record: RoPE) -> Tried:
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def loss(divisors: Divisors) -> float:
-        model = _with(trial, searched(record, divisors, trained, study.length).long).model.eval()
+        model = _with_encoding(trial, searched(record, divisors, trained, study.length).long).model.eval()
         return float(batch.loss(model))
 
     before = record.frequencies.radians()
@@ -140,7 +140,7 @@ def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -
     return train(trial.model.train(), examples, steps=steps, rate=rate, warmup=min(experiment.warmup, steps // 10))
 
 
-def _with(trial: Trial, record: Encoding) -> Trial:
+def _with_encoding(trial: Trial, record: Encoding) -> Trial:
     """The trial's weights with another encoding of positions."""
     model = Transformer(trial.model.shape, [record], seed=0)
     model.load_state_dict(trial.model.state_dict())

@@ -9,7 +9,7 @@ from posenc.lab.context_extension.study import Extension, Study
 from posenc.lab.write_whole import write_whole
 
 
-def read(folder: str | os.PathLike[str], study: Study) -> Extension | None:
+def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:
     """What a study gave, or None where it is not finished; ValueError names a damaged file."""
     path = _path(folder, study)
     if not path.exists():
@@ -23,7 +23,7 @@ def read(folder: str | os.PathLike[str], study: Study) -> Extension | None:
     return extension
 
 
-def write(folder: str | os.PathLike[str], extension: Extension) -> Path:
+def write_extension(folder: str | os.PathLike[str], extension: Extension) -> Path:
     """File an extension; when this returns it is on disk as a whole."""
     path = _path(folder, extension.study)
     path.parent.mkdir(parents=True, exist_ok=True)

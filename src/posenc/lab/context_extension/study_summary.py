@@ -117,7 +117,7 @@ class StudySummary:
 
     def planned(self) -> tuple[str, ...]:
         """The ways that `posenc plan` ranks for this rotation, the first ranked best."""
-        return planned(self.record, self.study.experiment.length, self.study.length)
+        return planned_ways(self.record, self.study.experiment.length, self.study.length)
 
     def plan_checked(self, steps: int) -> str:
         """How far the planner's order agrees with what was measured, pair by pair, corrected by Holm."""
@@ -145,7 +145,7 @@ def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
     return tuple(StudySummary(tuple(group)) for group in gathered.values())
 
 
-def planned(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
+def planned_ways(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
     """The ways that `plan_context` ranks for this rotation, the first ranked best.
 
     >>> planned(RoPE(dim=16), 64, 256)[-1]

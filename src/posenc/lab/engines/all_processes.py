@@ -63,7 +63,7 @@ def follow(device: str = "") -> None:
             continue  # process 0 has the same error, and reports it
 
 
-def train(experiment: Experiment, device: str = "") -> Iterator[Progress | Result]:
+def train_together(experiment: Experiment, device: str = "") -> Iterator[Progress | Result]:
     """`posenc.lab.trial.run` on all processes; the result in process 0 alone."""
     from posenc.lab import trial
 

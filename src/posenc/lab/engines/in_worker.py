@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
 
 
-def train(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
+def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
     """`posenc.lab.trial.run`, in a process of its own."""
     from posenc.lab import trial
     from posenc.lab.reproducible import reproducible

@@ -16,13 +16,13 @@ def main() -> int:
     reports = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        serve(sys.stdin.buffer, reports)
+        do_jobs(sys.stdin.buffer, reports)
     except BrokenPipeError:
         os._exit(1)  # the reader is gone, and with it everything that is still to be flushed
     return 0
 
 
-def serve(jobs: BinaryIO, reports: BinaryIO) -> None:
+def do_jobs(jobs: BinaryIO, reports: BinaryIO) -> None:
     """Run job after job until the input ends. A job ends with `Finished`, or `Failure` where it raised."""
     while True:
         try:

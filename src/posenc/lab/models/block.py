@@ -23,10 +23,10 @@ class TransformerBlock(nn.Module):  # type: ignore[misc]
         # What is added to the residual stream starts smaller, by the number of additions (GPT-2).
         calm = (2 * shape.layers) ** -0.5
         self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
-        self.project = drawn((shape.width, 3 * shape.width), wide, rng)
-        self.mix = drawn((shape.width, shape.width), wide * calm, rng)
-        self.up = drawn((shape.width, 4 * shape.width), wide, rng)
-        self.down = drawn((4 * shape.width, shape.width), narrow * calm, rng)
+        self.project = normal_parameter((shape.width, 3 * shape.width), wide, rng)
+        self.mix = normal_parameter((shape.width, shape.width), wide * calm, rng)
+        self.up = normal_parameter((shape.width, 4 * shape.width), wide, rng)
+        self.down = normal_parameter((4 * shape.width, shape.width), narrow * calm, rng)
         self.dropped = dropout(shape)
         self.cross = Cross(shape, rng, wide, calm) if reads_memory else None
 
@@ -39,12 +39,12 @@ class TransformerBlock(nn.Module):  # type: ignore[misc]
         mask: Mask | None = None,
     ) -> Tensor:
         normed = self.norms[0](x)
-        q, k, v = by_heads(normed @ self.project, 3, self.heads)
+        q, k, v = split_heads(normed @ self.project, 3, self.heads)
         hidden = key_hidden = normed if placed.reads_hidden else None
         if cache is not None:
             kept = cache.extended(self.layer, k, v, *(() if hidden is None else (hidden,)))
             k, v, key_hidden = (*kept, None)[:3]
-        x = x + self.dropped(joined(placed(q, k, v, hidden, key_hidden)) @ self.mix)
+        x = x + self.dropped(join_heads(placed(q, k, v, hidden, key_hidden)) @ self.mix)
         if self.cross is not None and memory is not None:
             x = x + self.dropped(self.cross(x, memory, mask))
         return x + self.dropped(gelu(self.norms[1](x) @ self.up) @ self.down)
@@ -56,15 +56,15 @@ class Cross(nn.Module):  # type: ignore[misc]
     def __init__(self, shape: Shape, rng: torch.Generator, wide: float, calm: float) -> None:
         super().__init__()
         self.heads, self.norm = shape.heads, nn.LayerNorm(shape.width)
-        self.query = drawn((shape.width, shape.width), wide, rng)
-        self.key_value = drawn((shape.width, 2 * shape.width), wide, rng)
-        self.mix = drawn((shape.width, shape.width), wide * calm, rng)
+        self.query = normal_parameter((shape.width, shape.width), wide, rng)
+        self.key_value = normal_parameter((shape.width, 2 * shape.width), wide, rng)
+        self.mix = normal_parameter((shape.width, shape.width), wide * calm, rng)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Mask | None) -> Tensor:
-        (q,) = by_heads(self.norm(x) @ self.query, 1, self.heads)
-        k, v = by_heads(memory @ self.key_value, 2, self.heads)
+        (q,) = split_heads(self.norm(x) @ self.query, 1, self.heads)
+        k, v = split_heads(memory @ self.key_value, 2, self.heads)
         visible = None if mask is None or mask.visible is None else mask.visible[:, None, None]
-        return joined(scaled_dot_product_attention(q, k, v, attn_mask=visible)) @ self.mix
+        return join_heads(scaled_dot_product_attention(q, k, v, attn_mask=visible)) @ self.mix
 
 
 def dropout(shape: Shape) -> nn.Module:
@@ -72,17 +72,17 @@ def dropout(shape: Shape) -> nn.Module:
     return nn.Dropout(shape.dropout) if shape.dropout else nn.Identity()
 
 
-def by_heads(x: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:
+def split_heads(x: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:
     """(batch, tokens, count·width) as `count` tensors (batch, heads, tokens, width / heads)."""
     q, *rest = x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4)
     return q, *rest
 
 
-def joined(x: Tensor) -> Tensor:
+def join_heads(x: Tensor) -> Tensor:
     """(batch, heads, tokens, width) as (batch, tokens, heads·width)."""
     return x.transpose(1, 2).flatten(2)
 
 
-def drawn(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
+def normal_parameter(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
     """Normal numbers; the same ones for every encoding, since each matrix is drawn in a fixed order."""
     return nn.Parameter(torch.randn(shape, generator=rng) * deviation)

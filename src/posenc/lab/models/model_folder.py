@@ -91,7 +91,7 @@ def read_folder(path: str, *, fine_tune: bool) -> tuple[ModelFolder, dict[str, A
     return folder, {"model": folder.name, **sizes, **({"rate": FINE_TUNING_RATE} if fine_tune else {})}
 
 
-def head_dim(path: str) -> int:
+def head_dim_of_folder(path: str) -> int:
     """Channels of a head, which need not be width / heads."""
     from transformers import AutoConfig
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from posenc.compose import PerLayer
 from posenc.doors import Encoding
 from posenc.lab.encodings import layer_encodings
-from posenc.lab.models.block import drawn
+from posenc.lab.models.block import normal_parameter
 from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.placed import Mask
 from posenc.lab.models.stack import Stack
@@ -32,7 +32,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.shape, self.vocabulary = shape, shape.vocabulary
         rng = torch.Generator().manual_seed(seed)
         # One more piece than the vocabulary: the blank of the masked language model.
-        self.embedding = drawn((shape.vocabulary + 1, shape.width), shape.width**-0.5, rng)
+        self.embedding = normal_parameter((shape.vocabulary + 1, shape.width), shape.width**-0.5, rng)
         placed, reads = layer_encodings(encodings, shape.layers), shape.reads_source
         self.stack = Stack(shape, placed, rng, seed=seed, causal=shape.causal, reads_memory=reads)
         self.source = Stack(shape, placed, rng, seed=seed, causal=False) if reads else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc.lab.statistics.values import checked
+from posenc.lab.statistics.values import finite_sample
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -20,7 +20,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """
     if not len(p_values):
         return ()
-    sample = checked("p_values", p_values)
+    sample = finite_sample("p_values", p_values)
     order = np.argsort(sample, kind="stable")
     scaled = np.minimum(1.0, sample[order] * np.arange(len(sample), 0, -1))
     adjusted = np.empty_like(sample)

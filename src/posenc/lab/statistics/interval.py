@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from posenc.lab.statistics.values import checked
+from posenc.lab.statistics.values import finite_sample
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """
     from scipy.stats import t
 
-    sample = checked("values", values)
+    sample = finite_sample("values", values)
     mean = float(sample.mean())
     if len(sample) == 1:
         return Interval(mean, math.nan, math.nan)

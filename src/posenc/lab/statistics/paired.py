@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from posenc.lab.statistics.interval import Interval, student_interval
-from posenc.lab.statistics.values import checked
+from posenc.lab.statistics.values import finite_sample
 
 #: Two-sided error rate of a verdict, and the chance with which the smallest visible effect would be seen.
 LEVEL, POWER = 0.05, 0.8
@@ -54,7 +54,7 @@ def paired_difference(
     """
     from scipy.stats import t
 
-    one, other = checked("first", first), checked("second", second)
+    one, other = finite_sample("first", first), finite_sample("second", second)
     if len(one) != len(other) or len(one) < 2:
         raise ValueError(
             f"first and second must have one number for each seed, two or more; got {len(one)} and {len(other)}. Run "

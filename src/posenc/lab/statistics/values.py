@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def checked(name: str, values: Sequence[float]) -> np.ndarray:
+def finite_sample(name: str, values: Sequence[float]) -> np.ndarray:
     """At least one finite number, shape (n,)."""
     sample = np.asarray(values, np.float64)
     if sample.ndim != 1 or not len(sample) or not np.isfinite(sample).all():

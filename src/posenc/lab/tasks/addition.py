@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from posenc.declared_fields import Whole
-from posenc.lab.tasks.copying import said_after
+from posenc.lab.tasks.copying import question_and_answer
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 from posenc.positions import coupled
 
@@ -45,7 +45,7 @@ class Addition(Task):
     def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         first, second = rng.integers(0, 10, (2, size, length))
         plus, equals = (np.full((size, 1), sign) for sign in (PLUS, EQUALS))
-        batch = said_after(np.concatenate([first, plus, second, equals], 1), reversed_sum(first, second))
+        batch = question_and_answer(np.concatenate([first, plus, second, equals], 1), reversed_sum(first, second))
         ids = coupled(length, length, length + 1)[: batch.tokens.shape[1]]
         return Batch(batch.tokens, batch.targets, np.broadcast_to(ids, batch.tokens.shape))
 

@@ -31,7 +31,7 @@ class Copy(Task):
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         x = rng.integers(0, self.symbols, (size, length))
         begin, separator = (np.full((size, 1), self.symbols + which) for which in (0, 1))
-        return said_after(np.concatenate([begin, x, separator], 1), self.answer(x))
+        return question_and_answer(np.concatenate([begin, x, separator], 1), self.answer(x))
 
     def answer(self, x: np.ndarray) -> np.ndarray:
         """What is to be said of x."""
@@ -49,7 +49,7 @@ class Reverse(Copy):
         return x[:, ::-1]
 
 
-def said_after(question: np.ndarray, answer: np.ndarray) -> Batch:
+def question_and_answer(question: np.ndarray, answer: np.ndarray) -> Batch:
     """A batch for a decoder that reads a question and says an answer, whose last token it need not read."""
     tokens = np.concatenate([question, answer[:, :-1]], 1)
     targets = np.concatenate([np.full_like(question[:, 1:], NOTHING), answer], 1)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.lab.experiment import digest
-from posenc.lab.tasks.data_sets import rows_of
+from posenc.lab.tasks.data_sets import data_set_rows
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
 
 HELD_OUT = 0.1
@@ -35,7 +35,7 @@ def text_of(source: str) -> str:
     or with "" the English that ships with Python. ValueError naming `text` where there is none."""
     if source.startswith(DATASETS):
         return long_enough(
-            "\n".join(rows_of("text", source.removeprefix(DATASETS), "train", "text")["text"]), repr(source)
+            "\n".join(data_set_rows("text", source.removeprefix(DATASETS), "train", "text")["text"]), repr(source)
         )
     return read_text(Path(source)) if source else long_enough(default_text())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def rows_of(argument: str, name: str, split: str, column: str) -> Any:
+def data_set_rows(argument: str, name: str, split: str, column: str) -> Any:
     """The rows of a data set "NAME" or "NAME,CONFIGURATION" that has a column; ValueError naming the argument."""
     try:
         from datasets import load_dataset

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from posenc.declared_fields import Whole
-from posenc.lab.tasks.copying import said_after
+from posenc.lab.tasks.copying import question_and_answer
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 
 
@@ -33,7 +33,7 @@ class SelectiveCopy(Task):
         text = np.full((size, length + 1), self.symbols)
         np.put_along_axis(text, indices, answer, 1)
         text[:, -1] = self.symbols + 1
-        return said_after(text, answer)
+        return question_and_answer(text, answer)
 
     def tokens_at(self, length: int) -> int:
         return length + self.count

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from posenc.declared_fields import Instance, Whole
-from posenc.lab.tasks.data_sets import rows_of
+from posenc.lab.tasks.data_sets import data_set_rows
 from posenc.lab.tasks.task import Batch, TaskRow
 from posenc.lab.tasks.written import Written, padded
 from posenc.lab.tokens import learn_pieces
@@ -48,8 +48,8 @@ class WMT14(Written):
     @cached_property
     def translations(self) -> Translations:
         """The data, loaded when the record is made."""
-        train = rows_of("data", self.data, "train", "translation")
-        test = rows_of("data", self.data, "test", "translation")
+        train = data_set_rows("data", self.data, "train", "translation")
+        test = data_set_rows("data", self.data, "test", "translation")
         missing = {self.source, self.target} - set(train[0]["translation"])
         if missing:
             languages = ", ".join(train[0]["translation"])

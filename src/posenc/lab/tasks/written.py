@@ -57,17 +57,17 @@ def padded(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
     ([[0, 7, 0], [0, 9, 4]], [[7, 1, -100], [9, 4, 1]])
     """
     sources, targets = zip(*pairs, strict=True)
-    source = _rows(sources, BEGIN)
+    source = _padded_rows(sources, BEGIN)
     visible = np.arange(source.shape[1]) < np.array([[len(row)] for row in sources])
     return Batch(
-        _rows([[BEGIN, *row] for row in targets], BEGIN),
-        _rows([[*row, END] for row in targets], NOTHING),
+        _padded_rows([[BEGIN, *row] for row in targets], BEGIN),
+        _padded_rows([[*row, END] for row in targets], NOTHING),
         source=source,
         visible=visible,
     )
 
 
-def _rows(rows: Sequence[list[int]], padding: int) -> np.ndarray:
+def _padded_rows(rows: Sequence[list[int]], padding: int) -> np.ndarray:
     result = np.full((len(rows), max(1, *map(len, rows))), padding, np.int64)
     for row, into in zip(rows, result, strict=True):
         into[: len(row)] = row
