@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from posenc import _check
+from posenc.lab.write_whole import write_whole
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
@@ -14,17 +14,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
 
     Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
     """
-    target = _target(path)
-    part = target.with_name(f".report-{secrets.token_hex(8)}.part")
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+    return write_whole(_target(path), text.encode())
 
 
 def _target(path: str | os.PathLike[str]) -> Path:

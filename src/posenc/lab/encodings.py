@@ -55,7 +55,7 @@ def read_encodings(text: str, *, width: int, heads: int, layers: int) -> LayerEn
     A part may be FILE.py:NAME, a record of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
     then those of the model. Raises ValueError naming `encoding`.
 
-    >>> read("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).records[1].heads
+    >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).records[1].heads
     4
     """
     return layer_encodings(records(text, width=width, heads=heads), layers)
@@ -69,7 +69,7 @@ def records(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer, 
 def encoding_parts(text: str) -> list[str]:
     """A text cut at each plus sign outside brackets and quotes.
 
-    >>> parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
+    >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
     ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
     """
     _check.instance("encoding", text, str, "the text of a record")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 def write_whole(path: Path, data: bytes) -> Path:
     """Write a file atomically, under a temporary name next to it, which is then renamed; the path, on disk by then."""
-    part = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
     try:
         with part.open("xb") as file:
             file.write(data)

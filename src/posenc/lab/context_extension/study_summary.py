@@ -148,7 +148,7 @@ def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
 def planned_ways(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
     """The ways that `plan_context` ranks for this rotation, the first ranked best.
 
-    >>> planned(RoPE(dim=16), 64, 256)[-1]
+    >>> planned_ways(RoPE(dim=16), 64, 256)[-1]
     'as it is'
     """
     config = {
