@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.store import NAME, read_results
+from posenc.lab.store import NAME, read
 
 COMPARE = ["-m", "posenc", "compare", "RoPE(dim=8)", "T5Bias(heads=2, bidirectional=False)", "--engine", "accelerate"]
 COMPARE += ["--device", "cpu", "--batch", "5", "--width", "16", "--heads", "2", "--layers", "1", "--length", "8"]
@@ -38,7 +38,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     assert output.count("4 of 4 runs finished") == 1, output
     code, output = finished(tmp_path, [*COMPARE, *small, "--out", "one"])
     assert code == 0, output
-    one, two = read_results(tmp_path / "one").results, read_results(tmp_path / "two").results
+    one, two = read(tmp_path / "one").results, read(tmp_path / "two").results
     assert one.keys() == two.keys()
     for name, alone in one.items():
         shared = two[name]
@@ -70,12 +70,12 @@ def test_killing_one_process_ends_all_and_loses_no_finished_run(tmp_path):
     os.kill(follower_of(process.pid), signal.SIGKILL)
     output, _ = process.communicate(timeout=120)
     assert process.returncode != 0, output
-    kept = read_results(tmp_path / "out").results
+    kept = read(tmp_path / "out").results
     assert 1 <= len(kept) < 6
     code, output = finished(tmp_path, words)
     assert code == 0, output
     assert f"{len(kept)} of 6 runs are finished already." in output
-    after = read_results(tmp_path / "out").results
+    after = read(tmp_path / "out").results
     assert len(after) == 6
     assert all(after[name] == result for name, result in kept.items())
 

@@ -14,7 +14,7 @@ from posenc.lab.engines.events import Event, Failure
 from posenc.lab.parquet import write_parquet
 from posenc.lab.result import Result
 from posenc.lab.running import run_missing
-from posenc.lab.store import NAME, Store, line_of, read_results
+from posenc.lab.store import NAME, Store, line_of, read
 
 RESULTS = [result_of(experiment) for experiment in EXPERIMENTS[:3]]
 
@@ -32,8 +32,8 @@ def test_a_half_written_last_line_is_cut_off_before_the_next_result(folder):
     with Store(folder) as store:
         assert "half-written" in store.note
         store.add(result_of(EXPERIMENTS[9]))
-    assert list(read_results(folder).results.values()) == [*RESULTS[:2], result_of(EXPERIMENTS[9])]
-    assert not read_results(folder).note
+    assert list(read(folder).results.values()) == [*RESULTS[:2], result_of(EXPERIMENTS[9])]
+    assert not read(folder).note
 
 
 @pytest.mark.nightly
@@ -47,8 +47,8 @@ def test_a_file_cut_at_any_byte_loses_at_most_the_last_result(folder):
             assert list(store.results.values()) == RESULTS[:kept]
             assert ("half-written" in store.note) == (data[end - 1] != 10)
             store.add(result_of(EXPERIMENTS[9]))
-        assert len(read_results(folder).results) == kept + 1
-        assert not read_results(folder).torn
+        assert len(read(folder).results) == kept + 1
+        assert not read(folder).torn
 
 
 def test_a_changed_character_anywhere_is_refused_with_its_line(folder):
@@ -59,7 +59,7 @@ def test_a_changed_character_anywhere_is_refused_with_its_line(folder):
         changed[place] ^= 1
         (folder / NAME).write_bytes(changed)
         with pytest.raises(ValueError, match=r"results.jsonl, line 1 is damaged: .*Delete the line; its run is then"):
-            read_results(folder)
+            read(folder)
         with pytest.raises(ValueError, match="line 1 is damaged"):
             Store(folder)
         assert (folder / NAME).read_bytes() == bytes(changed)
@@ -72,14 +72,14 @@ def test_a_line_of_another_version_is_refused(folder):
     with (folder / NAME).open("a") as file:
         file.write(f'{{"digest":"{sha256(text.encode()).hexdigest()[:16]}","result":{text}}}\n')
     with pytest.raises(ValueError, match="line 4 is damaged: line must be a result as to_json writes it"):
-        read_results(folder)
+        read(folder)
 
 
 def test_a_run_that_is_there_twice_is_refused(folder):
     with (folder / NAME).open("a") as file:
         file.write(line_of(dataclasses.replace(RESULTS[1], seconds=5.0)))
     with pytest.raises(ValueError, match="line 4: its run is already in an earlier line"):
-        read_results(folder)
+        read(folder)
 
 
 def test_one_writer_at_a_time(folder):
@@ -97,7 +97,7 @@ def test_finished_runs_are_skipped_and_failures_are_told(folder):
     assert done == [EXPERIMENTS[3]]
     failed = [(step.experiment, step.report) for step in steps if isinstance(step.report, Failure)]
     assert failed == [(broken, Failure("ValueError: nothing can be learned"))]
-    assert len(read_results(folder).results) == 4
+    assert len(read(folder).results) == 4
 
 
 def test_the_result_of_another_run_is_a_failure(tmp_path):
@@ -126,13 +126,11 @@ def test_kill_9_loses_no_finished_run(tmp_path):
         reported |= set(process.stdout.read().split())
         process.wait()
         process.stdout.close()
-        assert reported <= read_results(tmp_path).results.keys()
+        assert reported <= read(tmp_path).results.keys()
     assert kills >= 3
     subprocess.run([sys.executable, "-m", "lab.pretend_trial", str(tmp_path)], check=True, capture_output=True)
-    assert [
-        result for result in read_results(tmp_path).results.values() if result not in map(result_of, EXPERIMENTS)
-    ] == []
-    assert len(read_results(tmp_path).results) == len(EXPERIMENTS)
+    assert [result for result in read(tmp_path).results.values() if result not in map(result_of, EXPERIMENTS)] == []
+    assert len(read(tmp_path).results) == len(EXPERIMENTS)
 
 
 def test_parquet_has_a_row_for_each_run_and_length(folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from posenc.lab.store import NAME, read_results
+from posenc.lab.store import NAME, read
 
 #: A row for each run and test length. What only some tasks have is NULL elsewhere.
 _QUERY = """
@@ -24,7 +24,7 @@ def write_parquet(folder: str | os.PathLike[str]) -> Path:
     import duckdb
 
     source, target = Path(folder) / NAME, Path(folder) / "results.parquet"
-    if not read_results(folder).results:
+    if not read(folder).results:
         raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
     unfinished = target.with_name(".results.parquet.part")
     with duckdb.connect() as connection:

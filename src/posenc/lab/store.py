@@ -42,7 +42,7 @@ def line_of(result: Result) -> str:
     return f'{{"digest":"{digest(text)}","result":{text}}}\n'
 
 
-def read_results(folder: str | os.PathLike[str]) -> Stored:
+def read(folder: str | os.PathLike[str]) -> Stored:
     """All results of a folder; ValueError names the line that is damaged. A folder without results gives none."""
     path = Path(folder) / NAME
     data = path.read_bytes() if path.exists() else b""
@@ -85,7 +85,7 @@ class Store:
         self._file: IO[bytes] = (self.folder / NAME).open("ab")
         try:
             _lock(self._file, self.folder)
-            stored = read_results(self.folder)
+            stored = read(self.folder)
             if stored.torn:
                 self._file.truncate(stored.whole)
             _synced(self._file)

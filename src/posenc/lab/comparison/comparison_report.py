@@ -43,7 +43,7 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
     """Read and judge the results of a folder; `only`: the identities of runs to look at."""
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
-    stored, planned = store.read_results(folder), planned_runs.planned_experiments(folder)
+    stored, planned = store.read(folder), planned_runs.planned_experiments(folder)
     results = [result for name, result in stored.results.items() if only is None or name in only]
     order = {each.identity: index for index, each in enumerate(planned)}
     results.sort(key=lambda result: order.get(result.experiment.identity, len(order)))
