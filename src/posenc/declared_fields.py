@@ -52,6 +52,33 @@ class Instance:
     what: str
 
 
+@dataclass(frozen=True)
+class Of:
+    """An object of a class, described in words."""
+
+    kind: type
+    what: str
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return _check.instance(name, value, self.kind, self.what)
+
+
+@dataclass(frozen=True)
+class Each:
+    """A tuple of `least` to `most` values that obey one rule. what: such a tuple, in words.   advice: what to give."""
+
+    rule: Rule
+    what: str
+    advice: str
+    least: int = 1
+    most: int = _check.LARGEST_WIDTH
+
+    def __call__(self, name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, tuple | list) or not self.least <= len(value) <= self.most:
+            raise TypeError(f"{name} must be {self.what}; got {_check.shown(value)}. {self.advice}")
+        return tuple(self.rule(name, one) for one in value)
+
+
 Width = Annotated[int, Whole(1)]
 EvenWidth = Annotated[int, Whole(2, even=True)]
 Heads = Annotated[int, Whole(1, 1 << 16)]
@@ -139,7 +166,7 @@ def _rule(hint: Any) -> Rule | None:
     origin, of = get_origin(hint), get_args(hint)
     if origin is Annotated:
         rule = hint.__metadata__[0]
-        return _Instance(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
+        return Of(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
     if origin is Literal:
         return Whole(min(of), max(of)) if isinstance(of[0], int) else _Choice(of)
     if origin in (Union, types.UnionType) and len(of) == 2 and of[1] is type(None):
@@ -154,15 +181,6 @@ class _Choice:
 
     def __call__(self, name: str, value: Any) -> str:
         return _check.choice(name, value, self.options)
-
-
-@dataclass(frozen=True)
-class _Instance:
-    kind: type
-    what: str
-
-    def __call__(self, name: str, value: Any) -> Any:
-        return _check.instance(name, value, self.kind, self.what)
 
 
 @dataclass(frozen=True)

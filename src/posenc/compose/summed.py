@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.compose._parts import part_params
+from posenc.declared_fields import Each, Of
 from posenc.doors import Adds, Claim, Params
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.row import Row
+
+PARTS = Each(Of(Adds, "a tuple of records that add"), "a tuple of two or more records that add", "Give the parts.", 2)
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,14 @@ class Sum(Adds):
     [[0.0, 2.0]]
     """
 
-    parts: tuple[Adds, ...]
+    parts: Annotated[tuple[Adds, ...], PARTS]
 
     def _check_together(self) -> None:
-        parts = _adding("parts", self.parts)
-        if len({part.width for part in parts}) != 1:
-            raise ValueError(f"parts must have one width; got {[part.width for part in parts]}. Make them equal.")
-        if len({part.axes for part in parts}) != 1:
-            raise ValueError(f"parts must share their axes; got {[part.axes for part in parts]}. Make them equal.")
-        _check.settle(self, parts=parts)
+        widths, axes = [part.width for part in self.parts], [part.axes for part in self.parts]
+        if len(set(widths)) != 1:
+            raise ValueError(f"parts must have one width; got {widths}. Make them equal.")
+        if len(set(axes)) != 1:
+            raise ValueError(f"parts must share their axes; got {axes}. Make them equal.")
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
@@ -72,16 +74,6 @@ class Sum(Adds):
         wide = lib.wide_dtype(dtype)
         rows = [part.embed(positions, part_params(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
         return lib.astype(sum(rows[1:], rows[0]), dtype)
-
-
-def _adding(name: str, parts: Any) -> tuple[Adds, ...]:
-    if not isinstance(parts, tuple | list) or len(parts) < 2:
-        raise TypeError(
-            f"{name} must be a tuple of two or more records that add; got {_check.shown(parts)}. Give the parts."
-        )
-    for part in parts:
-        _check.instance(name, part, Adds, "a tuple of records that add")
-    return tuple(parts)
 
 
 ROW = Row(

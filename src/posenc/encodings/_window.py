@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from posenc import _check
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions, coordinates
+from posenc.declared_fields import Each, Whole
 from posenc.positions.whole_positions import whole_difference
 
 #: The longest side of a window.
 LONGEST = 1 << 12
 
 
-def sides(name: str, sizes: Any, least: int) -> tuple[int, ...]:
-    """The sizes of two or more axes as plain numbers."""
-    if not isinstance(sizes, tuple | list) or not 2 <= len(sizes) <= 4:
-        raise TypeError(f"{name} must be a tuple of two to four sizes; got {_check.shown(sizes)}. Give (7, 7), say.")
-    return tuple(_check.integer(name, size, least, LONGEST) for size in sizes)
+def window_sides(least: int) -> Each:
+    """The rule for the sizes of two to four axes, each from `least`."""
+    return Each(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 
 
 def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
-from posenc.declared_fields import Instance
+from posenc.declared_fields import Each, Instance, Whole
 from posenc.phase.frequencies import Frequencies
 
 
@@ -30,12 +30,8 @@ class Chosen(Frequencies):
     indices: tuple[int, ...]
 
     def _check_together(self) -> None:
-        if not isinstance(self.indices, tuple | list) or not self.indices:
-            raise TypeError(
-                f"indices must be a tuple of whole numbers; got {_check.shown(self.indices)}. Give (0, 1, 0), say."
-            )
-        indices = tuple(_check.integer("indices", index, 0, self.frequencies.pairs - 1) for index in self.indices)
-        _check.settle(self, indices=indices)
+        indices = Each(Whole(0, self.frequencies.pairs - 1), "a tuple of whole numbers", "Give (0, 1, 0), say.")
+        _check.settle(self, indices=indices("indices", self.indices))
 
     @property
     def pairs(self) -> int:

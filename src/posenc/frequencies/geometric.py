@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Base, Width
+from posenc.declared_fields import Base, Each, Real, Width
 from posenc.phase.frequencies import EXACT, Frequencies
 
 Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
@@ -66,19 +66,15 @@ class Geometric(Frequencies):
         return powers(self.base, self, _array.library(like))
 
 
+#: The rule for divisors, of an encoding too.
+DIVISORS = Each(Real(1e-9, 1e12), "a tuple of numbers, at least one", "Give (1, 2, 3), say.")
+
+
 @dataclass(frozen=True)
 class Divisors(Frequencies):
     """ω_i = 1 / divisors[i]: the notes' first attempt at more than one pair."""
 
-    divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
-
-    def _check_together(self) -> None:
-        if not isinstance(self.divisors, tuple | list) or not self.divisors:
-            raise TypeError(
-                f"divisors must be a tuple of numbers, at least one; got {_check.shown(self.divisors)}. Give (1, 2, "
-                "3), say."
-            )
-        _check.settle(self, divisors=tuple(_check.real("divisors", value, 1e-9, 1e12) for value in self.divisors))
+    divisors: Annotated[tuple[float, ...], DIVISORS] = (1.0, 2.0, 3.0)
 
     @property
     def pairs(self) -> int:

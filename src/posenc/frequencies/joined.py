@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array, Library
+from posenc.declared_fields import Each, Of
 from posenc.phase.frequencies import Frequencies
+
+_PART = Of(Frequencies, "a tuple of records of frequencies")
+PARTS = Each(_PART, "a tuple of frequencies, at least one", "Give (Geometric(dim=4),), say.")
 
 
 @dataclass(frozen=True)
@@ -21,17 +26,7 @@ class Joined(Frequencies):
     [1.0, 1.0, 0.01]
     """
 
-    parts: tuple[Frequencies, ...]
-
-    def _check_together(self) -> None:
-        if not isinstance(self.parts, tuple | list) or not self.parts:
-            raise TypeError(
-                f"parts must be a tuple of frequencies, at least one; got {_check.shown(self.parts)}. Give "
-                "(Geometric(dim=4),), say."
-            )
-        for part in self.parts:
-            _check.instance("parts", part, Frequencies, "a tuple of records of frequencies")
-        _check.settle(self, parts=tuple(self.parts))
+    parts: Annotated[tuple[Frequencies, ...], PARTS]
 
     @property
     def pairs(self) -> int:

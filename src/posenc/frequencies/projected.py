@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc import _check
-from posenc.declared_fields import Real
+from posenc.declared_fields import Each, Real
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 #: The largest number in a projection matrix that is accepted, in turns for one unit of position.
 LARGEST = 1e6
+
+
+PROJECTION = Each(Real(-LARGEST, LARGEST), "a tuple of numbers, at least one", "Give (0.25, -0.5), say.")
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,8 @@ class Projected(Frequencies):
     [1.5708, -3.1416]
     """
 
-    row: tuple[float, ...]
+    row: Annotated[tuple[float, ...], PROJECTION]
     std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
-
-    def _check_together(self) -> None:
-        if not isinstance(self.row, tuple | list) or not self.row:
-            raise TypeError(
-                f"row must be a tuple of numbers, at least one; got {_check.shown(self.row)}. Give (0.25, -0.5), say."
-            )
-        _check.settle(self, row=tuple(_check.real("row", value, -LARGEST, LARGEST) for value in self.row))
 
     @property
     def pairs(self) -> int:

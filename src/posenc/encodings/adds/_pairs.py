@@ -7,7 +7,6 @@ from typing import Literal
 from posenc._array import Array, Library
 
 Layout = Literal["interleaved", "concatenated"]
-LAYOUTS = ("interleaved", "concatenated")
 
 
 def arranged(first: Array, second: Array, pairs: int, layout: str, lib: Library) -> Array:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.declared_fields import Spread
+from posenc.declared_fields import Each, Spread, Whole
 from posenc.doors import Adds, Params
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
 from posenc.row import Row
+
+#: What `shape` and `dims` are, what to give in their place, and the fewest numbers in them.
+SEVERAL = "a tuple of two or more whole numbers", "Give (64, 128), say.", 2
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,13 @@ class AxialLearned(Adds):
     [[10.0, 1.0], [20.0, 2.0]]
     """
 
-    shape: tuple[int, ...]
-    dims: tuple[int, ...]
+    shape: Annotated[tuple[int, ...], Each(Whole(1, 1 << 30), *SEVERAL)]
+    dims: Annotated[tuple[int, ...], Each(Whole(1), *SEVERAL)]
     std: Spread = 1.0
 
     claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
-        _check.settle(
-            self, shape=_integers("shape", self.shape, 1 << 30), dims=_integers("dims", self.dims, _check.LARGEST_WIDTH)
-        )
         if len(self.shape) != len(self.dims):
             raise ValueError(
                 f"dims must have a width for each of the {len(self.shape)} axes of shape; got {self.dims}. Give as "
@@ -85,15 +85,6 @@ class AxialLearned(Adds):
             rest = rest // self.shape[axis]
         rows = lib.xp.concatenate(parts, -1)
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
-
-
-def _integers(name: str, value: Any, most: int) -> tuple[int, ...]:
-    """Two or more sizes, as plain ints."""
-    if not isinstance(value, tuple | list) or len(value) < 2:
-        raise TypeError(
-            f"{name} must be a tuple of two or more whole numbers; got {_check.shown(value)}. Give (64, 128), say."
-        )
-    return tuple(_check.integer(name, size, 1, most) for size in value)
 
 
 ROW = Row(

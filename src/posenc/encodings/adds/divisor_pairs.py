@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from posenc import _check
 from posenc._array import Array
 from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Divisors
+from posenc.frequencies.geometric import DIVISORS
 from posenc.phase import cos_sin
 from posenc.row import Row
 
@@ -32,12 +32,9 @@ class DivisorPairs(Adds):
            [0.8415, 0.5403, 0.4794, 0.8776]])
     """
 
-    divisors: tuple[float, ...] = (1.0, 2.0, 3.0)
+    divisors: Annotated[tuple[float, ...], DIVISORS] = (1.0, 2.0, 3.0)
 
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
-
-    def _check_together(self) -> None:
-        _check.settle(self, divisors=Divisors(self.divisors).divisors)
 
     @property
     def width(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -39,24 +39,21 @@ class FactorisedLearned(Adds):
     [[23.0]]
     """
 
-    sizes: tuple[int, ...]
-    dims: tuple[int, ...]
+    sizes: Annotated[tuple[int, ...], grid_sizes(2)]
+    dims: Annotated[tuple[int, ...], grid_sizes(2, _check.LARGEST_WIDTH)]
     combine: Literal["summed", "concatenated"] = "summed"
     std: Spread = 0.02
 
     claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
-        sizes = grid_sizes("sizes", self.sizes, least=2)
-        dims = grid_sizes("dims", self.dims, least=2, most=_check.LARGEST_WIDTH)
-        combine = _check.choice("combine", self.combine, ("summed", "concatenated"))
-        if len(dims) != len(sizes) or (combine == "summed" and len(set(dims)) > 1):
-            rule = (
-                "one number for each coordinate" if combine == "concatenated" else "the same number for each coordinate"
+        if len(self.dims) != len(self.sizes) or (self.combine == "summed" and len(set(self.dims)) > 1):
+            number = "one number" if self.combine == "concatenated" else "the same number"
+            raise ValueError(
+                f"dims must be {number} for each coordinate of sizes={self.sizes}; got {self.dims}. Give as many as "
+                "there are tables."
             )
-            raise ValueError(f"dims must be {rule} of sizes={sizes}; got {dims}. Give as many as there are tables.")
-        _check.settle(self, sizes=sizes, dims=dims, combine=combine)
-        for rows, width in zip(sizes, dims, strict=True):
+        for rows, width in zip(self.sizes, self.dims, strict=True):
             _check.size("sizes", rows * width)
 
     @property

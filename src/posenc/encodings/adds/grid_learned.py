@@ -41,14 +41,13 @@ class GridLearned(Adds):
     """
 
     dim: Width
-    sizes: tuple[int, ...]
+    sizes: Annotated[tuple[int, ...], grid_sizes(2)]
     prefix: Annotated[int, Whole(0, 1 << 20)] = 0
     std: Spread = 0.02
 
     claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
-        _check.settle(self, sizes=grid_sizes("sizes", self.sizes, least=2))
         _check.size("sizes", (self.prefix + math.prod(self.sizes)) * self.dim)
 
     @property

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base
+from posenc.declared_fields import Base, Each, Whole
 from posenc.doors import Adds, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
@@ -17,7 +17,13 @@ from posenc.phase import cos_sin
 from posenc.row import Row
 
 Layout = Literal["interleaved", "concatenated", "gathered"]
-LAYOUTS = ("interleaved", "concatenated", "gathered")
+#: What `dims` and `order` are, what to give in their place, and how many numbers they may have.
+COORDINATES = (
+    f"a tuple of 2 to {MOST_AXES} whole numbers, one a coordinate",
+    "Give two for rows and columns.",
+    2,
+    MOST_AXES,
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class GridSinusoidal(Adds):
     [[0.8415, 0.5403, 0.0, 1.0]]
     """
 
-    dims: tuple[int, ...]
-    order: tuple[int, ...] | None = None
+    dims: Annotated[tuple[int, ...], Each(Whole(2, even=True), *COORDINATES)]
+    order: Annotated[tuple[int, ...], Each(Whole(0, MOST_AXES - 1), *COORDINATES)] | None = None
     base: Base = 10_000.0
     layout: Layout = "interleaved"
     first: Literal["sine", "cosine"] = "sine"
@@ -57,13 +63,11 @@ class GridSinusoidal(Adds):
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})
 
     def _check_together(self) -> None:
-        dims = _numbers("dims", self.dims)
-        _check.settle(self, dims=tuple(_check.integer("dims", dim, 2, even=True) for dim in dims))
-        order = range(len(dims)) if self.order is None else _numbers("order", self.order)
-        _check.settle(self, order=tuple(_check.integer("order", axis, 0, MOST_AXES - 1) for axis in order))
-        if sorted(self.order or ()) != list(range(len(dims))):
+        if self.order is None:
+            _check.settle(self, order=tuple(range(self.axes)))
+        if sorted(self.order or ()) != list(range(self.axes)):
             raise ValueError(
-                f"order must name each of {len(dims)} coordinates once; got {self.order}. Give (0, 1), say."
+                f"order must name each of {self.axes} coordinates once; got {self.order}. Give (0, 1), say."
             )
         if self.frequency_dim is not None:
             _check.settle(
@@ -103,15 +107,6 @@ class GridSinusoidal(Adds):
         else:
             columns = [both[which] for which in (0, 1) for both in slices]
         return xp.concatenate(columns, -1)
-
-
-def _numbers(name: str, value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, tuple | list) or not 2 <= len(value) <= MOST_AXES:
-        raise TypeError(
-            f"{name} must be a tuple of 2 to {MOST_AXES} whole numbers, one a coordinate; got {_check.shown(value)}. "
-            "Give two for rows and columns."
-        )
-    return tuple(value)
 
 
 ROW = Row(

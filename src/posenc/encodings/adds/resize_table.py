@@ -11,13 +11,18 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.declared_fields import Declared
+from posenc.declared_fields import Declared, Each, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")
 OUTSIDE = ("border", "zeros")
 #: The free number of Keys' cubic: what PyTorch takes without antialias, and with it (as Pillow does).
 KEYS, KEYS_ANTIALIAS = -0.75, -0.5
 LONGEST = 1 << 14
+
+
+def grid_sizes(least: int, most: int = LONGEST) -> Each:
+    """The rule for one size an axis, each up to `most`, from `least` to three of them."""
+    return Each(Whole(1, most), f"a tuple of {least} to 3 sizes", "Give (16, 16), say.", least, 3)
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def resize_table(
     >>> resize_table(table, (1, 4), (1, 2), prefix=0, method="bilinear", antialias=False).tolist()
     [[0.5], [2.5]]
     """
-    old, new = grid_sizes("old", old), grid_sizes("new", new)
+    old, new = grid_sizes(1)("old", old), grid_sizes(1)("new", new)
     prefix = _check.integer("prefix", prefix, 0, 1 << 20)
     rule = _check_rule(method, antialias, align_corners, outside)
     if len(old) != len(new):
@@ -182,10 +187,3 @@ def _kernel(method: str, antialias: bool) -> Any:
         return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
     return cubic
-
-
-def grid_sizes(name: str, sizes: Any, *, least: int = 1, most: int = LONGEST) -> tuple[int, ...]:
-    """One size an axis, from `least` to three of them, as plain ints."""
-    if not isinstance(sizes, tuple | list) or not least <= len(sizes) <= 3:
-        raise TypeError(f"{name} must be a tuple of {least} to 3 sizes; got {_check.shown(sizes)}. Give (16, 16), say.")
-    return tuple(_check.integer(name, size, 1, most) for size in sizes)

@@ -17,9 +17,7 @@ from posenc.positions.distance import steps
 from posenc.row import Row
 
 Rule = Literal["paper", "geometric", "linear"]
-RULES = ("paper", "geometric", "linear")
 Form = Literal["symmetric", "signed"]
-FORMS = ("symmetric", "signed")
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,12 @@ class LogCPB(Biases):
     [[[15.2412, 8.0, 8.0]]]
     """
 
-    window: tuple[int, ...] = (8, 8)
+    window: Annotated[tuple[int, ...], _window.window_sides(2)] = (8, 8)
     width: Annotated[int, Whole(1, 1 << 14)] = 512
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.settle(self, window=_window.sides("window", self.window, 2))
         _check.size("width", self.width * (self.heads + self.axes))
 
     @property

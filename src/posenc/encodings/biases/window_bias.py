@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,13 +42,12 @@ class WindowBias(Biases):
     [[7.0, 5.0, 2.0, 0.0]]
     """
 
-    window: tuple[int, ...] = (7, 7)
+    window: Annotated[tuple[int, ...], _window.window_sides(1)] = (7, 7)
     class_token: bool = False
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.settle(self, window=_window.sides("window", self.window, 1))
         if max(self.window) == 1:
             raise ValueError(f"window must hold more than one position; got {self.window}. Give (7, 7), say.")
         _check.size("window", math.prod(self.shapes["table"]))

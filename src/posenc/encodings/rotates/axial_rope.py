@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, Instance
+from posenc.declared_fields import Base, Each, Instance, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
@@ -19,6 +19,11 @@ from posenc.row import Row
 from posenc.turn import Pairing, PairLayout, Turn
 
 MOST_AXES = 16  # more coordinates than any medium has
+
+
+def pair_numbers(most: int) -> Each:
+    """The rule for a whole number a pair, from 0 to `most`."""
+    return Each(Whole(0, most), "a tuple of whole numbers, one a pair", "Give (0, 1).")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class AxialRoPE(Rotates):
     [[0.5403, 1.0], [1.0, 0.5403]]
     """
 
-    axis: tuple[int, ...]
+    axis: Annotated[tuple[int, ...], pair_numbers(MOST_AXES - 1)]
     frequency_index: tuple[int, ...]
     frequency_dim: int | Frequencies
     base: Base = 10_000.0
@@ -57,7 +62,6 @@ class AxialRoPE(Rotates):
     _instead: ClassVar[str] = "For an image, posenc.axial(dim=64) gives them all."
 
     def _check_together(self) -> None:
-        _check.settle(self, axis=_numbers("axis", self.axis, MOST_AXES - 1))
         if not isinstance(self.frequency_dim, Frequencies):
             _check.settle(self, frequency_dim=_check.integer("frequency_dim", self.frequency_dim, 2, even=True))
         elif self.base != 10_000.0 or self.scaling is not None:
@@ -65,9 +69,8 @@ class AxialRoPE(Rotates):
                 f"frequency_dim must be a width where base or scaling is given; got {self.frequency_dim!r}. Put them "
                 "into this record."
             )
-        _check.settle(
-            self, frequency_index=_numbers("frequency_index", self.frequency_index, self.all_frequencies.pairs - 1)
-        )
+        indices = pair_numbers(self.all_frequencies.pairs - 1)
+        _check.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
         if len(self.frequency_index) != len(self.axis):
             raise ValueError(
                 f"frequency_index must have one number a pair, {len(self.axis)}; got {len(self.frequency_index)}. "
@@ -141,12 +144,6 @@ class AxialRoPE(Rotates):
 @_array.host
 def _order(record: AxialRoPE) -> np.ndarray:  # where each pair stands when the pairs are put axis by axis
     return np.argsort(np.argsort(record.axis, kind="stable"))
-
-
-def _numbers(name: str, value: Any, most: int) -> tuple[int, ...]:
-    if not isinstance(value, tuple | list) or not value:
-        raise TypeError(f"{name} must be a tuple of whole numbers, one a pair; got {_check.shown(value)}. Give (0, 1).")
-    return tuple(_check.integer(name, number, 0, most) for number in value)
 
 
 ROW = Row(

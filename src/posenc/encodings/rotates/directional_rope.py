@@ -11,6 +11,7 @@ from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Base, EvenWidth
 from posenc.doors import Params, Role, Rotates
+from posenc.encodings.rotates.axial_rope import pair_numbers
 from posenc.frequencies import Chosen, Directed, Geometric
 from posenc.phase import cos_sin_of_sum
 from posenc.row import Row
@@ -53,18 +54,8 @@ class DirectionalRoPE(Rotates):
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        if not isinstance(self.frequency_index, tuple | list) or not self.frequency_index:
-            raise TypeError(
-                "frequency_index must be a tuple of whole numbers, one a pair; got "
-                f"{_check.shown(self.frequency_index)}. Give (0, 1)."
-            )
-        _check.settle(
-            self,
-            frequency_index=tuple(
-                _check.integer("frequency_index", index, 0, self.frequency_dim // 2 - 1)
-                for index in self.frequency_index
-            ),
-        )
+        indices = pair_numbers(self.frequency_dim // 2 - 1)
+        _check.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
         _check.settle(self, direction=self.on_axes[0].direction)
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, EvenWidth, Heads
+from posenc.declared_fields import Base, Each, EvenWidth, Heads, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -20,6 +20,11 @@ from posenc.turn import Pairing, PairLayout, Turn
 
 #: More coordinates than any medium has.
 MOST_AXES = 16
+
+
+SHARES = Each(
+    Whole(1), f"a tuple of 2 to {MOST_AXES} whole numbers, the heads of each axis", "Give (2, 3, 3), say.", 2, MOST_AXES
+)
 
 
 @dataclass(frozen=True)
@@ -44,19 +49,13 @@ class HeadwiseRoPE(Rotates):
 
     dim: EvenWidth
     heads: Heads
-    shares: tuple[int, ...]
+    shares: Annotated[tuple[int, ...], SHARES]
     base: Base = 10_000.0
     pairing: PairLayout = "halves"
 
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        if not isinstance(self.shares, tuple | list) or not 2 <= len(self.shares) <= MOST_AXES:
-            raise TypeError(
-                f"shares must be a tuple of 2 to {MOST_AXES} whole numbers, the heads of each axis; got "
-                f"{_check.shown(self.shares)}. Give (2, 3, 3), say."
-            )
-        _check.settle(self, shares=tuple(_check.integer("shares", share, 1) for share in self.shares))
         if sum(self.shares) > self.heads:
             raise ValueError(f"shares must be at most heads={self.heads} together; got {self.shares}. Share out fewer.")
 

@@ -19,143 +19,107 @@ from posenc.frequencies import (
 )
 from posenc.row import Row
 
+
+def _row(paper: str, elsewhere: tuple[str, ...], use: str, *samples: RoPE) -> Row:
+    return Row(RoPE, samples, paper, elsewhere, use, title=type(samples[0].scaling).__name__)
+
+
 ROWS: tuple[Row, ...] = (
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=Linear(factor=4.0)),
-            RoPE(dim=12, pairing="halves", numerics="float32", scaling=Linear(factor=2.5)),
-        ),
+    _row(
         "Chen et al. 2023, arXiv:2306.15595",
         ("linear", "position interpolation", "interpolation_factor", "rope_scale"),
         "For a slightly longer context after some training; without training, prefer YaRN.",
-        title="Linear",
+        RoPE(dim=8, scaling=Linear(factor=4.0)),
+        RoPE(dim=12, pairing="halves", numerics="float32", scaling=Linear(factor=2.5)),
     ),
-    Row(
-        RoPE,
-        (RoPE(dim=8, scaling=NTKAware(factor=4.0)), RoPE(dim=8, numerics="float32", scaling=NTKAware(factor=3.0))),
+    _row(
         "bloc97 2023, in Peng et al. 2023, arXiv:2309.00071, §3.1",
         ("base_rescale_factor (x-transformers)", "theta_rescale_factor", "alpha (vLLM, HunYuan)"),
         "For a longer context without training, with one number to choose.",
-        title="NTKAware",
+        RoPE(dim=8, scaling=NTKAware(factor=4.0)),
+        RoPE(dim=8, numerics="float32", scaling=NTKAware(factor=3.0)),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=DynamicNTK(factor=2.0, original=64, length=200)),
-            RoPE(dim=8, numerics="float32", scaling=DynamicNTK(factor=4.0, original=2048, length=5000)),
-        ),
+    _row(
         "emozilla 2023, in Peng et al. 2023, arXiv:2309.00071, §3.3",
         ("dynamic",),
         "For a model whose config says dynamic, at the length that it will serve.",
-        title="DynamicNTK",
+        RoPE(dim=8, scaling=DynamicNTK(factor=2.0, original=64, length=200)),
+        RoPE(dim=8, numerics="float32", scaling=DynamicNTK(factor=4.0, original=2048, length=5000)),
     ),
-    Row(
-        RoPE,
-        (RoPE(dim=8, scaling=NTKFixed(factor=4.0)),),
+    _row(
         "Su 2023, kexue.fm/archives/9706",
         ("ntk (vLLM)",),
         "To compare with NTKAware: it slows the fastest pair too.",
-        title="NTKFixed",
+        RoPE(dim=8, scaling=NTKFixed(factor=4.0)),
     ),
-    Row(
-        RoPE,
-        (RoPE(dim=8, scaling=NTKMixed(factor=4.0, b=0.75)),),
+    _row(
         "Su 2023, kexue.fm/archives/9706",
         ("ntk with mixed_b (vLLM)",),
         "To choose how much each pair is slowed.",
-        title="NTKMixed",
+        RoPE(dim=8, scaling=NTKMixed(factor=4.0, b=0.75)),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=NTKByParts(factor=4.0, original=64, alpha=0.5, beta=8.0)),
-            RoPE(dim=16, scaling=NTKByParts(factor=8.0, original=4096)),
-        ),
+    _row(
         "Peng et al. 2023, arXiv:2309.00071, §3.2",
         ("YaRN in the ramp of its paper",),
         "To get what the paper of YaRN describes; its released code differs.",
-        title="NTKByParts",
+        RoPE(dim=8, scaling=NTKByParts(factor=4.0, original=64, alpha=0.5, beta=8.0)),
+        RoPE(dim=16, scaling=NTKByParts(factor=8.0, original=4096)),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=YaRN(factor=4.0, original=64, beta_fast=8.0)),
-            RoPE(dim=16, base=150_000.0, scaling=YaRN(factor=32.0, original=4096, truncate=False)),
-            RoPE(dim=8, scaling=YaRN(factor=40.0, original=4096, mscale=1.0, mscale_all_dim=0.5)),
-            RoPE(dim=8, scaling=YaRN(factor=4.0, original=512, attention=1.0)),
-            RoPE(dim=12, pairing="halves", numerics="float32", scaling=YaRN(factor=4.0, original=512, beta_slow=2.0)),
-        ),
+    _row(
         "Peng et al. 2023, arXiv:2309.00071, §3.4",
         ("yarn", "deepseek_yarn (vLLM)", "YarnRotaryEmbedding (Megatron)"),
         "For a long context with little training, and for most open models with an extended context.",
-        title="YaRN",
+        RoPE(dim=8, scaling=YaRN(factor=4.0, original=64, beta_fast=8.0)),
+        RoPE(dim=16, base=150_000.0, scaling=YaRN(factor=32.0, original=4096, truncate=False)),
+        RoPE(dim=8, scaling=YaRN(factor=40.0, original=4096, mscale=1.0, mscale_all_dim=0.5)),
+        RoPE(dim=8, scaling=YaRN(factor=4.0, original=512, attention=1.0)),
+        RoPE(dim=12, pairing="halves", numerics="float32", scaling=YaRN(factor=4.0, original=512, beta_slow=2.0)),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=Llama3(factor=4.0, original=256)),
-            RoPE(dim=8, scaling=Llama3(factor=4.0, original=600, low=1.0, high=1.0)),
-            RoPE(dim=12, base=500_000.0, pairing="halves", numerics="float32", scaling=Llama3()),
-        ),
+    _row(
         "Grattafiori et al. 2024, arXiv:2407.21783, and the code released with it",
         ("llama3", "scale_factor (torchtune)"),
         "For the models of the Llama 3 and 4 families.",
-        title="Llama3",
+        RoPE(dim=8, scaling=Llama3(factor=4.0, original=256)),
+        RoPE(dim=8, scaling=Llama3(factor=4.0, original=600, low=1.0, high=1.0)),
+        RoPE(dim=12, base=500_000.0, pairing="halves", numerics="float32", scaling=Llama3()),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(
-                dim=6,
-                scaling=LongRoPE(short=(1.0, 1.0, 1.5), long=(1.0, 3.25, 40.0), original=64, length=65, factor=4.0),
-            ),
-            RoPE(
-                dim=6,
-                numerics="float32",
-                scaling=LongRoPE(
-                    short=(1.0, 1.1, 1.5), long=(1.0, 3.0, 40.0), original=64, length=64, factor=4.0, attention=1.25
-                ),
-            ),
-        ),
+    _row(
         "Ding et al. 2024, arXiv:2402.13753",
         ("longrope", "su", "rope_factors_long.weight (GGUF)"),
         "For models that come with such lists, for example Phi.",
-        title="LongRoPE",
-    ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=Proportional(fraction=0.5)),
-            RoPE(dim=12, pairing="halves", numerics="float32", scaling=Proportional(fraction=0.25, factor=8.0)),
+        RoPE(
+            dim=6,
+            scaling=LongRoPE(short=(1.0, 1.0, 1.5), long=(1.0, 3.25, 40.0), original=64, length=65, factor=4.0),
         ),
+        RoPE(
+            dim=6,
+            numerics="float32",
+            scaling=LongRoPE(
+                short=(1.0, 1.1, 1.5), long=(1.0, 3.0, 40.0), original=64, length=64, factor=4.0, attention=1.25
+            ),
+        ),
+    ),
+    _row(
         "Barbero et al. 2024, arXiv:2410.06205",
         ("proportional", "p-RoPE"),
         "To keep the slow pairs free for content.",
-        title="Proportional",
+        RoPE(dim=8, scaling=Proportional(fraction=0.5)),
+        RoPE(dim=12, pairing="halves", numerics="float32", scaling=Proportional(fraction=0.25, factor=8.0)),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=8, scaling=Resonance()),
-            RoPE(dim=8, scaling=Resonance(scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))),
-        ),
+    _row(
         "Wang et al. 2024, arXiv:2403.00071",
         ("Resonance RoPE", "Resonance YaRN"),
         "To have every angle past the trained length be one that was seen in training, for the pairs that have turned "
         "once.",
-        title="Resonance",
+        RoPE(dim=8, scaling=Resonance()),
+        RoPE(dim=8, scaling=Resonance(scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))),
     ),
-    Row(
-        RoPE,
-        (
-            RoPE(dim=12, scaling=Clipped(count=4)),
-            RoPE(dim=8, scaling=Clipped(count=2, soft=False, scaling=Llama3(factor=4.0, original=256))),
-            RoPE(dim=12, pairing="halves", numerics="float32", scaling=Clipped(count=3)),
-        ),
+    _row(
         "Li et al. 2026, arXiv:2602.05258",
         ("CoPE (clipped RoPE)", "HardClip", "clip_low_n"),
         "For a longer context after some training, when the slowest pairs turn too little to be learned.",
-        title="Clipped",
+        RoPE(dim=12, scaling=Clipped(count=4)),
+        RoPE(dim=8, scaling=Clipped(count=2, soft=False, scaling=Llama3(factor=4.0, original=256))),
+        RoPE(dim=12, pairing="halves", numerics="float32", scaling=Clipped(count=3)),
     ),
 )

@@ -5,18 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base
+from posenc.declared_fields import Base, Each, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
 from posenc.operators import ByChannel
 from posenc.phase import Numerics
 from posenc.row import Row
+
+SECTIONS = Each(
+    Whole(1, 1 << 16),
+    f"a tuple of 2 to {MOST_AXES} numbers of pairs, one an axis",
+    "Give (16, 16, 16, 16), say.",
+    2,
+    MOST_AXES,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class XDRoPE(Rotates):
     [[1.0, 1.0, 0.5403, 1.0]]
     """
 
-    sections: tuple[int, ...]
+    sections: Annotated[tuple[int, ...], SECTIONS]
     base: Base = 10_000.0
     numerics: Numerics = "exact"
     scaling: Scaling | None = None
@@ -47,14 +55,7 @@ class XDRoPE(Rotates):
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        if not isinstance(self.sections, tuple | list) or not 2 <= len(self.sections) <= MOST_AXES:
-            raise TypeError(
-                f"sections must be a tuple of 2 to {MOST_AXES} numbers of pairs, one an axis; got "
-                f"{_check.shown(self.sections)}. Give (16, 16, 16, 16), say."
-            )
-        sections = tuple(_check.integer("sections", count, 1, 1 << 16) for count in self.sections)
-        _check.integer("sections", sum(sections), 1, _check.LARGEST_WIDTH // 2)
-        _check.settle(self, sections=sections)
+        _check.integer("sections", sum(self.sections), 1, _check.LARGEST_WIDTH // 2)
 
     @property
     def axes(self) -> int:

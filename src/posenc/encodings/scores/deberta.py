@@ -19,7 +19,6 @@ from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
 
 Terms = Literal["both", "c2p", "p2c"]
-TERMS = ("both", "c2p", "p2c")
 
 
 @dataclass(frozen=True)

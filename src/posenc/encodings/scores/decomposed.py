@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -40,12 +41,11 @@ class Decomposed(Scores):
     """
 
     dim: Width
-    size: tuple[int, ...] = (14, 14)
+    size: Annotated[tuple[int, ...], _window.window_sides(2)] = (14, 14)
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.settle(self, size=_window.sides("size", self.size, 2))
         _check.size("dim", sum(math.prod(shape) for shape in self.shapes.values()))
 
     @property

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Real, Whole
+from posenc.declared_fields import Each, Real, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT
+
+DIVISORS = Each(
+    Real(0.0, LARGEST_FACTOR, above=True), "a tuple of numbers, one for each pair", "Give the list of the file."
+)
 
 
 @dataclass(frozen=True)
@@ -37,15 +41,12 @@ class LongRoPE(Scaling):
     ([1.0, 0.002], 1.1902)
     """
 
-    short: tuple[float, ...]
-    long: tuple[float, ...]
+    short: Annotated[tuple[float, ...], DIVISORS]
+    long: Annotated[tuple[float, ...], DIVISORS]
     original: Annotated[int, Whole(2, LONGEST)]
     length: PositionCount
     factor: Stretch
     attention: Annotated[float, Real(0.0, 1e6, above=True)] | None = None
-
-    def _check_together(self) -> None:
-        _check.settle(self, short=_divisors("short", self.short), long=_divisors("long", self.long))
 
     def fits(self, unscaled: Geometric) -> None:
         for name in ("short", "long"):
@@ -77,12 +78,3 @@ class LongRoPE(Scaling):
 @_array.host
 def _single(scaling: LongRoPE) -> np.ndarray:
     return np.array(scaling.divisors, np.float32)
-
-
-def _divisors(name: str, values: Any) -> tuple[float, ...]:
-    if not isinstance(values, tuple | list) or not values:
-        raise TypeError(
-            f"{name} must be a tuple of numbers, one for each pair; got {_check.shown(values)}. Give the list of the "
-            "file."
-        )
-    return tuple(_check.real(name, value, 0.0, LARGEST_FACTOR, above=True) for value in values)
