@@ -62,7 +62,7 @@ def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> N
 def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = fixed_point._turns
     monkeypatch.setattr(fixed_point, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
-    monkeypatch.setattr(fixed_point, "_remembered_limbs", fixed_point._remembered_limbs.__wrapped__)
+    monkeypatch.setattr(fixed_point, "_limbs", fixed_point._limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
 
 

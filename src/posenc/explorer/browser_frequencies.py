@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from posenc.doors import Adds
 from posenc.phase import FixedSinusoids, Frequencies, fixed_sinusoids_of
-from posenc.phase.frequencies import EXACT, TWO_PI
+from posenc.phase.fixed_point import digits, whole_turns
 
 #: Bits of a limb and how many there are: a limb times 27 bits of a position is exact in a double.
 BITS, LIMBS = 26, 4
@@ -20,7 +19,7 @@ def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
     >>> browser_frequencies(RoPE(dim=4).frequencies)[0]
     [0, 10680707, 28915984, 22192066, 30798973]
     """
-    return [_limbs(frequency) for frequency in frequencies.exact()]
+    return [[turns >> BITS * LIMBS, *digits(turns, BITS, LIMBS)] for turns in whole_turns(frequencies, BITS * LIMBS)]
 
 
 def browser_sinusoids(record: Adds) -> dict[str, Any] | None:
@@ -37,11 +36,3 @@ def browser_sinusoids(record: Adds) -> dict[str, Any] | None:
         "start": fixed.start,
         "channels": record.width,
     }
-
-
-def _limbs(frequency: Decimal) -> list[int]:
-    scale = Decimal(1 << (BITS * LIMBS))
-    scaled = EXACT.multiply(EXACT.divide(frequency, TWO_PI), scale)
-    turns = int(scaled.to_integral_value(ROUND_HALF_EVEN, EXACT))
-    fraction = [(turns >> (BITS * (LIMBS - 1 - index))) % (1 << BITS) for index in range(LIMBS)]
-    return [turns >> (BITS * LIMBS), *fraction]

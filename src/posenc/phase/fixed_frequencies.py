@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -85,16 +84,9 @@ def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
 
 
-@_array.host
+@_array.remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
     """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
     a pair does not read it."""
-    return _remembered(fixed).copy()
-
-
-@lru_cache(maxsize=256)
-def _remembered(fixed: FixedFrequencies) -> np.ndarray:
     is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
-    words = np.where(is_read, turn_words(fixed.frequencies)[:, None], 0)
-    words.setflags(write=False)
-    return words
+    return np.where(is_read, turn_words(fixed.frequencies)[:, None], 0)

@@ -8,7 +8,6 @@ phase(m) - phase(n) = phase(m - n) to the last bit. The limbs are small enough t
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,10 +89,7 @@ def phase_of(positions: Positions, frequencies: Frequencies) -> Phase:
     lib, bounds = positions.lib, positions.bounds
     word = WIDE if lib.float64 else NARROW
     short = bounds is not None and -(1 << word.low_bits) <= bounds[0] and bounds[1] <= 1 << word.low_bits
-    if positions.integers:
-        whole, fraction = lib.astype(positions.array, lib.integer), None
-    else:
-        whole, fraction = _split(positions)
+    whole, fraction = whole_and_fraction(positions)
     if short:
         columns = _products(whole, frequencies, word, 0, lib)
     else:  # in two pieces, each short enough to be multiplied by a limb
@@ -111,9 +107,11 @@ def phase_of(positions: Positions, frequencies: Frequencies) -> Phase:
     return Phase(carried(columns, word), tail, word, lib)
 
 
-def _split(positions: Positions) -> tuple[Array, Array]:
-    """Whole part (towards zero) and fraction, with the sign of tiny numbers kept in the fraction."""
+def whole_and_fraction(positions: Positions) -> tuple[Array, Array | None]:
+    """Whole part (towards zero) and fraction, with the sign of tiny numbers kept in the fraction; None for integers."""
     lib = positions.lib
+    if positions.integers:
+        return lib.astype(positions.array, lib.integer), None
     exact = lib.detach(lib.widest(positions.array))
     # Towards zero: -1e-30 is 0 and -1e-30, not -1 and the 1.0 that a float makes of 1 - 1e-30.
     whole = lib.xp.trunc(exact)
@@ -138,10 +136,14 @@ def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
     return tuple(limbs[::-1])
 
 
-@_array.host
+@_array.remembered(256)
 def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
     """Limbs of frequency × 2^weight in turns, most significant first; shape (limbs, pairs)."""
-    return _remembered_limbs(frequencies, word, weight).copy()
+    bits, count = word.limb_bits, word.limbs
+    # A heavier piece is the rounded number shifted, not one rounded by itself: only so is phase(m) - phase(n) the phase
+    # of m - n to the last bit.
+    wholes = [turns << max(weight, 0) for turns in whole_turns(frequencies, bits * count + min(weight, 0))]
+    return np.array([digits(whole, bits, count) for whole in wholes], np.int64).T
 
 
 @_array.host
@@ -164,29 +166,20 @@ def turn_words(frequencies: Frequencies) -> np.ndarray:
 
     Times a whole position, in integers that wrap around at whole turns, it is the phase: what kernels take.
     """
-    scale = Decimal(1 << 128)
-    whole = [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
-    words = [[(number >> shift) % (1 << 64) for number in whole] for shift in (64, 0)]
-    return np.array(words, np.uint64).view(np.int64)
+    words = [digits(turns, 64, 2) for turns in whole_turns(frequencies, 128)]
+    return np.array(words, np.uint64).T.copy().view(np.int64)
+
+
+def whole_turns(frequencies: Frequencies, bits: int) -> list[int]:
+    """Each frequency in whole 2^-bits turns a step, rounded."""
+    scale = Decimal(1 << bits)
+    return [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
+
+
+def digits(whole: int, bits: int, count: int) -> list[int]:
+    """The last `count` digits of a whole number to the base 2^bits, the topmost first."""
+    return [(whole >> bits * (count - 1 - index)) % (1 << bits) for index in range(count)]
 
 
 def _turns(frequencies: Frequencies) -> list[Decimal]:
     return [EXACT.divide(frequency, TWO_PI) for frequency in frequencies.exact()]
-
-
-@lru_cache(maxsize=256)
-def _remembered_limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
-    bits, count = word.limb_bits, word.limbs
-    # A heavier piece is the rounded number shifted, not one rounded by itself: only so is phase(m) - phase(n) the phase
-    # of m - n to the last bit.
-    scale = Decimal(1 << (bits * count + min(weight, 0)))
-    wholes = [
-        int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) << max(weight, 0)
-        for turn in _turns(frequencies)
-    ]
-    limbs = np.empty((count, len(wholes)), np.int64)
-    for index in range(count):
-        shift = bits * (count - 1 - index)
-        limbs[index] = [(whole >> shift) & ((1 << bits) - 1) for whole in wholes]
-    limbs.setflags(write=False)
-    return limbs

@@ -17,7 +17,7 @@ from posenc import _array
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.phase.cos_sin import radians, rotated_by_quarters
-from posenc.phase.fixed_point import Phase, Word, carried
+from posenc.phase.fixed_point import Phase, Word, carried, digits, whole_and_fraction
 from posenc.phase.frequencies import EXACT, TWO_PI
 
 #: Limbs as wide as the pieces of a position, so that each next piece meets the same limbs one place further on.
@@ -70,22 +70,14 @@ def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
     lib = positions.lib
     xp, values = lib.xp, lib.detach(frequencies)
     size, sign = xp.abs(values), xp.where(values < 0, -xp.ones_like(values), xp.ones_like(values))
-    whole, fraction = _cut(positions)
+    whole, fraction = whole_and_fraction(positions)
     too_large = xp.where(size < 2.0**word.limb_bits, xp.zeros_like(size), float("nan"))
-    tail = positions.guard()[..., None] + fraction[..., None] * values / (2 * math.pi) + too_large
+    tail = positions.guard()[..., None] + too_large
+    if fraction is not None:
+        tail = tail + fraction[..., None] * values / (2 * math.pi)
     columns = _columns(whole, _turn_limbs(size, word, lib), word)
     signs = lib.astype(sign, columns[0].dtype)
     return Phase(carried([column * signs for column in columns], word), tail, word, lib)
-
-
-def _cut(positions: Positions) -> tuple[Array, Array]:
-    """Whole part and fraction of positions; the fraction is 0.0 for integers."""
-    lib, array = positions.lib, positions.array
-    if positions.integers:
-        return lib.astype(array, lib.integer), lib.widest(lib.xp.zeros_like(array))
-    exact = lib.detach(lib.widest(array))
-    whole = lib.xp.trunc(exact)
-    return lib.astype(whole, lib.integer), exact - whole
 
 
 def _columns(whole: Array, turns: list[Array], word: Word) -> list[Array]:
@@ -123,4 +115,4 @@ def _inverse(word: Word) -> list[int]:
     """1/2π in limbs below the point, one more than the word has."""
     count, bits = word.limbs + 1, word.limb_bits
     whole = int(EXACT.multiply(EXACT.divide(Decimal(1), TWO_PI), Decimal(1 << bits * count)).to_integral_value())
-    return [whole >> bits * (count - 1 - index) & ((1 << bits) - 1) for index in range(count)]
+    return digits(whole, bits, count)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -139,25 +138,14 @@ def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str)
     raise ValueError(f"{wrong} must be left out with {other}; got {filters[wrong]!r}. No released code has both.")
 
 
-@_array.host
+@_array.remembered(64)
 def filter_weights(
     old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
 ) -> np.ndarray:
     """What each of `old` places gives to each of `new`; shape (new, old). Every row sums to 1, except next to zeros."""
-    return _remembered(old, new, method, antialias, align_corners, outside).copy()  # which callers may write into
-
-
-@lru_cache(maxsize=64)
-def _remembered(old: int, new: int, method: str, antialias: bool, align_corners: bool, outside: str) -> np.ndarray:
     if method == "tiled":
-        weights: np.ndarray = np.eye(old)[np.arange(new) % old]
-    else:
-        weights = _filtered(old, new, method, antialias, align_corners, outside)
-    weights.setflags(write=False)
-    return weights
-
-
-def _filtered(old: int, new: int, method: str, antialias: bool, align_corners: bool, outside: str) -> np.ndarray:
+        tiled: np.ndarray = np.eye(old)[np.arange(new) % old]
+        return tiled
     if align_corners:
         centre = np.arange(new) * (old - 1) / max(new - 1, 1)
     else:

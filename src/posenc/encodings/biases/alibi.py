@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -78,13 +77,15 @@ def _slopes(record: ALiBi) -> np.ndarray:
     return record.slopes()
 
 
+@_array.host
+def slopes_of_heads(record: Any, rule: Rule = "paper") -> np.ndarray:
+    """The slopes of ALiBi for as many heads as a record has, as float64; shape (heads,)."""
+    return slopes_of(record.heads, rule=rule)
+
+
+@_array.remembered(256)
 def slopes_of(heads: int, steepest: float = 8.0, rule: Rule = "paper") -> np.ndarray:
     """The slopes of ALiBi's fields, as float64; shape (heads,)."""
-    return _remembered_slopes(heads, steepest, rule).copy()
-
-
-@lru_cache(maxsize=256)
-def _remembered_slopes(heads: int, steepest: float, rule: Rule) -> np.ndarray:
     if rule == "geometric":
         return _geometric(heads, steepest)
     if rule == "linear":

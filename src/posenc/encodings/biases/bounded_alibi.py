@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array
 from posenc._array import Array
 from posenc.declared_fields import Real
 from posenc.doors import Biases, Params
-from posenc.encodings.biases.alibi import slopes_of
+from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -53,16 +52,11 @@ class BoundedALiBi(Biases):
         head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
         lib, xp = query.lib, query.lib.xp
         distance = xp.abs(steps(query, key, dtype))
-        slopes = lib.constant(_slopes(self), distance.dtype)
+        slopes = lib.constant(slopes_of_heads(self, "geometric"), distance.dtype)
         scale, bound = (xp.abs(lib.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.
         fallen = xp.minimum(scale * slopes[head] * distance, bound[head if self.per_head else head * 0])
         return lib.astype(0.0 - fallen, dtype)
-
-
-@_array.host
-def _slopes(record: BoundedALiBi) -> np.ndarray:
-    return slopes_of(record.heads, rule="geometric")
 
 
 ROW = Row(

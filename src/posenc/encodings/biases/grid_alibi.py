@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
-
-from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import coordinates
 from posenc.declared_fields import Whole
 from posenc.doors import Biases, Params
-from posenc.encodings.biases.alibi import slopes_of
+from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 from posenc.row import Row
 
@@ -48,12 +45,7 @@ class GridALiBi(Biases):
         somewhere = longest > 0
         unit = xp.where(somewhere, longest, 1.0)[..., None]
         distance = longest * xp.sqrt(xp.where(somewhere, ((sides / unit) ** 2).sum(-1), 1.0))
-        return lib.astype(0.0 - lib.constant(_slopes(self), distance.dtype)[head] * distance, dtype)
-
-
-@_array.host
-def _slopes(record: GridALiBi) -> np.ndarray:
-    return slopes_of(record.heads)
+        return lib.astype(0.0 - lib.constant(slopes_of_heads(self), distance.dtype)[head] * distance, dtype)
 
 
 ROW = Row(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -96,31 +95,29 @@ class T5Bias(Biases):
 
 @_array.host
 def _lookup(record: T5Bias) -> np.ndarray:
-    return _remembered_lookup(record._one_way, record.max_distance).astype(np.int64)
+    return bucket_of_distance(record._one_way, record.max_distance).astype(np.int64)
 
 
-@lru_cache(maxsize=64)
-def _remembered_lookup(buckets: int, max_distance: int) -> np.ndarray:
+@_array.remembered(64)
+def bucket_of_distance(buckets: int, max_distance: int) -> np.ndarray:
     """The bucket of every distance from 0 to max_distance in one direction; shape (max_distance + 1,)."""
     exact = buckets // 2
     edges = [
         *range(1, exact + 1),
-        *(_edge(step, exact, buckets - exact, max_distance) for step in range(1, buckets - exact)),
+        *(least_distance(exact, max_distance, step, buckets - exact) for step in range(1, buckets - exact)),
     ]
-    lookup = np.searchsorted(np.array(edges), np.arange(max_distance + 1), side="right").astype(np.int16)
-    lookup.setflags(write=False)
-    return lookup
+    return np.searchsorted(np.array(edges), np.arange(max_distance + 1), side="right").astype(np.int16)
 
 
-def _edge(step: int, exact: int, wide: int, max_distance: int) -> int:
-    """The least distance d with (d/exact)^wide ≥ (max_distance/exact)^step, compared in whole numbers."""
-    goal = max_distance**step * exact ** (wide - step)
-    edge: int = max(1, round(exact * (max_distance / exact) ** (step / wide)))
-    while edge**wide >= goal:
-        edge -= 1
-    while edge**wide < goal:
-        edge += 1
-    return edge
+def least_distance(first: int, last: int, step: int, steps: int, *, beyond: bool = False) -> int:
+    """The least distance d with (d/first)^steps ≥ (last/first)^step, or with `beyond` above it, in whole numbers."""
+    goal = last**step * first ** (steps - step) + beyond
+    distance: int = max(1, round(first * (last / first) ** (step / steps)))
+    while distance**steps >= goal:
+        distance -= 1
+    while distance**steps < goal:
+        distance += 1
+    return distance
 
 
 ROW = Row(

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array, Library
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Params, Scores
-from posenc.encodings.biases.alibi import slopes_of
+from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import log_sigmoid
 from posenc.row import Row
@@ -72,7 +72,7 @@ class AdditiveGRAPE(Scores):
         lib = query.lib
         distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
         behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]
-        slopes = lib.constant(_slopes(self), q.dtype) * _softplus(learned["omega"])
+        slopes = lib.constant(slopes_of_heads(self), q.dtype) * _softplus(learned["omega"])
         gates = [self._gate(q, learned["v"], lib)] if "v" in learned else []
         gates += [self._gate(k, learned["u"], lib).swapaxes(-1, -2)] if "u" in learned else []
         # Taken from zero, so that a token's score towards itself is 0.0 and not -0.0.
@@ -88,11 +88,6 @@ class AdditiveGRAPE(Scores):
 
 def _softplus(x: Array) -> Array:
     return -log_sigmoid(-x)
-
-
-@_array.host
-def _slopes(record: AdditiveGRAPE) -> np.ndarray:
-    return slopes_of(record.heads)
 
 
 ROW = Row(

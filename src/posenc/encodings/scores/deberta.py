@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from posenc._array import Array, Library
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Params
+from posenc.encodings.biases.t5 import least_distance
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
 from posenc.row import Row
@@ -127,26 +127,17 @@ class DeBERTa(ByDistance):
 
 @_array.host
 def _lookup(record: DeBERTa) -> np.ndarray:
-    return _remembered_lookup(record.buckets, record.max_distance or 0).astype(np.int64)
+    return row_of_distance(record.buckets, record.max_distance or 0)
 
 
-@lru_cache(maxsize=64)
-def _remembered_lookup(buckets: int, most: int) -> np.ndarray:
+@_array.remembered(64)
+def row_of_distance(buckets: int, most: int) -> np.ndarray:
     """The row of every distance from -most to most; shape (2·most + 1,)."""
     mid = buckets // 2
-    edges = [*range(1, mid + 1), *(_edge(step, mid, most - 1) + 1 for step in range(mid))]
+    edges = [*range(1, mid + 1), *(least_distance(mid, most - 1, step, mid - 1, beyond=True) for step in range(mid))]
     one_way = np.searchsorted(np.array(edges), np.arange(most + 1), side="right")
-    lookup: np.ndarray = np.clip(np.concatenate([-one_way[:0:-1], one_way]) + buckets, 0, 2 * buckets - 1)
-    lookup.setflags(write=False)
-    return lookup
-
-
-def _edge(step: int, mid: int, last: int) -> int:
-    """The greatest distance d with (d/mid)^(mid-1) ≤ (last/mid)^step, compared in whole numbers."""
-    goal = last**step * mid ** (mid - 1 - step)
-    # Up to 2^20 the power is far closer than half a step, so that the rounded one is d or d+1.
-    edge: int = round(mid * (last / mid) ** (step / (mid - 1)))
-    return edge - 1 if edge ** (mid - 1) > goal else edge
+    rows: np.ndarray = np.clip(np.concatenate([-one_way[:0:-1], one_way]) + buckets, 0, 2 * buckets - 1)
+    return rows
 
 
 ROW = Row(

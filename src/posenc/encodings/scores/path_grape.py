@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import EvenWidth, Heads, Real, Width
 from posenc.doors import Params
-from posenc.encodings.biases.alibi import slopes_of
+from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -81,7 +81,7 @@ class PathGRAPE(Gathers):
         lib, xp, (of_keys,) = query.lib, query.lib.xp, prepared.arrays
         of_queries = x[..., None, :, :] @ learned["W"].swapaxes(-1, -2)
         gates = log_sigmoid(of_queries @ of_keys.swapaxes(-1, -2) / self.width)
-        gates = gates * lib.constant(_slopes(self), q.dtype)[:, None, None]
+        gates = gates * lib.constant(slopes_of_heads(self), q.dtype)[:, None, None]
         reached = prepared.keys.reached(query)[..., None, :, :]
         passed = xp.where(reached, gates, xp.zeros_like(gates[..., :1]))
         after = xp.concatenate([passed[..., 1:], xp.zeros_like(passed[..., :1])], -1)  # a key's own gate does not count
@@ -93,11 +93,6 @@ class PathGRAPE(Gathers):
         cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
         first, second = x[..., :half], x[..., half:]
         return key.lib.xp.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
-
-
-@_array.host
-def _slopes(record: PathGRAPE) -> np.ndarray:
-    return slopes_of(record.heads)
 
 
 ROW = Row(

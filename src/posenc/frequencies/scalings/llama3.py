@@ -10,9 +10,8 @@ from typing import Annotated
 from posenc._array import Array, Library
 from posenc.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
+from posenc.frequencies.scalings.ntk_by_parts import blended, kept_share
 from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch
-from posenc.phase.frequencies import EXACT, TWO_PI
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,8 @@ class Llama3(Scaling):
             )
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in unscaled.exact())
-
-    def _share(self, frequency: Decimal) -> Decimal:
-        """γ: how much of the pair stays as it was."""
-        rotations = EXACT.divide(EXACT.multiply(Decimal(self.original), frequency), TWO_PI)
-        low, high = Decimal(self.low), Decimal(self.high)
-        if low == high:
-            return Decimal(int(rotations >= low))
-        return clipped(EXACT.divide(EXACT.subtract(rotations, low), EXACT.subtract(high, low)))
+        ends = self.original, self.low, self.high
+        return tuple(blended(frequency, self.factor, kept_share(frequency, *ends)) for frequency in unscaled.exact())
 
     def float32(self, unscaled: Geometric, lib: Library) -> Array:
         xp, frequencies = lib.xp, unscaled.float32(lib)

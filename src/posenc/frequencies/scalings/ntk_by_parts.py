@@ -43,13 +43,16 @@ class NTKByParts(Scaling):
             )
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        return tuple(blended(frequency, self.factor, self._share(frequency)) for frequency in unscaled.exact())
+        ends = self.original, self.alpha, self.beta
+        return tuple(blended(frequency, self.factor, kept_share(frequency, *ends)) for frequency in unscaled.exact())
 
-    def _share(self, frequency: Decimal) -> Decimal:
-        """γ: how much of the pair stays as it was."""
-        rotations = EXACT.divide(EXACT.multiply(Decimal(self.original), frequency), TWO_PI)
-        alpha, beta = Decimal(self.alpha), Decimal(self.beta)
-        return clipped(EXACT.divide(EXACT.subtract(rotations, alpha), EXACT.subtract(beta, alpha)))
+
+def kept_share(frequency: Decimal, original: int, low: float, high: float) -> Decimal:
+    """γ: how much of a pair stays as it was, from none of it at `low` turns in the original length to all at `high`."""
+    rotations = EXACT.divide(EXACT.multiply(Decimal(original), frequency), TWO_PI)
+    if low == high:
+        return Decimal(int(rotations >= Decimal(low)))
+    return clipped(EXACT.divide(EXACT.subtract(rotations, Decimal(low)), EXACT.subtract(Decimal(high), Decimal(low))))
 
 
 def clipped(share: Decimal) -> Decimal:
