@@ -127,7 +127,7 @@ class Adds(Encoding):
         """What `embed` is called with, checked once: positions, parameters of their library,
         and the dtype of the result."""
         learned = self.checked(params)
-        positions = checked(positions, like=_first(learned))
+        positions = checked(positions, like=first_array(learned))
         positions.check_size(self.width, dtype := positions.lib.result_dtype(dtype))
         return positions, learned, dtype
 
@@ -181,7 +181,7 @@ class Rotates(Encoding):
                 f"role must be {' or '.join(map(repr, self.roles))} for {type(self).__name__}, {self.roles_differ}; "
                 f"got {role!r}. Make a turn for each."
             )
-        positions = checked(positions, like=_first(learned))
+        positions = checked(positions, like=first_array(learned))
         if len(positions.array.shape) < (1 if self.axes == 1 else 2):
             last = "" if self.axes == 1 else f", {self.axes}"
             raise ValueError(
@@ -214,7 +214,7 @@ class Biases(Encoding):
         """What `bias` is called with, checked once: heads, positions, parameters of their library,
         dtype of the result."""
         learned = self.checked(params)
-        query, key = checked_pair(query, key, like=_first(learned))
+        query, key = checked_pair(query, key, like=first_array(learned))
         return self._head_index(head, query.lib), query, key, learned, query.lib.result_dtype(dtype)
 
     def _head_index(self, head: Array, lib: Library) -> Array:
@@ -233,7 +233,7 @@ class Biases(Encoding):
     def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates
         where there are several; shape (*batch, heads, n, m)."""
-        query, key = _array.as_arrays(query=query, key=key, like=_first(params))
+        query, key = _array.as_arrays(query=query, key=key, like=first_array(params))
         lib, last = _array.library(query), -1 if self.axes == 1 else -2
         if min(query.ndim, key.ndim) < -last:
             raise ValueError(
@@ -329,5 +329,6 @@ def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]
     return of_generator
 
 
-def _first(params: Params | None) -> Array | None:
+def first_array(params: Params | None) -> Array | None:
+    """One of the arrays of params, whose library positions follow; None where there are none."""
     return next(iter(params.values()), None) if isinstance(params, Mapping) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,9 +9,9 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
-from posenc.compose._parts import part_params
 from posenc.declared_fields import Instance, Real
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Claim, Params, first_array
+from posenc.encodings import _wrapped
 from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -41,7 +40,7 @@ class Scaled(AddsOne):
 
 
 @dataclass(frozen=True)
-class LearnedScale(Adds):
+class LearnedScale(AddsOne):
     """embed(p) = s · the encoding's vector, with s learned.
 
     The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim,
@@ -66,29 +65,22 @@ class LearnedScale(Adds):
         return self.encoding.claims | {"learned"}
 
     @property
-    def width(self) -> int:
-        return self.encoding.width
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"scale": ()} | {f"encoding.{name}": shape for name, shape in self.encoding.shapes.items()}
+        return {"scale": (), **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        inner = {f"encoding.{name}": value for name, value in self.encoding.init(rng).items()}
-        return {"scale": np.asarray(self.initial), **inner}
+        return {"scale": np.asarray(self.initial), **_wrapped.inner_init(self.encoding, rng)}
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
         positions = _array.as_array("positions", positions, like=params["scale"])
         scale = _array.library(params["scale"]).wide(params["scale"])
-        return _times(self.encoding, positions, part_params(params, "encoding"), scale, dtype)
+        return _times(self.encoding, positions, _wrapped.inner_params(params), scale, dtype)
 
 
 def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
     """factor · embed(positions), formed in float32 at least and rounded once."""
-    positions = _array.as_array(
-        "positions", positions, like=next(iter(params.values()), None) if isinstance(params, Mapping) else None
-    )
+    positions = _array.as_array("positions", positions, like=first_array(params))
     lib = _array.library(positions)
     dtype = lib.result_dtype(dtype)
     rows = encoding.embed(positions, params, dtype=lib.wide_dtype(dtype))

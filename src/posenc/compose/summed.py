@@ -9,9 +9,9 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
-from posenc.compose._parts import part_params
 from posenc.declared_fields import Each, Of
-from posenc.doors import Adds, Claim, Params
+from posenc.doors import Adds, Claim, Params, first_array
+from posenc.encodings import _wrapped
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.row import Row
@@ -68,11 +68,12 @@ class Sum(Adds):
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
-        positions = _array.as_array("positions", positions, like=next(iter(params.values()), None))
+        positions = _array.as_array("positions", positions, like=first_array(params))
         lib = _array.library(positions)
         dtype = lib.result_dtype(dtype)
         wide = lib.wide_dtype(dtype)
-        rows = [part.embed(positions, part_params(params, str(i)), dtype=wide) for i, part in enumerate(self.parts)]
+        learned = [_wrapped.inner_params(params, str(index)) for index in range(len(self.parts))]
+        rows = [part.embed(positions, own, dtype=wide) for part, own in zip(self.parts, learned, strict=True)]
         return lib.astype(sum(rows[1:], rows[0]), dtype)
 
 

@@ -31,26 +31,25 @@ class ScoresByBias(Scores):
         return self.encoding.heads
 
 
-def shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
+def inner_shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
     """The shapes of the record, named "encoding.name"."""
     return {f"encoding.{name}": shape for name, shape in encoding.shapes.items()}
 
 
-def drawn(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def inner_init(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The first parameters of the record, named "encoding.name"."""
     return {f"encoding.{name}": value for name, value in encoding.init(rng).items()}
 
 
-def inner(learned: Params) -> Params | None:
+def inner_params(learned: Params, prefix: str = "encoding") -> Params | None:
     """The parameters of the record under its own names; None where it learns nothing."""
-    return {
-        name.removeprefix("encoding."): value for name, value in learned.items() if name.startswith("encoding.")
-    } or None
+    start = f"{prefix}."
+    return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None
 
 
-def matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+def bias_matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
-    params = inner(learned)
+    params = inner_params(learned)
     if encoding.axes == 1 and "relative" in encoding.claims and _rises(query) and _rises(key):
         return _of_distances(encoding, query, key, params, dtype)
     return encoding.matrix(query.array, key.array, params, dtype=dtype)

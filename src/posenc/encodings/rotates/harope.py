@@ -13,6 +13,7 @@ from posenc._array import Array
 from posenc.declared_fields import Heads
 from posenc.doors import Claim, Params, Role, Rotates
 from posenc.encodings import _wrapped
+from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.axial_layouts import axial
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.operators import MatrixTurn
@@ -25,7 +26,7 @@ SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
-class HARoPE(Rotates):
+class HARoPE(RotatesOne):
     """q → R(p)·M·q and k → R(p)·M⁻ᵀ·k, with a learned M = U·Σ·Vᵀ for each head before the rotation R of `encoding`.
 
     Li et al. 2025, arXiv:2510.10489, as in the authors' code (`SVDBasedMatrix`): U = exp((A_u - A_uᵀ)/2), V likewise of
@@ -65,24 +66,18 @@ class HARoPE(Rotates):
         return (self.encoding.claims - {"isometry"}) | {"learned"}
 
     @property
-    def axes(self) -> int:
-        return self.encoding.axes
-
-    @property
-    def head_dim(self) -> int:
-        return self.encoding.head_dim
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         square = (self.heads, self.head_dim, self.head_dim)
-        return {"A_u": square, "A_v": square, "sigma": square[:2], **_wrapped.shapes(self.encoding)}
+        return {"A_u": square, "A_v": square, "sigma": square[:2], **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A_u and A_v are zero, softplus(sigma) is 1: nothing of them is drawn."""
         shapes = self.shapes
         first = {"A_u": np.zeros(shapes["A_u"]), "A_v": np.zeros(shapes["A_v"])}
         return (
-            first | {"sigma": np.full(shapes["sigma"], math.log(math.expm1(1.0)))} | _wrapped.drawn(self.encoding, rng)
+            first
+            | {"sigma": np.full(shapes["sigma"], math.log(math.expm1(1.0)))}
+            | _wrapped.inner_init(self.encoding, rng)
         )
 
     def turn(
@@ -90,7 +85,7 @@ class HARoPE(Rotates):
     ) -> MatrixTurn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
-        inner = self.encoding.turn(positions, _wrapped.inner(learned), role=role, dtype=wide)
+        inner = self.encoding.turn(positions, _wrapped.inner_params(learned), role=role, dtype=wide)
         left, right = _orthogonal(lib.xp.stack([lib.widest(learned[name]) for name in ("A_u", "A_v")]))
         sigma = lib.widest(learned["sigma"])
         stretch = lib.xp.logaddexp(sigma, lib.xp.zeros_like(sigma)) + SMALLEST

@@ -7,7 +7,7 @@ import math
 from posenc._array import Array, Library
 
 
-def added(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
+def score_of_rotation(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
     """(R(there)q · R(here)k - q·k) / √dim: what rotation adds to the plain product, which attention adds itself.
 
     q, rotated_q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
@@ -15,9 +15,14 @@ def added(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
     return (rotated_q @ rotated_k.swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
 
 
-def rotated(x: Array, angle: Array, lib: Library) -> Array:
+def rotated_by_angles(x: Array, angle: Array, lib: Library) -> Array:
     """Pairs (i, i + dim/2) of x, (*batch, heads, places, dim), rotated by their angles."""
-    xp, half = lib.xp, x.shape[-1] // 2
-    cos, sin = (lib.astype(part, x.dtype) for part in (xp.cos(angle), xp.sin(angle)))
+    cos, sin = (lib.astype(part, x.dtype) for part in (lib.xp.cos(angle), lib.xp.sin(angle)))
+    return rotated_halves(x, cos, sin, lib)
+
+
+def rotated_halves(x: Array, cos: Array, sin: Array, lib: Library) -> Array:
+    """Pairs (i, i + dim/2) of x rotated by angles with these cosines and sines."""
+    half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
-    return xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)
+    return lib.xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)

@@ -14,7 +14,7 @@ from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
 from posenc.doors import Params
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._turned import added, rotated
+from posenc.encodings.scores._turned import rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import sigmoid, sums_upto
@@ -91,12 +91,12 @@ class ContextualGRAPE(Gathers):
         # Summed in the widest float.
         time = xp.cumsum(lib.widest(steps), -2).swapaxes(-1, -2)[..., None]
         before = xp.concatenate([xp.zeros_like(time[..., :1, :]), time[..., :-1, :]], -2)
-        return k, rotated(k, -before * self._frequencies(learned, lib), lib), time
+        return k, rotated_by_angles(k, -before * self._frequencies(learned, lib), lib), time
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, (k, rotated_k, time), keys = query.lib, prepared.arrays, prepared.keys
         before = sums_upto(time, keys.rank(keys.before(query), query), lib)
-        return added(q, k, rotated(q, -before * self._frequencies(learned, lib), lib), rotated_k)
+        return score_of_rotation(q, k, rotated_by_angles(q, -before * self._frequencies(learned, lib), lib), rotated_k)
 
     def _frequencies(self, learned: Params, lib: Library) -> Array:
         return lib.widest(lib.xp.exp(learned["log_frequencies"]))[:, None, :]

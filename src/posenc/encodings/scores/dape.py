@@ -55,7 +55,7 @@ class DAPE(_wrapped.ScoresByBias):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         inner = {"weight_in": (self.width, 2 * self.heads), "bias_in": (self.width,)}
         outer = {"weight_out": (self.heads, self.width), "bias_out": (self.heads,)}
-        return {**inner, **outer, **_wrapped.shapes(self.encoding)}
+        return {**inner, **outer, **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
@@ -82,7 +82,7 @@ def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.nd
     own_shapes = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
     inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
     network = _layers.drawn(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
-    return network | _wrapped.drawn(record.encoding, rng)
+    return network | _wrapped.inner_init(record.encoding, rng)
 
 
 def logits_and_bias(
@@ -90,7 +90,7 @@ def logits_and_bias(
 ) -> tuple[Array, Array]:
     """B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
     xp, logits = query.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
-    bias = xp.broadcast_to(_wrapped.matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
+    bias = xp.broadcast_to(_wrapped.bias_matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
     return bias, xp.concatenate([logits, bias], -3)
 
 

@@ -66,7 +66,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         inner = {"weight_in": (self.width, 2 * self.heads, self.kernel), "bias_in": (self.width,)}
         outer = {"weight_out": (self.heads, self.width, self.kernel), "bias_out": (self.heads,)}
-        return {**inner, **outer, **_wrapped.shapes(self.encoding)}
+        return {**inner, **outer, **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""

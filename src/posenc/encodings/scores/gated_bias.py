@@ -56,13 +56,13 @@ class GatedBias(_wrapped.ScoresByBias):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         linear = {"weight": (2 * CHANNELS, self.dim), "bias": (2 * CHANNELS,)}
-        return {**linear, "constant": (self.heads,), **_wrapped.shapes(self.encoding)}
+        return {**linear, "constant": (self.heads,), **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """weight and bias uniform within ±1/√(channels of a head), PyTorch's rule, and constants of one."""
         end = self.dim**-0.5
         linear = {name: rng.uniform(-end, end, self.shapes[name]) for name in ("weight", "bias")}
-        return {**linear, "constant": np.ones(self.heads), **_wrapped.drawn(self.encoding, rng)}
+        return {**linear, "constant": np.ones(self.heads), **_wrapped.inner_init(self.encoding, rng)}
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
@@ -73,7 +73,7 @@ class GatedBias(_wrapped.ScoresByBias):
         channels = x @ learned["weight"].swapaxes(0, 1) + learned["bias"]
         a, b = (sigmoid(part.sum(-1)) for part in (channels[..., :CHANNELS], channels[..., CHANNELS:]))
         gate = a * (b * learned["constant"][:, None] - 1) + 2
-        return gate[..., None] * _wrapped.matrix(self.encoding, query, key, learned, q.dtype)
+        return gate[..., None] * _wrapped.bias_matrix(self.encoding, query, key, learned, q.dtype)
 
 
 ROW = Row(

@@ -16,6 +16,7 @@ from posenc.declared_fields import EvenWidth, Heads, Real, Width
 from posenc.doors import Params
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
+from posenc.encodings.scores._turned import rotated_halves
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.positions.ordered_keys import OrderedKeys
@@ -89,10 +90,8 @@ class PathGRAPE(Gathers):
 
     def _rotated(self, x: Array, key: Positions) -> Array:
         """x: (*batch, heads, m, width), each key by its position in radians, backwards."""
-        half = self.width // 2
         cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
-        first, second = x[..., :half], x[..., half:]
-        return key.lib.xp.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
+        return rotated_halves(x, cos, -sin, key.lib)
 
 
 ROW = Row(

@@ -15,7 +15,7 @@ from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
 from posenc.doors import Params
 from posenc.encodings._layers import drawn
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._turned import added, rotated
+from posenc.encodings.scores._turned import rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
@@ -94,12 +94,12 @@ class SelectiveRoPE(Gathers):
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         # Summed in the widest float.
         angles = keys.key.lib.xp.cumsum(keys.key.lib.widest(self._angles(x, keys, learned)), -2)
-        return k, rotated(k, angles, keys.key.lib), angles
+        return k, rotated_by_angles(k, angles, keys.key.lib), angles
 
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         lib, (k, rotated_k, angles), keys = query.lib, prepared.arrays, prepared.keys
         there = sums_upto(angles, keys.rank(keys.reached(query), query), lib)
-        return added(q, k, rotated(q, there, lib), rotated_k)
+        return score_of_rotation(q, k, rotated_by_angles(q, there, lib), rotated_k)
 
     def _angles(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
         """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
