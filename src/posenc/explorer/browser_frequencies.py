@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.doors import Adds
-from posenc.phase import FixedSinusoids, Frequencies, fixed_sinusoids_of
+from posenc.phase import FixedSinusoids, Frequencies
 from posenc.phase.fixed_point import digits, whole_turns
 
 #: Bits of a limb and how many there are: a limb times 27 bits of a position is exact in a double.
@@ -22,9 +21,8 @@ def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
     return [[turns >> BITS * LIMBS, *digits(turns, BITS, LIMBS)] for turns in whole_turns(frequencies, BITS * LIMBS)]
 
 
-def browser_sinusoids(record: Adds) -> dict[str, Any] | None:
-    """The sinusoids of a record for `sinusoidTable` of the browser; None where its vectors are no exact sinusoids."""
-    fixed: FixedSinusoids | None = fixed_sinusoids_of(record)
+def browser_sinusoids(fixed: FixedSinusoids | None, channels: int) -> dict[str, Any] | None:
+    """Sinusoids for `sinusoidTable` of the browser, in so many channels; None where a record has none."""
     if fixed is None:
         return None
     return {
@@ -34,5 +32,5 @@ def browser_sinusoids(record: Adds) -> dict[str, Any] | None:
         "width": fixed.width,
         "factor": fixed.factor,
         "start": fixed.start,
-        "channels": record.width,
+        "channels": channels,
     }

@@ -14,17 +14,18 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
 
     Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
     """
-    return write_whole(_target(path), text.encode())
+    return write_whole(page_path("path", path), text.encode())
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def page_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """The argument, if a file can be written there."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
-        raise TypeError(f"path must name a file; got {_check.shown(path)}. Give 'report.html', say.")
+        raise TypeError(f"{name} must name a file; got {_check.shown(path)}. Give 'report.html', say.")
     target = Path(path)
     if target.is_dir() or not target.name:
-        raise ValueError(f"path must name a file; got the folder {str(target)!r}. Add a file name.")
+        raise ValueError(f"{name} must name a file; got the folder {str(target)!r}. Add a file name.")
     if target.is_symlink():
-        raise ValueError(f"path must not be a symbolic link; got {str(target)!r}. Name the file itself.")
+        raise ValueError(f"{name} must not be a symbolic link; got {str(target)!r}. Name the file itself.")
     if not target.parent.is_dir():
-        raise ValueError(f"path must be in an existing folder; got {str(target)!r}. Create the folder first.")
+        raise ValueError(f"{name} must be in an existing folder; got {str(target)!r}. Create the folder first.")
     return target

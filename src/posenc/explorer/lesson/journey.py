@@ -19,7 +19,7 @@ from posenc.explorer.lesson.reading import Reading, read
 from posenc.explorer.lesson.sentences import PAIRS, same_words
 from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
-from posenc.explorer.write_atomically import write_atomically
+from posenc.explorer.write_atomically import page_path, write_atomically
 from posenc.lab.contestants import contestants, run_contestants
 from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
@@ -129,13 +129,6 @@ class Journey:
 
     def _writable(self) -> None:
         """Refuse at once an output that could only fail after the work."""
-        path = Path(self.settings.output)
-        name = repr(str(path))
-        if not path.name or path.is_dir():
-            raise ValueError(f"output must name a file; got the folder {name}. Add a file name.")
-        if path.is_symlink():
-            raise ValueError(f"output must not be a symbolic link; got {name}. Name the file itself.")
-        if not path.parent.is_dir():
-            raise ValueError(f"output must be in an existing folder; got {name}. Create the folder first.")
+        path = page_path("output", self.settings.output)
         if not os.access(path.parent, os.W_OK) or (path.exists() and not (path.is_file() and os.access(path, os.W_OK))):
-            raise ValueError(f"output must be writable; got {name}. Choose another place.")
+            raise ValueError(f"output must be writable; got {str(path)!r}. Choose another place.")

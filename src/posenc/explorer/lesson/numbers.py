@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from posenc.inspect import (
 )
 from posenc.inspect._text import short
 from posenc.inspect.course.questions import QUESTIONS, Question, grade
+from posenc.phase import fixed_sinusoids_of
 
 WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_000.0)
 BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
@@ -81,7 +81,7 @@ def _grid() -> dict[str, Any]:
         "bases": BASES,
         "records": {
             key: {
-                "sinusoids": browser_sinusoids(record),
+                "sinusoids": browser_sinusoids(fixed_sinusoids_of(record), record.width),
                 "frequencies": record.frequencies.radians().tolist(),
                 "ledger": _ledger(record),
             }
@@ -125,23 +125,19 @@ def _layouts() -> dict[str, Any]:
     q, k = np.random.default_rng(3).standard_normal((2, 8))
     shifts = np.arange(17)
 
-    def products(record: RoPE, q: np.ndarray, k: np.ndarray) -> np.ndarray:
-        turned = record.turn(shifts, dtype=np.float64)(np.tile(q, (len(shifts), 1)))
-        return np.asarray(np.asarray(turned) @ k)
+    def rotated(record: RoPE, vector: np.ndarray) -> np.ndarray:
+        return np.asarray(record.turn(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
 
-    turned = [
-        np.asarray(record.turn(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
-        for record, vector in ((halves, q), (adjacent, q[order]))
-    ]
+    by_halves, by_neighbours = rotated(halves, q), rotated(adjacent, q[order])
     return {
         "order": order.tolist(),
         "q": rounded(q),
-        "halves": rounded(turned[0]),
-        "adjacent": rounded(turned[1]),
+        "halves": rounded(by_halves),
+        "adjacent": rounded(by_neighbours),
         "products": {
-            "halves weights, halves rotation": rounded(products(halves, q, k)),
-            "adjacent weights, adjacent rotation": rounded(products(adjacent, q[order], k[order])),
-            "halves weights, adjacent rotation": rounded(products(adjacent, q, k)),
+            "halves weights, halves rotation": rounded(by_halves @ k),
+            "adjacent weights, adjacent rotation": rounded(by_neighbours @ k[order]),
+            "halves weights, adjacent rotation": rounded(rotated(adjacent, q) @ k),
         },
     }
 
@@ -150,14 +146,8 @@ def _exercises() -> list[dict[str, Any]]:
     """The sources' questions; the practice question is graded under both exponents, as `posenc check` does."""
     return [
         {
-            "name": one.name,
-            "source": one.source,
-            "asks": one.asks,
-            "kind": one.kind,
-            "answer": one.answer,
-            "note": one.note,
-            "tolerance": one.tolerance,
-            "numbers": _expected(one.numbers() if one.numbers is not None else ()),
+            **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},
+            "numbers": [] if one.numbers is None else [float(value) for value in one.numbers()],
             "grades": _grades(one) if one.kind == "position" else {},
         }
         for one in QUESTIONS
@@ -168,7 +158,3 @@ def _exercises() -> list[dict[str, Any]]:
 def _grades(asked: Question) -> dict[str, list[str]]:
     """What `posenc check` says of the two positions that fit, and of any other."""
     return {answer: list(grade(asked, answer).lines) for answer in ("7", "929505", "1")}
-
-
-def _expected(values: Sequence[float]) -> list[float]:
-    return [float(value) for value in values]

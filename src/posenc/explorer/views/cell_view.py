@@ -74,9 +74,13 @@ class CellView(OfRecord):
 
 def _position(name: str, value: Any) -> Any:
     """A number, or a few of them; `worked` judges which of both it must be."""
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 3:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return _coordinate(name, value)
+    if len(value) > 3:
         raise ValueError(f"{name} must be at most 3 numbers; got {len(value)}. Give one for each axis.")
-    values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    numbers = [_check.real(name, one, -(2**53), 2**53) for one in values]
-    whole = [int(one) if one == int(one) else one for one in numbers]
-    return tuple(whole) if isinstance(value, Sequence) and not isinstance(value, str) else whole[0]
+    return tuple(_coordinate(name, one) for one in value)
+
+
+def _coordinate(name: str, value: Any) -> float:
+    number = _check.real(name, value, -(2**53), 2**53)
+    return int(number) if number == int(number) else number

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.diagnosis import diagnose
 from posenc.explorer.views.config_view import checked_config
-from posenc.explorer.views.view import View, bounded, encoding_of
+from posenc.explorer.views.view import View, bounded, encoding_of, script
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CompareView(View):
             "explained": found.explained,
             "lines": found.lines(),
             "findings": [finding.sentence for finding in found.findings],
-            "code": 'from posenc import *\n\nprint(diagnosis.diagnose("config.json", "served.json"))',
+            "code": script('print(diagnosis.diagnose("config.json", "served.json"))'),
         }
 
 

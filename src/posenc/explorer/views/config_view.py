@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc import _check
-from posenc.explorer.views.view import View, written
+from posenc.explorer.views.view import View, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models import fingerprint, from_config
 from posenc.models.layer_sentences import in_words
@@ -28,7 +28,7 @@ class ConfigView(View):
             "fingerprint": fingerprint(positions),
             "groups": [_group(group) for group in positions.groups],
             "notes": list(dict.fromkeys(notes)),
-            "code": 'from posenc import *\n\nprint(models.from_config("config.json"))',
+            "code": script('print(models.from_config("config.json"))'),
         }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.declared_fields import Whole
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.explorer.views.view import OfRecord, written
+from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect import score_by_distance
 from posenc.inspect.spectrum import frequencies_of
 from posenc.phase import cosine_sine
@@ -39,14 +39,10 @@ class DistanceView(OfRecord):
             "heads": len(found.scores),
             "meaning": found.meaning,
             "envelope": None if bound is None else bound.tolist(),
-            "code": "\n".join(
-                [
-                    "from posenc import *",
-                    "",
-                    f"record = {written(record)}",
-                    f"found = inspect.score_by_distance(record, range({first}, {self.distances + 1}))",
-                    "print(found)",
-                ]
+            "code": script(
+                f"record = {written(record)}",
+                f"found = inspect.score_by_distance(record, range({first}, {self.distances + 1}))",
+                "print(found)",
             ),
         }
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc import _check
 from posenc.declared_fields import Base, Whole
-from posenc.explorer.views.view import View, written
+from posenc.explorer.views.view import View, script, written
 from posenc.inspect import find_positions
 from posenc.inspect.plain import as_plain
 
@@ -36,7 +36,7 @@ class FinderView(View):
             for fit in found.fits
         ]
         call = f"inspect.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
-        return {"fits": fits, "lines": found.lines(), "code": f"from posenc import *\n\nprint({call})"}
+        return {"fits": fits, "lines": found.lines(), "code": script(f"print({call})")}
 
     def _values(self) -> dict[int, str]:
         if not isinstance(self.values, Mapping) or not 0 < len(self.values) <= MOST_VALUES:

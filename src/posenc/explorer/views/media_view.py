@@ -43,13 +43,8 @@ class MediaView(View):
             "owners": np.repeat(np.arange(len(segments)), [len(one.coordinates()) for one in segments]).tolist(),
             "segments": [repr(segment) for segment in segments],
             "next": following,
-            "code": "\n".join(
-                [
-                    "from posenc.positions import Image, Text, Video, media",
-                    "",
-                    f"coordinates, following = media({segments!r}, after={self.after!r})",
-                ]
-            ),
+            "code": "from posenc.positions import Image, Text, Video, media\n\n"
+            f"coordinates, following = media({segments!r}, after={self.after!r})",
         }
 
 

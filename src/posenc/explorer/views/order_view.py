@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc import _check
-from posenc.explorer.views.view import View, bounded, encoding_of, written
+from posenc.explorer.views.view import View, bounded, encoding_of, script, written
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect.order import usual_records, words_of
 from posenc.inspect.plain import as_plain
@@ -31,13 +31,7 @@ class OrderView(View):
         found = [order_blindness(self.sentence, self.other, record, causal=self.causal) for record in records]
         return {
             "results": [_result(one) for one in found],
-            "code": "\n".join(
-                [
-                    "from posenc import *",
-                    "",
-                    f"print(inspect.order_blindness({self.sentence!r}, {self.other!r}, causal={self.causal}))",
-                ]
-            ),
+            "code": script(f"print(inspect.order_blindness({self.sentence!r}, {self.other!r}, causal={self.causal}))"),
         }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from posenc.declared_fields import Whole
 from posenc.encodings.rotates.rope import RoPE
-from posenc.explorer.views.view import OfRecord, written
+from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models.context_extension.candidates import ways
 from posenc.models.context_extension.metrics import figures, slowed_by
@@ -36,7 +36,7 @@ class ScalingsView(OfRecord):
             **self.described(record),
             "wavelengths": as_plain(record.frequencies.wavelengths()),
             "ways": [self._way(way.name, way.record, way.short, record, typical) for way in found],
-            "code": "\n".join(["from posenc import *", "", *(f"{written(way.record)}  # {way.name}" for way in found)]),
+            "code": script(*(f"{written(way.record)}  # {way.name}" for way in found)),
         }
 
     def _way(self, name: str, new: RoPE, short: RoPE, before: RoPE, typical: int) -> dict[str, Any]:

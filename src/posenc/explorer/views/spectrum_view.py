@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from posenc.declared_fields import Whole
-from posenc.explorer.views.view import OfRecord, written
+from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect import spectrum
 from posenc.inspect.plain import as_plain
 
@@ -22,11 +22,8 @@ class SpectrumView(OfRecord):
         found = spectrum(record)
         return {
             **self.described(record),
-            "exponents": as_plain(found.exponents),
-            "frequencies": as_plain(found.frequencies),
-            "wavelengths": as_plain(found.wavelengths),
-            "ratio": as_plain(found.ratio),
+            **{name: as_plain(getattr(found, name)) for name in ("exponents", "frequencies", "wavelengths", "ratio")},
             "context": self.context,
             "turning": int((found.wavelengths <= self.context).sum()),
-            "code": f"from posenc import *\n\nprint(inspect.spectrum({written(record)}))",
+            "code": script(f"print(inspect.spectrum({written(record)}))"),
         }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
+from posenc.explorer.browser_frequencies import browser_sinusoids
 from posenc.explorer.views.packed import packed
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
 from posenc.inspect.turn_table import turn_table
-from posenc.phase import fixed_frequencies_of
+from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
 from posenc.turn import Turn, at_every_head
 
@@ -92,7 +92,7 @@ def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
 
 def _added(record: Adds, rows: np.ndarray) -> Values:
     _limit(len(rows) * record.width)
-    computed = browser_sinusoids(record)
+    computed = browser_sinusoids(fixed_sinusoids_of(record), record.width)
     if computed is not None:
         return Values("value", record.width, sinusoids=computed)
     return Values("value", record.width, np.asarray(record.embed(rows, learned(record))))
@@ -117,15 +117,10 @@ def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
     fixed = fixed_frequencies_of(record)
     if fixed is None or record.axes > 1 or fixed.pairing.width != record.head_dim:
         return None
-    return {
-        "frequencies": browser_frequencies(fixed.frequencies),
-        "layout": "interleaved" if fixed.pairing.layout == "adjacent" else "concatenated",
-        "first": "cosine",
-        "width": record.head_dim,
-        "factor": fixed.factor,
-        "start": 0,
-        "channels": record.head_dim,
-    }
+    layout: Literal["interleaved", "concatenated"]
+    layout = "interleaved" if fixed.pairing.layout == "adjacent" else "concatenated"
+    waves = FixedSinusoids(fixed.frequencies, layout, "cosine", record.head_dim, fixed.factor)
+    return browser_sinusoids(waves, record.head_dim)
 
 
 def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:

@@ -71,6 +71,11 @@ def encoding_of(name: str, text: Any) -> Encoding:
     return record
 
 
+def script(*lines: str) -> str:
+    """The lines of Python that give what a view shows, after the import that they need."""
+    return "\n".join(["from posenc import *", "", *lines])
+
+
 def written(record: Encoding) -> str:
     """The record as text without the fields that have their usual values, which reads back as the same record."""
     short = _text.short(record)
