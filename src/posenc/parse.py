@@ -12,7 +12,7 @@ from typing import Any
 from posenc import frequencies
 from posenc.catalog import CATALOG
 from posenc.compose import PerLayer
-from posenc.field_names import near_field
+from posenc.field_names import near_field, wrong_names
 from posenc.phase import Frequencies
 
 #: Longer or deeper than any record that is meant.
@@ -114,16 +114,8 @@ def _call(node: ast.Call) -> Any:
         if keyword.arg in values:
             raise ValueError(f"{keyword.arg} must be given once; got it twice{_at(keyword.value)}. Leave one out.")
         values[keyword.arg] = _value(keyword.value, keyword.arg)
-    missing = [
-        field.name for field in dataclasses.fields(kind) if field.init and required(field) and field.name not in values
-    ]
-    if missing:
-        shown = ", ".join(
-            [*(f"{field}={value!r}" for field, value in values.items()), *(f"{field}=..." for field in missing)]
-        )
-        raise ValueError(
-            f"{name} must be given {' and '.join(missing)}; got neither value nor default. Write {name}({shown})."
-        )
+    if missing := wrong_names(kind, (), values):
+        raise ValueError(missing)
     return _construct(kind, values)
 
 

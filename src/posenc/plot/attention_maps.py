@@ -39,7 +39,7 @@ def attention_map(
     for head, (panel, weights) in enumerate(zip(axes, record.weights, strict=True)):
         panel.imshow(weights, **{"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, **keywords})
         if len(words) <= NUMBERED:
-            _numbered(panel, weights)
+            canvas.draw_numbers(panel, weights, "{:.2f}".format, lambda weight: weight > 0.6)
         ticks = range(len(words))
         panel.set_xticks(ticks, [canvas.literal(word) for word in words], rotation=45, ha="right")
         panel.set_yticks(ticks, [canvas.literal(word) for word in words])
@@ -66,9 +66,3 @@ def look_back(
     ax.plot(shown.target, index, linestyle="none", marker="o", markersize=3, color="#D55E00")
     title = f"A head that looks {shown.offset} back, {canvas.name(shown.record, 36)}"
     return canvas.finish(ax, title, "key position s", "query position t")
-
-
-def _numbered(ax: Axes, weights: np.ndarray) -> None:
-    for (row, column), weight in np.ndenumerate(weights):
-        colour = "white" if weight > 0.6 else "black"
-        ax.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize="x-small", color=colour)

@@ -6,8 +6,7 @@ nothing is left open. A figure is reached as `axes.figure`.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.figure import Figure
 
 from posenc import _array, _check
 from posenc.doors import Encoding, Params
+from posenc.inspect._text import short
 
 #: Okabe and Ito's colours, told apart by every common kind of colour vision; black is kept for references.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -100,23 +100,10 @@ def name(record: Encoding, most: int = 64, *, params: Params | None = None) -> s
     """The record as a title writes it: its class and the fields that are not at their defaults; told where it is
     untrained.
     """
-    text = _name(record)
+    text = short(record)
     return (text if len(text) <= most else text[: most - 1] + "…") + (
         ", untrained" if params is None and record.shapes else ""
     )
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(_name(part) for part in value)})"
-    if not dataclasses.is_dataclass(value):
-        return repr(value)
-    labels = [
-        f"{field.name}={_name(getattr(value, field.name))}"
-        for field in dataclasses.fields(value)
-        if field.default is dataclasses.MISSING or getattr(value, field.name) != field.default
-    ]
-    return f"{type(value).__name__}({', '.join(labels)})"
 
 
 def draw_heatmap(
@@ -130,6 +117,13 @@ def draw_heatmap(
     )
     ax.figure.colorbar(image, ax=ax, label=label)
     return image
+
+
+def draw_numbers(ax: Axes, values: np.ndarray, written: Callable[[Any], str], light: Callable[[Any], bool]) -> None:
+    """Every value in its cell, in white where `light` says that the cell is dark."""
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if light(value) else "black"
+        ax.text(column, row, written(value), ha="center", va="center", fontsize="x-small", color=colour)
 
 
 def centred(values: np.ndarray) -> dict[str, Any]:

@@ -113,7 +113,9 @@ def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:
     image = ax.imshow(values, **{"aspect": "auto", "interpolation": "nearest", **keywords})
     if values.shape[1] > NUMBERED:
         return
-    for (row, column), value in np.ndenumerate(values):
-        dark = abs(float(np.asarray(image.norm(value))) - 0.5) > 0.35
-        text = decimals(value, 2).replace("-", "−")
-        ax.text(column, row, text, ha="center", va="center", fontsize="x-small", color="white" if dark else "black")
+    canvas.draw_numbers(
+        ax,
+        values,
+        lambda value: decimals(value, 2).replace("-", "−"),
+        lambda value: abs(float(np.asarray(image.norm(value))) - 0.5) > 0.35,
+    )

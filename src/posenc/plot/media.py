@@ -40,9 +40,7 @@ def media_positions(
     scale = {"cmap": canvas.SEQUENTIAL, "vmin": 0, "vmax": max(following, 1), "aspect": "auto"}
     image = ax.imshow(coordinates.T, **{**scale, "interpolation": "nearest", **keywords})
     if tokens <= NUMBERED:
-        for (row, column), value in np.ndenumerate(coordinates.T):
-            colour = "black" if float(np.asarray(image.norm(value))) > 0.6 else "white"
-            ax.text(column, row, str(value), ha="center", va="center", fontsize="x-small", color=colour)
+        canvas.draw_numbers(ax, coordinates.T, str, lambda value: float(np.asarray(image.norm(value))) <= 0.6)
     begins = 0
     for segment in segments:
         ax.axvline(begins - 0.5, color="white", linewidth=2)

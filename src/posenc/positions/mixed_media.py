@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -126,22 +126,25 @@ def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[n
     """
     after = _check.choice("after", after, ("largest", "extent"))
     position = first = _check.integer("start", start, 0, 2**53 - LONGEST)
-    if not isinstance(segments, list | tuple):
-        raise TypeError(
-            f"segments must be a list of Text, Image, Video and Film; got {_check.shown(segments)}. "
-            "Give [Text(5)], say."
-        )
+    check_segments(segments, Text, Image, Video, Film)
     parts = [np.empty((0, 3), np.int64)]
     for segment in segments:
-        if not isinstance(segment, Text | Image | Video | Film):
-            raise TypeError(
-                f"segments must hold Text, Image, Video and Film; got {_check.shown(segment)}. Give Text(5), say."
-            )
         coordinates = segment.coordinates()
         parts.append(coordinates + position)
         position += segment.extent if after == "extent" else int(coordinates.max()) + 1
     cells = np.concatenate(parts)
     return cells, int(cells.max()) + 1 if len(cells) else first
+
+
+def check_segments(segments: Any, *kinds: type) -> None:
+    """Refuse what is no list of segments of these kinds."""
+    *names, last = (kind.__name__ for kind in kinds)
+    listed = f"{', '.join(names)} and {last}"
+    if not isinstance(segments, list | tuple):
+        raise TypeError(f"segments must be a list of {listed}; got {_check.shown(segments)}. Give [Text(5)], say.")
+    for segment in segments:
+        if not isinstance(segment, kinds):
+            raise TypeError(f"segments must hold {listed}; got {_check.shown(segment)}. Give Text(5), say.")
 
 
 def _sides(record: Image | Video) -> None:

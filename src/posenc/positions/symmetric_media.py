@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc import _check
-from posenc.positions.mixed_media import Film, Image, Text, Video
+from posenc.positions.mixed_media import Image, Text, Video, check_segments
 from posenc.positions.sequences import LONGEST
 
 
@@ -79,15 +79,8 @@ def _first(start: int) -> int:
 
 
 def _checked(segments: Sequence[Text | Image | Video]) -> Sequence[Text | Image | Video]:
-    if not isinstance(segments, list | tuple):
-        raise TypeError(
-            f"segments must be a list of Text, Image and Video; got {_check.shown(segments)}. Give [Text(5)], say."
-        )
+    check_segments(segments, Text, Image, Video)
     for segment in segments:
-        if isinstance(segment, Film) or not isinstance(segment, Text | Image | Video):
-            raise TypeError(
-                f"segments must hold Text, Image and Video; got {_check.shown(segment)}. Give Text(5), say."
-            )
         if isinstance(segment, Video) and segment.interval != 1.0:
             raise ValueError(
                 f"segments must hold videos of interval 1, whose frames are counted; got {segment.interval}. Drop "
