@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,14 @@ def value(dtype: str, largest: float = 1.0) -> float:
     return ULPS_OF_A_VALUE * EPSILON[dtype] * largest
 
 
-def own_value(encoding: Encoding, largest: float = 1.0) -> float:
-    """The same for numbers that the record itself forms, in its arithmetic, when it is asked for float64."""
-    return value(arithmetic(encoding), largest)
+def own_value(encoding: Encoding, values: Any) -> float:
+    """The same for numbers like these, which the record forms in its own arithmetic when it is asked for float64."""
+    return value(arithmetic(encoding), magnitude(values))
+
+
+def magnitude(values: Any) -> float:
+    """What the rounding of these numbers is relative to: one more than the largest."""
+    return 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0))
 
 
 def rounding(dtype: str, largest: float = 1.0) -> float:
@@ -84,14 +90,9 @@ def fastest(encoding: Encoding) -> float:
     return max(fastest_rates + [fastest(part) for part in parts(encoding)] + [1.0])
 
 
-def parts(encoding: Encoding) -> list[Encoding]:
-    """The records inside a record."""
-    inner = []
-    for field in fields(encoding):
-        field_value = getattr(encoding, field.name)
-        inner += [
-            part
-            for part in (field_value if isinstance(field_value, tuple) else (field_value,))
-            if isinstance(part, Encoding)
-        ]
-    return inner
+def parts(record: Any) -> list[Any]:
+    """The records inside a record, whatever their kind."""
+    values = (getattr(record, field.name) for field in fields(record))
+    return [
+        part for value in values for part in (value if isinstance(value, tuple) else (value,)) if is_dataclass(part)
+    ]

@@ -7,32 +7,37 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.door_probe import content, dtype_asked, head_width, heads, hidden, operated, sides
+from posenc.testing.door_probe import content, dtype_asked, head_width, heads, hidden, library, operated, sides
 
 
-def called(encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-    """The door's own method in NumPy: embed(query), turn(query), matrix or score of (query, key)."""
+def called(
+    encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None, name: str = "numpy"
+) -> Any:
+    """The door's own method: embed(query), turn(query), matrix or score of (query, key). name: of their library."""
     if isinstance(encoding, Adds):
         return encoding.embed(query, params, dtype=dtype)
     if isinstance(encoding, Rotates):
         turn = encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype)
-        return operated(turn, np.shape(query), dtype=dtype_asked(dtype, "numpy"))
+        return operated(turn, _places(encoding, query), name, dtype_asked(dtype, name))
     if isinstance(encoding, Biases):
         return encoding.matrix(query, key, params, dtype=dtype)
     if not isinstance(encoding, Scores):
         raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
+    (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query, key))
+    asked, broadcast = dtype_asked(dtype, name), library(name).broadcast_to
     q, k = (
-        np.broadcast_to(content(encoding, seed), (heads(encoding), _count(positions), head_width(encoding)))
-        for seed, positions in ((1, query), (2, key))
+        broadcast(content(encoding, seed, name, asked), (*batch, heads(encoding), count, head_width(encoding)))
+        for seed, count in ((1, queries), (2, keys))
     )
-    return encoding.score(q, k, query, key, params, hidden=hidden(encoding, _count(query), _count(key)))
+    x = hidden(encoding, queries, keys, name=name, dtype=asked)
+    return encoding.score(q, k, query, key, params, hidden=None if x is None else broadcast(x, (*batch, *x.shape)))
 
 
-def _count(positions: Any) -> int:
-    """How many places are meant; two for what is no array of numbers, as the other side has."""
-    return (
-        np.shape(positions)[-1] if isinstance(positions, np.ndarray | list | tuple | range) and _even(positions) else 2
-    )
+def _places(encoding: Encoding, positions: Any) -> tuple[int, ...]:
+    """(*batch, n) of positions; (2,) for what is no array of them, as the other side has."""
+    is_array = hasattr(positions, "shape") or (isinstance(positions, list | tuple | range) and _even(positions))
+    shape = tuple(np.shape(positions)) if is_array else ()
+    return (shape if encoding.axes == 1 else shape[:-1]) or (2,)
 
 
 def _even(positions: Any) -> bool:

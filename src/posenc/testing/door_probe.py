@@ -93,6 +93,18 @@ def content(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "fl
     return array(drawn, name, dtype)
 
 
+def content_width(encoding: Encoding) -> int:
+    """Channels of what is added to, or rotated."""
+    return encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
+
+
+def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: Any = None) -> Array:
+    """Content (*batch, n, width) with its positions, at the doors that take it; dtype: of a turn."""
+    if isinstance(encoding, Rotates):
+        return at_every_head(encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype), x)
+    return cast(Adds, encoding).attach(x, positions, params)
+
+
 def content_at(encoding: Encoding, seed: int, side_positions: int) -> np.ndarray:
     """Queries or keys that differ from place to place, (heads, places, d)."""
     return _drawn(seed, (heads(encoding), side_positions, head_width(encoding)))
@@ -276,10 +288,10 @@ def _score(
     return encoding.score(q, k, query, key, params, hidden=x)
 
 
-def twelve_heads(encoding: Encoding) -> Encoding:
+def with_twelve_heads(encoding: Encoding) -> Encoding:
     """The record for twelve heads, where it states its heads, or a record inside it does."""
     inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
     is_line = isinstance(encoding, Line) and not isinstance(encoding, Biases)
     if is_line or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
-        return cast(Encoding, replace(whole, encoding=twelve_heads(cast(Encoding, inner))))
+        return cast(Encoding, replace(whole, encoding=with_twelve_heads(cast(Encoding, inner))))
     return cast(Encoding, replace(whole, heads=12)) if hasattr(encoding, "heads") else encoding

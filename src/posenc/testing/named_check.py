@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Claim, Encoding
+from posenc.testing import budgets
 
 DOORS = ("adds", "rotates", "biases", "scores")
 #: Doors at which one number belongs to a pair of positions.
@@ -56,6 +57,20 @@ class Check:
         return self.unasked(encoding)
 
 
+def named_check(
+    explains: str,
+    doors: tuple[str, ...] = DOORS,
+    *,
+    claims: frozenset[Claim] = frozenset(),
+    needs: tuple[str, ...] = (),
+    slow: bool = False,
+    several: bool = False,
+    unasked: Callable[[Encoding], str] = lambda encoding: "",
+) -> Callable[[Callable[[Encoding], None]], Check]:
+    """Makes a function the check of its name; see `Check`."""
+    return lambda run: Check(run.__name__, run, explains, doors, claims, needs, slow, several, unasked)
+
+
 def ensure(condition: bool, sentence: str) -> None:
     """The sentence, as a failure, unless the condition holds."""
     if not condition:
@@ -93,6 +108,11 @@ def same_bits(what: str, got: Any, wanted: Any) -> None:
     got, wanted = np.asarray(got), np.asarray(wanted)
     ensure(got.dtype == wanted.dtype, f"{what}: expected {wanted.dtype}, got {got.dtype}.")
     close(what, got, wanted, 0.0)
+
+
+def same_but_for_rounding(encoding: Encoding, what: str, got: Any, wanted: Any) -> None:
+    """Two arrays whose numbers the record forms in two ways."""
+    close(what, got, wanted, budgets.own_value(encoding, wanted))
 
 
 def refused(what: str, call: Callable[[], Any], begins: str | tuple[str, ...] = "") -> None:

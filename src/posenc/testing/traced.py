@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from posenc._array import Array
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.testing.door_probe import array, converted, library, parameters, program
-from posenc.turn import at_every_head
+from posenc.testing.door_probe import applied, array, content_width, converted, library, parameters, program
 
 
 def layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
     """A function of positions (n,) that does what a layer does with them, in float32."""
     params = converted(parameters(encoding), name, "float32")
-    if isinstance(encoding, Adds):
-        return _attaching(encoding, params, _vector(encoding.width, name), library(name))
-    if isinstance(encoding, Rotates):
-        return _turning(encoding, params, _vector(encoding.head_dim, name), library(name))
-    return program(encoding, name=name, dtype="float32")
-
-
-def _attaching(encoding: Adds, params: Any, vector: Array, xp: Any) -> Callable[[Array], Array]:
-    return lambda positions: encoding.attach(
-        xp.broadcast_to(vector, (positions.shape[0], vector.shape[1])), positions, params
-    )
-
-
-def _turning(encoding: Rotates, params: Any, vector: Array, xp: Any) -> Callable[[Array], Array]:
-    return lambda positions: at_every_head(
-        encoding.turn(positions, params, role=encoding.roles[0]),
-        xp.broadcast_to(vector, (positions.shape[0], vector.shape[1])),
-    )
-
-
-def _vector(width: int, name: str) -> Array:
-    return array(np.random.default_rng(7).standard_normal((1, width)), name, "float32")
+    if not isinstance(encoding, Adds | Rotates):
+        return program(encoding, name=name, dtype="float32")
+    width, xp = content_width(encoding), library(name)
+    vector = array(np.random.default_rng(7).standard_normal((1, width)), name, "float32")
+    return lambda positions: applied(encoding, xp.broadcast_to(vector, (positions.shape[0], width)), positions, params)

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from posenc.diagnosis.mistake import with_fields
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
-from posenc.testing.door_probe import parameters, rows, sides
+from posenc.testing.budgets import parts
+from posenc.testing.door_probe import applied, content_width, parameters, rows, sides
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.turn import at_every_head
 
 
 def variants(encoding: Any, name: str) -> list[Any]:
     """Records that differ from this one in the named field; those that the constructor refuses are left out."""
-    nested = [changed(encoding, **{name: value}) for value in others(encoding, name)]
+    nested = (with_fields(encoding, **{name: value}) for value in others(encoding, name))
     return [record for record in nested if record is not None]
-
-
-def changed(encoding: Any, /, **values: Any) -> Any:
-    """The record with other values; None where the constructor refuses them."""
-    try:
-        return replace(encoding, **values)
-    except (ValueError, TypeError):
-        return None
 
 
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
@@ -44,7 +37,7 @@ def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
     ):
         for side in sides(encoding):
             observed.append(_bytes(lambda p=positions, s=side: rows(line, p, side=s, params=params)))
-    return (*observed, _applied(encoding))
+    return (*observed, _content_with_positions(encoding))
 
 
 def rebuilt(text: str, encoding: Encoding) -> Any:
@@ -96,15 +89,12 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
         return ()
 
 
-def _applied(encoding: Encoding) -> bytes | str:
+def _content_with_positions(encoding: Encoding) -> bytes | str:
     """How the numbers meet the content: which channels turn together, how wide the result is."""
     encoding, params = one_coordinate(encoding, spread=True), parameters(encoding) or None
-    if isinstance(encoding, Rotates):
-        x = np.arange(1.0, encoding.head_dim + 1)[None] * np.ones((3, 1))
-        role = encoding.roles[0]
-        return _bytes(lambda: at_every_head(encoding.turn([0, 1, 2], params, role=role, dtype=np.float64), x))
-    if isinstance(encoding, Adds):
-        return _bytes(lambda: encoding.attach(np.ones((2, encoding.width)), [0, 1], params))
+    if isinstance(encoding, Adds | Rotates):
+        x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))
+        return _bytes(lambda: applied(encoding, x, [0, 1, 2], params, np.float64))
     return b""
 
 
@@ -119,15 +109,8 @@ def _bytes(call: Any) -> bytes | str:
 
 
 def _within(record: Any) -> list[Any]:
-    """A record and all records inside it, whatever their kind."""
-    nested = [record]
-    for field in fields(record):
-        part_value = getattr(record, field.name)
-        inner = (
-            part for part in (part_value if isinstance(part_value, tuple) else (part_value,)) if is_dataclass(part)
-        )
-        nested += [deep for part in inner for deep in _within(part)]
-    return nested
+    """A record and all records inside it."""
+    return [record, *(deep for part in parts(record) for deep in _within(part))]
 
 
 def _value(node: ast.expr, classes: dict[str, type]) -> Any:

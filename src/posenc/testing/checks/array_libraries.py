@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from posenc import _array
 from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
-from posenc.testing.door_probe import SOME, array, library, parameters, program, reach, rows, sides, summed
-from posenc.testing.named_check import Check, close, ensure, refused, same_bits
+from posenc.testing.door_probe import (
+    SOME,
+    applied,
+    array,
+    content_width,
+    library,
+    parameters,
+    program,
+    reach,
+    rows,
+    sides,
+    summed,
+)
+from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
 
 WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
@@ -21,6 +30,16 @@ def positions_near_and_far(encoding: Encoding) -> np.ndarray:
     """Positions near and far that the record takes and its arithmetic keeps apart."""
     most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
     return np.array([position for position in WIDE_POSITIONS if position <= most])
+
+
+@named_check("All libraries must compute the same.", needs=("torch",))
+def torch_float64_is_numpy(encoding: Encoding) -> None:
+    _agree(encoding, "torch", "float64")
+
+
+@named_check("float32 results must be the exact values, rounded.", needs=("torch",))
+def torch_float32_is_numpy(encoding: Encoding) -> None:
+    _agree(encoding, "torch", "float32")
 
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
@@ -38,7 +57,7 @@ def _agree(encoding: Encoding, name: str, dtype: str) -> None:
 
 
 def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, inputs: np.ndarray) -> float:
-    largest = 1.0 + float(np.abs(wanted).max())
+    largest = budgets.magnitude(wanted)
     coarser = max(dtype, budgets.arithmetic(encoding), key=budgets.EPSILON.__getitem__)
     budget = budgets.value(coarser, largest) + budgets.angle(encoding, float(inputs.max()), dtype)
     if summed(encoding):
@@ -46,7 +65,10 @@ def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, input
     return budget + (4 * budgets.PHASE_WITHOUT_FLOAT64 * largest if name == "jax" else 0.0)
 
 
-def _torch_bits(encoding: Encoding) -> None:
+@named_check(
+    "Bit-equal tables let two implementations be compared by hash.", unasked=budgets.without_float64, needs=("torch",)
+)
+def torch_float32_bits(encoding: Encoding) -> None:
     """What is a table of positions alone, rounded once from float64, is one set of bits whoever computes it."""
     if encoding.shapes or summed(encoding):
         return
@@ -61,6 +83,28 @@ def _torch_bits(encoding: Encoding) -> None:
         )
 
 
+@named_check("JAX has no float64 by default and must still be right.", needs=("jax",))
+def jax_float32_is_numpy(encoding: Encoding) -> None:
+    _agree(encoding, "jax", "float32")
+
+
+@named_check("dtype=None means float64 in NumPy.")
+def numpy_default_dtype(encoding: Encoding) -> None:
+    result = program(encoding)(np.array(SOME))
+    ensure(isinstance(result, np.ndarray), f"NumPy positions: expected a NumPy array, got {type(result).__name__}.")
+    ensure(result.dtype == np.float64, f"dtype=None in NumPy: expected float64, got {result.dtype}.")
+
+
+@named_check("A result in another library breaks the gradient.", needs=("torch",))
+def torch_stays_torch(encoding: Encoding) -> None:
+    _stays(encoding, "torch")
+
+
+@named_check("A result in another library cannot be traced.", needs=("jax",))
+def jax_stays_jax(encoding: Encoding) -> None:
+    _stays(encoding, "jax")
+
+
 def _stays(encoding: Encoding, name: str) -> None:
     result = program(encoding, name=name)(array(SOME, name))
     ensure(
@@ -71,13 +115,8 @@ def _stays(encoding: Encoding, name: str) -> None:
     ensure(kind == "float32", f"dtype=None in {name}: expected float32, got {kind}.")
 
 
-def _numpy_default(encoding: Encoding) -> None:
-    result = program(encoding)(np.array(SOME))
-    ensure(isinstance(result, np.ndarray), f"NumPy positions: expected a NumPy array, got {type(result).__name__}.")
-    ensure(result.dtype == np.float64, f"dtype=None in NumPy: expected float64, got {result.dtype}.")
-
-
-def _global_default(encoding: Encoding) -> None:
+@named_check("Loaders set PyTorch's default dtype to bfloat16 while a model is built.", needs=("torch",))
+def torch_global_default_ignored(encoding: Encoding) -> None:
     torch = library("torch")
     before = torch.get_default_dtype()
     wanted = rows(encoding, list(SOME), name="torch")
@@ -91,7 +130,8 @@ def _global_default(encoding: Encoding) -> None:
         torch.set_default_dtype(before)
 
 
-def _mixed(encoding: Encoding) -> None:
+@named_check("A silent copy between libraries hides a device transfer.", needs=("torch",))
+def mixed_libraries_refused(encoding: Encoding) -> None:
     torch = library("torch")
     params = {key: torch.as_tensor(value) for key, value in parameters(encoding).items()}
     if params and encoding.door != "scores":
@@ -100,60 +140,5 @@ def _mixed(encoding: Encoding) -> None:
             lambda: called(encoding, np.array([0, 1]), np.array([0, 1]), params),
         )
     if encoding.door in ("adds", "rotates"):
-        refused(
-            "NumPy content with PyTorch positions", lambda: _applied(encoding, torch.tensor([0, 1]), params or None)
-        )
-
-
-def _applied(encoding: Any, positions: Any, params: Any) -> Any:
-    if encoding.door == "adds":
-        return encoding.attach(np.zeros((2, encoding.width)), positions, params)
-    return encoding.turn(positions, params, role=encoding.roles[0])(np.zeros((2, encoding.head_dim)))
-
-
-CHECKS = (
-    Check(
-        "torch_float64_is_numpy",
-        partial(_agree, name="torch", dtype="float64"),
-        "All libraries must compute the same.",
-        needs=("torch",),
-    ),
-    Check(
-        "torch_float32_is_numpy",
-        partial(_agree, name="torch", dtype="float32"),
-        "float32 results must be the exact values, rounded.",
-        needs=("torch",),
-    ),
-    Check(
-        "torch_float32_bits",
-        _torch_bits,
-        "Bit-equal tables let two implementations be compared by hash.",
-        unasked=budgets.without_float64,
-        needs=("torch",),
-    ),
-    Check(
-        "jax_float32_is_numpy",
-        partial(_agree, name="jax", dtype="float32"),
-        "JAX has no float64 by default and must still be right.",
-        needs=("jax",),
-    ),
-    Check("numpy_default_dtype", _numpy_default, "dtype=None means float64 in NumPy."),
-    Check(
-        "torch_stays_torch",
-        partial(_stays, name="torch"),
-        "A result in another library breaks the gradient.",
-        needs=("torch",),
-    ),
-    Check(
-        "jax_stays_jax", partial(_stays, name="jax"), "A result in another library cannot be traced.", needs=("jax",)
-    ),
-    Check(
-        "torch_global_default_ignored",
-        _global_default,
-        "Loaders set PyTorch's default dtype to bfloat16 while a model is built.",
-        needs=("torch",),
-    ),
-    Check(
-        "mixed_libraries_refused", _mixed, "A silent copy between libraries hides a device transfer.", needs=("torch",)
-    ),
-)
+        x, positions = np.zeros((2, content_width(encoding))), torch.tensor([0, 1])
+        refused("NumPy content with PyTorch positions", lambda: applied(encoding, x, positions, params or None))

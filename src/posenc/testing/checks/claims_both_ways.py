@@ -11,7 +11,7 @@ from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.checks.grid_axes import grid
 from posenc.testing.door_probe import ANCHORS, FAR, accepts, fixed, logits, logits_at, parameters, reach, rows, sides
-from posenc.testing.named_check import PAIRWISE, Check, differ, ensure
+from posenc.testing.named_check import DOORS, PAIRWISE, Check, differ, ensure
 from posenc.testing.one_coordinate import Line
 from posenc.turn import at_every_head
 
@@ -22,33 +22,32 @@ SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
 USEFUL_ANGLE = 0.02
 
 
-def _judged(claim: Claim, against: Callable[[Any], Iterator[str]]) -> Callable[[Encoding], None]:
-    """The check of a claim. against: yields what speaks against it."""
+def _claim(
+    claim: Claim, explains: str, doors: tuple[str, ...] = DOORS
+) -> Callable[[Callable[[Any], Iterator[str]]], Check]:
+    """Makes a function that yields what speaks against a claim its check."""
 
-    def check(encoding: Encoding) -> None:
-        result = next(against(encoding), None)
-        if claim in encoding.claims:
-            ensure(result is None, f"{claim} is claimed, but {result}.")
-        else:
-            ensure(
-                result is not None,
-                f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed.",
-            )
+    def check_of(against: Callable[[Any], Iterator[str]]) -> Check:
+        def run(encoding: Encoding) -> None:
+            result, is_claimed = next(against(encoding), None), claim in encoding.claims
+            holds = f"{claim} is not claimed, but it holds wherever it was tried: expected it to fail or to be claimed."
+            ensure((result is None) == is_claimed, f"{claim} is claimed, but {result}." if is_claimed else holds)
 
-    return check
+        return Check(against.__name__, run, explains, doors)
+
+    return check_of
 
 
-def _shifted(encoding: Encoding) -> Iterator[str]:
+@_claim("relative", "A relative encoding depends only on distances, so shifting a prompt changes nothing.")
+def claim_relative(encoding: Encoding) -> Iterator[str]:
     expected = logits(encoding, QUERY, KEY)
-    largest = 1.0 + float(np.abs(expected).max())
+    budget = budgets.product(budgets.arithmetic(encoding), 64, budgets.magnitude(expected))
     for shift in SHIFTS:
         lost = budgets.angle(encoding, shift + 5)
         if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
         result = logits(encoding, QUERY + shift, KEY + shift)
-        if differ(
-            result, expected, budgets.product(budgets.arithmetic(encoding), 64, largest) + 4 * lost * _length(encoding)
-        ):
+        if differ(result, expected, budget + 4 * lost * _length(encoding)):
             error = float(np.nanmax(np.abs(result - expected)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
     if isinstance(encoding, Line):
@@ -59,7 +58,7 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
     """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
     query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
     expected = logits_at(encoding, query, key)
-    budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * (1.0 + float(np.abs(expected).max())))
+    budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.magnitude(expected))
     lost = budgets.angle(encoding, 8) * encoding.axes
     for axis in range(encoding.axes):
         shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
@@ -77,7 +76,8 @@ def _length(encoding: Encoding) -> float:
     return 4.0 * (encoding.head_dim if isinstance(encoding, Rotates) else 16)
 
 
-def _longer(encoding: Rotates) -> Iterator[str]:
+@_claim("isometry", "A rotation that changes lengths changes the weight of a token.", ("rotates",))
+def claim_isometry(encoding: Rotates) -> Iterator[str]:
     yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)]))
     if isinstance(encoding, Line):  # off the line: what cuts through a pair turns it only where coordinates are alike
         yield from _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:])
@@ -95,19 +95,20 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
             yield f"the length of a {role} at position {where} changes by a factor of {factor:.6g}"
 
 
-def _alone(encoding: Encoding) -> Iterator[str]:
+@_claim("streaming", "Decoding computes a row alone; training computed it among the others.")
+def claim_streaming(encoding: Encoding) -> Iterator[str]:
     whole = np.arange(min(9, reach(encoding) + 1))
     for side in sides(encoding):
         together = rows(encoding, whole, side=side)
-        budget = budgets.own_value(encoding, 1.0 + float(np.abs(together).max()))
+        budget = budgets.own_value(encoding, together)
         for position in whole:
-            if differ(
-                rows(encoding, whole[position : position + 1], side=side)[..., 0, :], together[..., position, :], budget
-            ):
+            alone = rows(encoding, whole[position : position + 1], side=side)[..., 0, :]
+            if differ(alone, together[..., position, :], budget):
                 yield f"the row of position {position} ({side}) alone is not its row among {len(whole)}"
 
 
-def _growth(encoding: Encoding) -> Iterator[str]:
+@_claim("bounded", "Values that grow with position drown the content.")
+def claim_bounded(encoding: Encoding) -> Iterator[str]:
     """Values that are more than twice as large from 2^20 on as they are below 2^10 have no bound."""
     if isinstance(encoding, Scores) and encoding.gathers:
         yield from _growth_with_keys(encoding)
@@ -137,7 +138,8 @@ def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
         yield f"the largest value grows from {short:.3g} for 128 keys to {long:.3g} for 2048"
 
 
-def _ends(encoding: Encoding) -> Iterator[str]:
+@_claim("unlimited", "A last position limits the length that can be served.")
+def claim_unlimited(encoding: Encoding) -> Iterator[str]:
     """Every end at once: a position that is refused does not hide another one that crashes."""
     return iter(list(_refused_or_infinite(encoding)))
 
@@ -154,7 +156,8 @@ def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
             yield f"position {position} ({side}) gives numbers that are not finite"
 
 
-def _steps(encoding: Encoding) -> Iterator[str]:
+@_claim("fractional", "Fractional coordinates must be used as they are or raise an error, never be rounded.")
+def claim_fractional(encoding: Encoding) -> Iterator[str]:
     for side in sides(encoding):
         try:
             low, middle, high = np.moveaxis(rows(encoding, np.array([2.0, 2.5, 3.0]), side=side), -2, 0)
@@ -167,13 +170,14 @@ def _steps(encoding: Encoding) -> Iterator[str]:
             yield f"position 2.5 ({side}) is taken for a whole one"
 
 
-def _mirrored(encoding: Encoding) -> Iterator[str]:
+@_claim("symmetric", "A symmetric bias cannot distinguish a sentence from its mirror image.", PAIRWISE)
+def claim_symmetric(encoding: Encoding) -> Iterator[str]:
     # Also far apart: what is measured against a position or a length may be symmetric close to the start.
     inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= reach(encoding))])
     params = parameters(encoding)
     result = rows(encoding, inputs, params=params, anchors=inputs)
     other = np.swapaxes(result, -1, -2)
-    if differ(result, other, budgets.own_value(encoding, 1.0 + float(np.abs(result).max()))):
+    if differ(result, other, budgets.own_value(encoding, result)):
         head, m, n = np.unravel_index(int(np.abs(result - other).argmax()), result.shape)
         yield (
             f"head {head} gives {result[head, m, n]:.6g} for ({inputs[m]}, {inputs[n]}) and {other[head, m, n]:.6g} "
@@ -181,7 +185,8 @@ def _mirrored(encoding: Encoding) -> Iterator[str]:
         )
 
 
-def _no_matrix(encoding: Adds) -> Iterator[str]:
+@_claim("shift-linear", "The lecture's argument for sinusoids: a shift is one matrix.", ("adds",))
+def claim_shift_linear(encoding: Adds) -> Iterator[str]:
     """Fit M(k) on half of the rows and test it on the other half; an error is compared with what the shift changes."""
     most = min(reach(encoding), 1_000 if budgets.released(encoding) else 10**6)
     # Near rows, where tables differ, and far ones, where slow waves have turned.
@@ -204,42 +209,3 @@ def _no_matrix(encoding: Adds) -> Iterator[str]:
                 f"no matrix takes row t to row t+{shift}: the best one errs by {error:.2g} where the rows change by "
                 f"{change:.2g}"
             )
-
-
-CHECKS = (
-    Check(
-        "claim_relative",
-        _judged("relative", _shifted),
-        "A relative encoding depends only on distances, so shifting a prompt changes nothing.",
-    ),
-    Check(
-        "claim_isometry",
-        _judged("isometry", _longer),
-        "A rotation that changes lengths changes the weight of a token.",
-        doors=("rotates",),
-    ),
-    Check(
-        "claim_streaming",
-        _judged("streaming", _alone),
-        "Decoding computes a row alone; training computed it among the others.",
-    ),
-    Check("claim_bounded", _judged("bounded", _growth), "Values that grow with position drown the content."),
-    Check("claim_unlimited", _judged("unlimited", _ends), "A last position limits the length that can be served."),
-    Check(
-        "claim_fractional",
-        _judged("fractional", _steps),
-        "Fractional coordinates must be used as they are or raise an error, never be rounded.",
-    ),
-    Check(
-        "claim_symmetric",
-        _judged("symmetric", _mirrored),
-        "A symmetric bias cannot distinguish a sentence from its mirror image.",
-        doors=PAIRWISE,
-    ),
-    Check(
-        "claim_shift_linear",
-        _judged("shift-linear", _no_matrix),
-        "The lecture's argument for sinusoids: a shift is one matrix.",
-        doors=("adds",),
-    ),
-)

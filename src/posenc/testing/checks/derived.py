@@ -19,48 +19,54 @@ from posenc.testing.door_probe import (
     parameters,
     rows,
     sides,
-    twelve_heads,
+    with_twelve_heads,
 )
-from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure
+from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, same_but_for_rounding
 from posenc.turn import Operator, at_every_head
 
 QUERY = fixed(4, 2, 5, 3)
 KEY = fixed(0, 1, 4, 2, 3, 5)
 
 
-def _pointwise(encoding: Encoding) -> None:
+@named_check("Kernels use one number at a time, references the whole matrix.", doors=("biases",))
+def dense_is_pointwise(encoding: Encoding) -> None:
+    pointwise(encoding, QUERY, KEY)
+
+
+def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> None:
+    """The matrix is the bias, one number at a time."""
     encoding, params = cast(Biases, encoding), parameters(encoding) or None
-    dense = encoding.matrix(QUERY, KEY, params)
+    dense = encoding.matrix(query, key, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
-        one_by_one = [[float(encoding.bias(head, int(m), int(n), params)) for n in KEY] for m in QUERY]
-        close(
-            f"matrix at head {head} against bias one number at a time",
-            dense[head],
-            one_by_one,
-            _budget(encoding, dense),
-        )
+        one_by_one = [[float(encoding.bias(head, m, n, params)) for n in key.tolist()] for m in query.tolist()]
+        what = f"matrix at head {head} against bias one number at a time"
+        close(what, dense[head], one_by_one, budgets.own_value(encoding, dense))
 
 
-def _decode_row(encoding: Encoding) -> None:
+@named_check("A decoding step must repeat what the prompt pass computed.")
+def decode_row_is_last_row(encoding: Encoding) -> None:
     """The last query alone against all keys is the last row of the whole."""
     whole = rows(encoding, QUERY, anchors=KEY)
     last = rows(encoding, QUERY[-1:], anchors=KEY)
-    close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], _budget(encoding, whole))
+    budget = budgets.own_value(encoding, whole)
+    close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], budget)
 
 
-def _prefill(encoding: Encoding) -> None:
+@named_check("A long prompt is computed in chunks.")
+def chunks_are_the_whole(encoding: Encoding) -> None:
     """Keys seen in two chunks are the keys seen at once."""
     for side in sides(encoding):
         whole = rows(encoding, KEY, side=side)
         chunks = np.concatenate([rows(encoding, KEY[:3], side=side), rows(encoding, KEY[3:], side=side)], -2)
-        close(f"positions in two chunks ({side}) against all at once", chunks, whole, _budget(encoding, whole))
+        same_but_for_rounding(encoding, f"positions in two chunks ({side}) against all at once", chunks, whole)
 
 
-def _heads_differ(encoding: Encoding) -> None:
+@named_check("A head argument that is ignored makes every head the same.", doors=PAIRWISE)
+def heads_differ(encoding: Encoding) -> None:
     """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its record says
     so.
     """
-    twelve = twelve_heads(encoding)
+    twelve = with_twelve_heads(encoding)
     result = rows(twelve, np.array([0, 1, 7, 30]))
     for one in range(len(result)):
         for other in range(one):
@@ -70,15 +76,17 @@ def _heads_differ(encoding: Encoding) -> None:
             )
 
 
-def _heads_chosen(encoding: Encoding) -> None:
+@named_check("Tensor-parallel ranks ask for some of the heads.", doors=("biases",))
+def heads_can_be_chosen(encoding: Encoding) -> None:
     encoding, params = cast(Biases, encoding), parameters(encoding) or None
     dense = encoding.matrix(QUERY, KEY, params)
     order = np.arange(encoding.heads)[::-1]
     chosen = encoding.bias(order[:, None, None], QUERY[:, None], KEY[None, :], params)
-    close("bias for the heads in reverse against matrix in reverse", chosen, dense[::-1], _budget(encoding, dense))
+    same_but_for_rounding(encoding, "bias for the heads in reverse against matrix in reverse", chosen, dense[::-1])
 
 
-def _content_matters(encoding: Encoding) -> None:
+@named_check("A score that reads no content belongs at the door of biases.", doors=("scores",))
+def score_reads_content(encoding: Encoding) -> None:
     encoding, params = cast(Scores, encoding), parameters(encoding) or None
     shape = heads(encoding), head_width(encoding)
     rng = np.random.default_rng(8)
@@ -97,15 +105,12 @@ def _content_matters(encoding: Encoding) -> None:
         first = encoding.hidden_length(len(QUERY), 0)
         x = np.concatenate([x[:first][::-1], x[first:][::-1]])
     swapped = np.asarray(encoding.score(q[:, ::-1], k[:, ::-1], QUERY[::-1], KEY[::-1], params, hidden=x))
-    close(
-        "score of all places in reverse against score in reverse",
-        swapped,
-        expected[:, ::-1, ::-1],
-        _budget(encoding, expected),
-    )
+    reversed_score = expected[:, ::-1, ::-1]
+    same_but_for_rounding(encoding, "score of all places in reverse against score in reverse", swapped, reversed_score)
 
 
-def _values_shape(encoding: Encoding) -> None:
+@named_check("The term of the output must be linear in the attention weights.", doors=("scores",))
+def values_are_linear(encoding: Encoding) -> None:
     encoding, params = cast(Scores, encoding), parameters(encoding) or None
     weights = np.random.default_rng(4).random((2, heads(encoding), len(QUERY), len(KEY)))
     result = encoding.values(weights, QUERY, KEY, params)
@@ -113,17 +118,14 @@ def _values_shape(encoding: Encoding) -> None:
         return
     wanted = (2, heads(encoding), len(QUERY), head_width(encoding))
     ensure(result.shape == wanted, f"values: expected {wanted}, got {result.shape}.")
-    close(
-        "values of twice the weights",
-        encoding.values(2 * weights, QUERY, KEY, params),
-        2 * result,
-        _budget(encoding, result),
-    )
+    twice = encoding.values(2 * weights, QUERY, KEY, params)
+    same_but_for_rounding(encoding, "values of twice the weights", twice, 2 * result)
     nothing = encoding.values(0 * weights, QUERY, KEY, params)
     close("values of no weights", nothing, np.zeros(wanted), 0.0)
 
 
-def _attach(encoding: Encoding) -> None:
+@named_check("attach must add exactly what embed returns.", doors=("adds",))
+def attach_adds_the_embedding(encoding: Encoding) -> None:
     encoding, params = cast(Adds, encoding), parameters(encoding) or None
     vectors = np.asarray(encoding.embed(KEY, params))
     x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
@@ -131,23 +133,26 @@ def _attach(encoding: Encoding) -> None:
     result = np.asarray(encoding.attach(x, KEY, params))
     if result.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
         wanted = np.concatenate([x, np.broadcast_to(vectors, x.shape)], -1)
-    close("attach(x) against x and embed", result, wanted, _budget(encoding, wanted))
+    same_but_for_rounding(encoding, "attach(x) against x and embed", result, wanted)
 
 
-def _layouts(encoding: Encoding) -> None:
+@named_check("The order of the axes must not change the result.", doors=("rotates",))
+def layouts_agree(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((2, heads(encoding), len(KEY), encoding.head_dim))
     turn = encoding.turn(KEY, params, role=encoding.roles[0])
     bhtd = np.asarray(turn(x, layout="bhtd"))
     bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
     close("layout 'bthd' against 'bhtd'", np.swapaxes(bthd, 1, 2), bhtd, 0.0)
+    budget = budgets.own_value(encoding, bhtd)
     for head in range(x.shape[1]):
         alone = np.asarray(at_every_head(turn, x[0, head]))
         alone = alone if turn.heads is None else alone[head]
-        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, _budget(encoding, bhtd))
+        close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, budget)
 
 
-def _undone(encoding: Encoding) -> None:
+@named_check("To move a cache to other positions, its keys are turned back.", doors=("rotates",))
+def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((1, heads(encoding), len(KEY), encoding.head_dim))
     for role in encoding.roles:
@@ -155,15 +160,13 @@ def _undone(encoding: Encoding) -> None:
         if not hasattr(turn, "inverse"):  # a map that loses something
             return
         lost = 2.0**-20 if budgets.released(encoding) else budgets.angle(encoding, float(KEY.max()))
-        close(
-            f"a {role} turned and turned back",
-            turn.inverse()(turn(x, layout="bhtd"), layout="bhtd"),
-            x,
-            _budget(encoding, x) + lost * float(np.abs(x).max()),
-        )
+        back = turn.inverse()(turn(x, layout="bhtd"), layout="bhtd")
+        budget = budgets.own_value(encoding, x) + lost * float(np.abs(x).max())
+        close(f"a {role} turned and turned back", back, x, budget)
 
 
-def _roles(encoding: Encoding) -> None:
+@named_check("If one turn serves queries and keys, each role must give the same turn.", doors=("rotates",))
+def roles_agree(encoding: Encoding) -> None:
     encoding, params = cast(Rotates, encoding), parameters(encoding) or None
     try:
         both = encoding.turn(KEY, params, role="both")
@@ -175,7 +178,8 @@ def _roles(encoding: Encoding) -> None:
         close(f"role {role!r} against 'both'", operated(expected, batch), operated(both, batch), 0.0)
 
 
-def _separate(encoding: Encoding) -> None:
+@named_check("In cross-attention and with caches, queries and keys have different positions.")
+def query_and_key_positions_are_both_used(encoding: Encoding) -> None:
     """Moving the queries alone changes what attention sees, and so does moving the keys alone."""
     expected = logits(encoding, QUERY, KEY)
     silent = not differ(logits(encoding, QUERY[::-1], KEY[::-1]), expected, 1e-9)
@@ -198,9 +202,10 @@ def _leaves_keys_alone(encoding: Encoding) -> bool:
     return bool((keys == keys[:1]).all())
 
 
-def _attended(encoding: Encoding) -> None:
+@named_check("The readable attention is what kernels are compared with.", doors=("rotates", "biases", "scores"))
+def attention_with_grouped_heads(encoding: Encoding) -> None:
     """The reference attention with 12 query heads in groups of three, against softmax written out for one head."""
-    record = twelve_heads(encoding)
+    record = with_twelve_heads(encoding)
     params, width = parameters(record) or None, head_width(record)
     rng = np.random.default_rng(6)
     q = rng.standard_normal((2, 12, len(QUERY), width))
@@ -209,12 +214,8 @@ def _attended(encoding: Encoding) -> None:
     result = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
     for head in (0, 4, 11):
         wanted = _one_head(record, params, (q, k, v), x, head)
-        close(
-            f"attention at head {head} of 12 (4 key heads)",
-            result.output[1, head],
-            wanted,
-            64 * _budget(encoding, wanted),
-        )
+        budget = 64 * budgets.own_value(encoding, wanted)
+        close(f"attention at head {head} of 12 (4 key heads)", result.output[1, head], wanted, budget)
 
 
 def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
@@ -245,58 +246,3 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
 def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
     rotated = np.asarray(at_every_head(operator, x))
     return rotated if operator.heads is None else rotated[head]
-
-
-def _budget(encoding: Encoding, values: Any) -> float:
-    return budgets.own_value(encoding, 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0)))
-
-
-CHECKS = (
-    Check(
-        "dense_is_pointwise",
-        _pointwise,
-        "Kernels use one number at a time, references the whole matrix.",
-        doors=("biases",),
-    ),
-    Check("decode_row_is_last_row", _decode_row, "A decoding step must repeat what the prompt pass computed."),
-    Check("chunks_are_the_whole", _prefill, "A long prompt is computed in chunks."),
-    Check("heads_differ", _heads_differ, "A head argument that is ignored makes every head the same.", doors=PAIRWISE),
-    Check("heads_can_be_chosen", _heads_chosen, "Tensor-parallel ranks ask for some of the heads.", doors=("biases",)),
-    Check(
-        "score_reads_content",
-        _content_matters,
-        "A score that reads no content belongs at the door of biases.",
-        doors=("scores",),
-    ),
-    Check(
-        "values_are_linear",
-        _values_shape,
-        "The term of the output must be linear in the attention weights.",
-        doors=("scores",),
-    ),
-    Check("attach_adds_the_embedding", _attach, "attach must add exactly what embed returns.", doors=("adds",)),
-    Check("layouts_agree", _layouts, "The order of the axes must not change the result.", doors=("rotates",)),
-    Check(
-        "turn_is_undone_by_its_inverse",
-        _undone,
-        "To move a cache to other positions, its keys are turned back.",
-        doors=("rotates",),
-    ),
-    Check(
-        "roles_agree",
-        _roles,
-        "If one turn serves queries and keys, each role must give the same turn.",
-        doors=("rotates",),
-    ),
-    Check(
-        "query_and_key_positions_are_both_used",
-        _separate,
-        "In cross-attention and with caches, queries and keys have different positions.",
-    ),
-    Check(
-        "attention_with_grouped_heads",
-        _attended,
-        "The readable attention is what kernels are compared with.",
-        doors=("rotates", "biases", "scores"),
-    ),
-)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.doors import Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import (
     SOME,
+    applied,
     array,
+    content_width,
     converted,
     head_width,
     heads,
@@ -23,11 +24,16 @@ from posenc.testing.door_probe import (
     program,
     sides,
 )
-from posenc.testing.named_check import Check, CheckFailed, close, ensure
-from posenc.turn import at_every_head
+from posenc.testing.named_check import CheckFailed, close, ensure, named_check
 
 
-def _content(encoding: Encoding) -> None:
+@named_check(
+    "The layers below learn through this gradient.",
+    ("adds", "rotates", "scores"),
+    needs=("torch",),
+    unasked=lambda encoding: budgets.without_float64(encoding) if encoding.door == "scores" else "",
+)
+def gradient_of_content(encoding: Encoding) -> None:
     torch = library("torch")
     params = converted(parameters(encoding), "torch", "float64")
     positions = torch.tensor([0, 3, 1])
@@ -43,20 +49,17 @@ def _content(encoding: Encoding) -> None:
             return encoding.score(q, k, positions, positions, params, hidden=x)
 
         _gradcheck("q, k and hidden", scored, arguments)
-    elif isinstance(encoding, Rotates):
-        turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=torch.float64)
-        _gradcheck("x", partial(at_every_head, turn), (_drawn(torch, (2, 3, encoding.head_dim), 1),))
     else:
-        adds = cast(Adds, encoding)
-        _gradcheck("x", lambda x: adds.attach(x, positions, params), (_drawn(torch, (2, 3, adds.width), 1),))
+        x = _drawn(torch, (2, 3, content_width(encoding)), 1)
+        _gradcheck("x", lambda x: applied(encoding, x, positions, params, torch.float64), (x,))
 
 
 def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
     """In float32, without differences: what is added or rotated changes by J·d when x changes by d, whatever d is."""
     torch = library("torch")
-    width = encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
+    width = content_width(encoding)
     x, step = _drawn(torch, (2, 3, width), 1), _drawn(torch, (2, 3, width), 2).detach()
-    result, moved = (_met(encoding, params, positions, value) for value in (x, x + step))
+    result, moved = (applied(encoding, value, positions, params, torch.float64) for value in (x, x + step))
     towards = _drawn(torch, tuple(result.shape), 3).detach()
     (gradient,) = torch.autograd.grad((result * towards).sum(), x)
     result, moved = result.detach(), moved.detach()
@@ -69,15 +72,8 @@ def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
     )
 
 
-def _met(encoding: Encoding, params: Any, positions: Any, x: Any) -> Any:
-    """What becomes of x at the positions."""
-    if isinstance(encoding, Rotates):
-        turn = encoding.turn(positions, params, role=encoding.roles[0], dtype=library("torch").float64)
-        return at_every_head(turn, x)
-    return cast(Adds, encoding).attach(x, positions, params)
-
-
-def _params(encoding: Encoding) -> None:
+@named_check("Training needs this gradient.", claims=LEARNED, unasked=budgets.without_float64, needs=("torch",))
+def gradient_of_parameters(encoding: Encoding) -> None:
     torch = library("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
     names = sorted(values)
@@ -89,7 +85,8 @@ def _params(encoding: Encoding) -> None:
         _gradcheck(f"params ({side})", call, tuple(values[name] for name in names))
 
 
-def _params_reached(encoding: Encoding) -> None:
+@named_check("A parameter without a gradient keeps its first value for ever.", claims=LEARNED, needs=("torch",))
+def gradient_reaches_every_parameter(encoding: Encoding) -> None:
     """Some gradient arrives at every parameter, through the scores or through what is added to the output."""
     torch = library("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
@@ -107,7 +104,8 @@ def _params_reached(encoding: Encoding) -> None:
         )
 
 
-def _fixed(encoding: Encoding) -> None:
+@named_check("A graph recorded through a constant is memory lost at every step.", needs=("torch",))
+def no_gradient_through_a_fixed_table(encoding: Encoding) -> None:
     if encoding.shapes:
         return
     result = program(encoding, name="torch")(array(SOME, "torch"))
@@ -116,7 +114,13 @@ def _fixed(encoding: Encoding) -> None:
     )
 
 
-def _positions(encoding: Encoding) -> None:
+@named_check(
+    "Learned coordinates need this gradient.",
+    claims=frozenset({"fractional"}),
+    unasked=budgets.without_float64,
+    needs=("torch",),
+)
+def gradient_of_positions(encoding: Encoding) -> None:
     """Where positions are real numbers, the derivative by position is the slope (away from corners of |m-n|)."""
     torch = library("torch")
     call = program(encoding, name="torch", dtype="float64")
@@ -132,7 +136,8 @@ def _positions(encoding: Encoding) -> None:
     _gradcheck("positions", call, (positions,))
 
 
-def _jax_gradient(encoding: Encoding) -> None:
+@named_check("One definition has one derivative.", claims=LEARNED, needs=("jax", "torch"))
+def jax_gradient_is_torchs(encoding: Encoding) -> None:
     """JAX's gradient by parameters is PyTorch's."""
     jax, torch = import_module("jax"), library("torch")
     values, rng = parameters(encoding), np.random.default_rng(0)
@@ -159,7 +164,7 @@ def _jax_gradient(encoding: Encoding) -> None:
             f"JAX's gradient of params[{name!r}] against PyTorch's",
             computed[name],
             wanted,
-            budgets.product("float32", size, 16 * (1 + float(np.abs(wanted).max(initial=0.0)))),
+            budgets.product("float32", size, 16 * budgets.magnitude(wanted)),
         )
 
 
@@ -179,51 +184,3 @@ def _gradcheck(what: str, call: Any, inputs: tuple[Any, ...]) -> None:
         raise CheckFailed(
             f"gradient of {what}: expected the slope that differences give, got: {' '.join(str(error).split())[:160]}."
         ) from error
-
-
-CHECKS = (
-    Check(
-        "gradient_of_content",
-        _content,
-        "The layers below learn through this gradient.",
-        ("adds", "rotates", "scores"),
-        needs=("torch",),
-        unasked=lambda encoding: budgets.without_float64(encoding) if encoding.door == "scores" else "",
-    ),
-    Check(
-        "gradient_of_parameters",
-        _params,
-        "Training needs this gradient.",
-        claims=LEARNED,
-        unasked=budgets.without_float64,
-        needs=("torch",),
-    ),
-    Check(
-        "gradient_reaches_every_parameter",
-        _params_reached,
-        "A parameter without a gradient keeps its first value for ever.",
-        claims=LEARNED,
-        needs=("torch",),
-    ),
-    Check(
-        "no_gradient_through_a_fixed_table",
-        _fixed,
-        "A graph recorded through a constant is memory lost at every step.",
-        needs=("torch",),
-    ),
-    Check(
-        "gradient_of_positions",
-        _positions,
-        "Learned coordinates need this gradient.",
-        claims=frozenset({"fractional"}),
-        unasked=budgets.without_float64,
-        needs=("torch",),
-    ),
-    Check(
-        "jax_gradient_is_torchs",
-        _jax_gradient,
-        "One definition has one derivative.",
-        claims=LEARNED,
-        needs=("jax", "torch"),
-    ),
-)

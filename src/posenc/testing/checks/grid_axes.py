@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from posenc import _array
 from posenc.attention import attention
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.doors import Encoding
 from posenc.testing import budgets
+from posenc.testing.calls import called
+from posenc.testing.checks.derived import pointwise
 from posenc.testing.door_probe import (
     array,
-    content,
     converted,
     head_width,
     heads,
     heads_rotated,
     hidden,
+    library,
     numbers,
-    operated,
     parameters,
 )
-from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure, refused
+from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, refused, same_but_for_rounding
 
 SIZES = (3, 2, 4, 2)
 
@@ -34,38 +34,15 @@ def grid(axes: int) -> np.ndarray:
     return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
 
 
-def _values(
-    encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64", side: str = "query"
-) -> np.ndarray:
+def _values(encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64") -> np.ndarray:
     """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(parameters(encoding), name, dtype)
     query, key = (array(positions, name) for positions in (query, key))
-    kind = _array.library(query).dtype(dtype)
-    if isinstance(encoding, Adds):
-        return numbers(encoding.embed(query, params, dtype=kind))
-    if isinstance(encoding, Rotates):
-        turn = encoding.turn(query, params, role=cast(Any, encoding.roles[0]), dtype=kind)
-        return numbers(operated(turn, tuple(query.shape[:-1]), name, dtype))
-    if isinstance(encoding, Biases):
-        return numbers(encoding.matrix(query, key, params, dtype=kind))
-    xp = _array.library(query).xp
-    q, k = (
-        xp.broadcast_to(
-            content(encoding, seed, name, dtype),
-            (*positions.shape[:-2], heads(encoding), _count(positions), head_width(encoding)),
-        )
-        for seed, positions in ((1, query), (2, key))
-    )
-    x = hidden(encoding, _count(query), _count(key), tuple(query.shape[:-2]), name=name, dtype=dtype)
-    return numbers(cast(Any, encoding).score(q, k, query, key, params, hidden=x))
+    return numbers(called(encoding, query, key, params, dtype=getattr(library(name), dtype), name=name))
 
 
-def _count(positions: Any) -> int:
-    """How many places there are; two where coordinates are missing."""
-    return int(positions.shape[-2]) if len(positions.shape) > 1 else 2
-
-
-def _shape(encoding: Encoding) -> None:
+@named_check("Grids have several coordinates, and sides of different length.", several=True)
+def grid_shape(encoding: Encoding) -> None:
     positions = grid(encoding.axes)
     result = _values(encoding, positions, positions[:4])
     rows: tuple[int, ...] = (heads(encoding), len(positions), 4) if encoding.door in PAIRWISE else (len(positions),)
@@ -77,21 +54,18 @@ def _shape(encoding: Encoding) -> None:
     ensure(bool(np.isfinite(result).all()), "a grid: expected finite numbers.")
 
 
-def _batches(encoding: Encoding) -> None:
+@named_check("Each image of a batch has its own grid.", several=True)
+def grids_in_a_batch(encoding: Encoding) -> None:
     """A batch of grids, each shifted by another amount on another axis, is those grids alone."""
     positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1], grid(encoding.axes) // 2])
     together = _values(encoding, positions, positions)
     for index, expected in enumerate(positions):
         alone = _values(encoding, expected, expected)
-        close(
-            f"grid {index} of a batch against itself alone",
-            together[index],
-            alone,
-            budgets.own_value(encoding, 1.0 + float(np.abs(alone).max())),
-        )
+        same_but_for_rounding(encoding, f"grid {index} of a batch against itself alone", together[index], alone)
 
 
-def _every_axis(encoding: Encoding) -> None:
+@named_check("On a square grid, exchanged rows and columns would go unnoticed.", several=True)
+def every_axis_counts(encoding: Encoding) -> None:
     """Moving along one axis alone changes something, and along another changes something else."""
     positions = grid(encoding.axes)
     expected, outputs = _values(encoding, positions, positions[:1]), []
@@ -109,41 +83,31 @@ def _every_axis(encoding: Encoding) -> None:
         )
 
 
-def _libraries(encoding: Encoding) -> None:
+@named_check("All libraries must compute the same.", several=True, needs=("torch", "jax"))
+def grid_in_every_library(encoding: Encoding) -> None:
     positions = grid(encoding.axes)
     expected = _values(encoding, positions, positions)
-    largest = 1.0 + float(np.abs(expected).max())
+    budget = budgets.product("float32", 64, budgets.magnitude(expected)) + budgets.angle(encoding, 8)
     for name in ("torch", "jax"):
         result = _values(encoding, positions, positions, name=name, dtype="float32")
-        close(
-            f"a grid in {name} against NumPy",
-            result,
-            expected,
-            budgets.product("float32", 64, largest) + budgets.angle(encoding, 8),
-        )
+        close(f"a grid in {name} against NumPy", result, expected, budget)
 
 
-def _wrong_axes(encoding: Encoding) -> None:
+@named_check("A position with the wrong number of coordinates is a different position.", several=True)
+def wrong_number_of_coordinates_refused(encoding: Encoding) -> None:
     for shape in ((encoding.axes + 1,), (4, encoding.axes + 1), (2, 4, 1), ()):
         bad = np.zeros(shape, np.int64)
         refused(f"positions of shape {shape}", partial(_values, encoding, bad, bad), ("positions", "query", "key"))
 
 
-def _pointwise(encoding: Encoding) -> None:
-    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+@named_check("Kernels use one number at a time, references the whole matrix.", ("biases",), several=True)
+def grid_bias_is_pointwise(encoding: Encoding) -> None:
     positions = grid(encoding.axes)
-    dense = encoding.matrix(positions[::-1], positions, params)
-    head = encoding.heads - 1
-    one = [[float(encoding.bias(head, m, n, params)) for n in positions[:5]] for m in positions[::-1][:5]]
-    close(
-        "matrix against bias one number at a time",
-        dense[head, :5, :5],
-        one,
-        budgets.own_value(encoding, 1.0 + float(np.abs(dense).max())),
-    )
+    pointwise(encoding, positions[::-1][:5], positions[:5])
 
 
-def _attended(encoding: Encoding) -> None:
+@named_check("The readable attention is what kernels are compared with.", ("rotates", "biases", "scores"), several=True)
+def attention_over_grids(encoding: Encoding) -> None:
     """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
     positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1]])
     rng, shape = np.random.default_rng(6), (2, heads(encoding), positions.shape[1], head_width(encoding))
@@ -175,42 +139,3 @@ def _attended(encoding: Encoding) -> None:
             whole[row],
             budgets.product(budgets.arithmetic(encoding), 64, 64.0),
         )
-
-
-CHECKS = (
-    Check("grid_shape", _shape, "Grids have several coordinates, and sides of different length.", several=True),
-    Check("grids_in_a_batch", _batches, "Each image of a batch has its own grid.", several=True),
-    Check(
-        "every_axis_counts",
-        _every_axis,
-        "On a square grid, exchanged rows and columns would go unnoticed.",
-        several=True,
-    ),
-    Check(
-        "grid_in_every_library",
-        _libraries,
-        "All libraries must compute the same.",
-        several=True,
-        needs=("torch", "jax"),
-    ),
-    Check(
-        "wrong_number_of_coordinates_refused",
-        _wrong_axes,
-        "A position with the wrong number of coordinates is a different position.",
-        several=True,
-    ),
-    Check(
-        "grid_bias_is_pointwise",
-        _pointwise,
-        "Kernels use one number at a time, references the whole matrix.",
-        ("biases",),
-        several=True,
-    ),
-    Check(
-        "attention_over_grids",
-        _attended,
-        "The readable attention is what kernels are compared with.",
-        ("rotates", "biases", "scores"),
-        several=True,
-    ),
-)

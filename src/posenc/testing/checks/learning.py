@@ -8,21 +8,24 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Claim, Encoding
+from posenc.testing.budgets import magnitude
 from posenc.testing.calls import called, values_term
 from posenc.testing.door_probe import SOME, parameters, rows, sides
-from posenc.testing.named_check import Check, close, ensure, refused, same_bits
+from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
 
 LEARNED: frozenset[Claim] = frozenset({"learned"})
 
 
-def _claim(encoding: Encoding) -> None:
+@named_check("An optimiser needs every parameter, and only those that exist.")
+def claim_learned(encoding: Encoding) -> None:
     claimed, names = "learned" in encoding.claims, sorted(encoding.shapes)
     ensure(
         claimed == bool(names), f"learned is {'' if claimed else 'not '}claimed, and shapes names {names or 'nothing'}."
     )
 
 
-def _shapes(encoding: Encoding) -> None:
+@named_check("Adapters allocate by shapes and fill by init.")
+def init_matches_shapes(encoding: Encoding) -> None:
     drawn = encoding.init(np.random.default_rng(0))
     result = {name: np.shape(value) for name, value in drawn.items()}
     ensure(result == encoding.shapes, f"init: expected the shapes {encoding.shapes}, got {result}.")
@@ -32,7 +35,8 @@ def _shapes(encoding: Encoding) -> None:
         ensure(bool(np.isfinite(value).all()), f"init: expected finite numbers for {name!r}.")
 
 
-def _deterministic(encoding: Encoding) -> None:
+@named_check("One seed must give one model, whatever else has drawn numbers.", claims=LEARNED)
+def init_is_deterministic(encoding: Encoding) -> None:
     state = np.random.get_state()[1]  # type: ignore[index]
     before = np.array(state)
     one, other = (encoding.init(np.random.default_rng(5)) for _ in range(2))
@@ -41,7 +45,8 @@ def _deterministic(encoding: Encoding) -> None:
     same_bits("NumPy's global random state after init", np.random.get_state()[1], before)  # type: ignore[index]
 
 
-def _missing(encoding: Encoding) -> None:
+@named_check("Forgotten parameters must not become zeros.", claims=LEARNED)
+def params_missing_refused(encoding: Encoding) -> None:
     call = _with(encoding, None)
     refused("params=None", call, "params")
     for name in encoding.shapes:
@@ -49,20 +54,23 @@ def _missing(encoding: Encoding) -> None:
         refused(f"params without {name!r}", _with(encoding, rest), "params")
 
 
-def _unknown(encoding: Encoding) -> None:
+@named_check("An unknown name means that the checkpoint belongs to another model.")
+def params_unknown_refused(encoding: Encoding) -> None:
     refused(
         "params with a name too many", _with(encoding, parameters(encoding) | {"no_such_name": np.zeros(1)}), "params"
     )
     refused("params that are no mapping", _with(encoding, [1.0]), "params")
 
 
-def _wrong_shape(encoding: Encoding) -> None:
+@named_check("A table of another size must not broadcast.", claims=LEARNED)
+def params_wrong_shape_refused(encoding: Encoding) -> None:
     for name, value in parameters(encoding).items():
         wrong = parameters(encoding) | {name: np.zeros((*value.shape, 2))}
         refused(f"params[{name!r}] of shape {(*value.shape, 2)}", _with(encoding, wrong), "params")
 
 
-def _all_used(encoding: Encoding) -> None:
+@named_check("A parameter that changes nothing is trained in vain.", claims=LEARNED)
+def every_parameter_is_used(encoding: Encoding) -> None:
     params = parameters(encoding)
     for name, value in params.items():
         moved = params | {name: value + np.random.default_rng(9).standard_normal(value.shape)}
@@ -79,13 +87,14 @@ def _all_used(encoding: Encoding) -> None:
         )
 
 
-def _narrow(encoding: Encoding) -> None:
+@named_check("Models keep float32 parameters, and results must be accurate for those.", claims=LEARNED)
+def float32_parameters(encoding: Encoding) -> None:
     """Parameters held in float32 give the result of their float32 values."""
     single = {name: value.astype(np.float32) for name, value in parameters(encoding).items()}
     exact = {name: value.astype(np.float64) for name, value in single.items()}
     got = rows(encoding, list(SOME), params=single, dtype="float32")
     wanted = rows(encoding, list(SOME), params=exact, dtype="float64")
-    close("float32 parameters", got, wanted, 64 * 2.0**-23 * (1 + float(np.abs(wanted).max(initial=0.0))))
+    close("float32 parameters", got, wanted, 64 * 2.0**-23 * magnitude(wanted))
 
 
 def _with(encoding: Encoding, params: object) -> Callable[[], Any]:
@@ -96,25 +105,3 @@ def _with(encoding: Encoding, params: object) -> Callable[[], Any]:
 def _in_values(encoding: Encoding, params: dict[str, np.ndarray], moved: dict[str, np.ndarray]) -> bool:
     one, other = (values_term(encoding, chosen) for chosen in (params, moved))
     return one is not None and other is not None and not np.array_equal(one, other)
-
-
-CHECKS = (
-    Check("claim_learned", _claim, "An optimiser needs every parameter, and only those that exist."),
-    Check("init_matches_shapes", _shapes, "Adapters allocate by shapes and fill by init."),
-    Check(
-        "init_is_deterministic",
-        _deterministic,
-        "One seed must give one model, whatever else has drawn numbers.",
-        claims=LEARNED,
-    ),
-    Check("params_missing_refused", _missing, "Forgotten parameters must not become zeros.", claims=LEARNED),
-    Check("params_unknown_refused", _unknown, "An unknown name means that the checkpoint belongs to another model."),
-    Check("params_wrong_shape_refused", _wrong_shape, "A table of another size must not broadcast.", claims=LEARNED),
-    Check("every_parameter_is_used", _all_used, "A parameter that changes nothing is trained in vain.", claims=LEARNED),
-    Check(
-        "float32_parameters",
-        _narrow,
-        "Models keep float32 parameters, and results must be accurate for those.",
-        claims=LEARNED,
-    ),
-)

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import array, head_width, heads, hidden, library, numbers
-from posenc.testing.named_check import Check, ensure, same_bits
+from posenc.testing.named_check import ensure, named_check, same_bits
 
 POSITIONS = (0, 3, 1, 4)
 
@@ -50,7 +50,8 @@ def _bits(what: str, result: Any, wanted: Any) -> None:
     same_bits(what, numbers(result), numbers(wanted))
 
 
-def _state(encoding: Encoding) -> None:
+@named_check("Tables in a checkpoint go stale; tables in buffers get cast.", needs=("torch",))
+def module_holds_what_is_learned(encoding: Encoding) -> None:
     module = _module(encoding)
     kept_shapes = sorted(tuple(value.shape) for value in module.state_dict().values())
     wanted = sorted(tuple(shape) for shape in encoding.shapes.values())
@@ -67,7 +68,8 @@ def _state(encoding: Encoding) -> None:
     )
 
 
-def _drawn_from_seed(encoding: Encoding) -> None:
+@named_check("One seed, one model.", claims=LEARNED, needs=("torch",))
+def module_draws_from_its_seed(encoding: Encoding) -> None:
     wanted = encoding.init(np.random.default_rng(3))
     result = {name: numbers(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
     ensure(set(result) == set(wanted), f"params of the module: expected {sorted(wanted)}, got {sorted(result)}.")
@@ -77,7 +79,8 @@ def _drawn_from_seed(encoding: Encoding) -> None:
         )
 
 
-def _cast(encoding: Encoding) -> None:
+@named_check("model.to(bfloat16) breaks long contexts silently.", needs=("torch",))
+def module_cast_changes_no_angle(encoding: Encoding) -> None:
     if encoding.shapes:
         return
     torch = library("torch")
@@ -88,7 +91,8 @@ def _cast(encoding: Encoding) -> None:
         _bits(f"a module cast to {dtype} and back", _forward(module.float(), encoding), wanted)
 
 
-def _meta(encoding: Encoding) -> None:
+@named_check("Large models are created on the meta device, where buffers have no values.", needs=("torch",))
+def module_survives_the_meta_device(encoding: Encoding) -> None:
     torch = library("torch")
     source = _module(encoding, 1)
     with torch.device("meta"):
@@ -98,20 +102,23 @@ def _meta(encoding: Encoding) -> None:
     _bits("a module made on the meta device and loaded", _forward(module, encoding), _forward(source, encoding))
 
 
-def _copied(encoding: Encoding) -> None:
+@named_check("Workers and averages copy modules.", needs=("torch",))
+def module_copies_are_equal(encoding: Encoding) -> None:
     module = _module(encoding, 1)
     wanted = _forward(module, encoding)
     _bits("a deep copy of a module", _forward(copy.deepcopy(module), encoding), wanted)
     _bits("a pickled module", _forward(pickle.loads(pickle.dumps(module)), encoding), wanted)
 
 
-def _loaded(encoding: Encoding) -> None:
+@named_check("A checkpoint must restore the model.", claims=LEARNED, needs=("torch",))
+def module_state_round_trips(encoding: Encoding) -> None:
     source, other = _module(encoding, 1), _module(encoding, 2)
     other.load_state_dict(source.state_dict())
     _bits("a module that loaded another's state", _forward(other, encoding), _forward(source, encoding))
 
 
-def _trains(encoding: Encoding) -> None:
+@named_check("A parameter that the module copies is never trained.", claims=LEARNED, needs=("torch",))
+def module_trains(encoding: Encoding) -> None:
     torch = library("torch")
     module = _module(encoding, 1)
     before = _forward(module, encoding)
@@ -138,45 +145,11 @@ def _trains(encoding: Encoding) -> None:
     )
 
 
-def _modes(encoding: Encoding) -> None:
+@named_check("A first use in inference mode must not poison training.", needs=("torch",))
+def module_modes_agree(encoding: Encoding) -> None:
     module = _module(encoding)
     wanted = _forward(module.train(), encoding)
     _bits("a module in eval mode", _forward(module.eval(), encoding), wanted)
     with library("torch").inference_mode():
         _forward(module, encoding)
     _bits("a module after inference_mode", _forward(module.train(), encoding), wanted)
-
-
-CHECKS = (
-    Check(
-        "module_holds_what_is_learned",
-        _state,
-        "Tables in a checkpoint go stale; tables in buffers get cast.",
-        needs=("torch",),
-    ),
-    Check("module_draws_from_its_seed", _drawn_from_seed, "One seed, one model.", claims=LEARNED, needs=("torch",)),
-    Check(
-        "module_cast_changes_no_angle",
-        _cast,
-        "model.to(bfloat16) breaks long contexts silently.",
-        needs=("torch",),
-    ),
-    Check(
-        "module_survives_the_meta_device",
-        _meta,
-        "Large models are created on the meta device, where buffers have no values.",
-        needs=("torch",),
-    ),
-    Check("module_copies_are_equal", _copied, "Workers and averages copy modules.", needs=("torch",)),
-    Check(
-        "module_state_round_trips", _loaded, "A checkpoint must restore the model.", claims=LEARNED, needs=("torch",)
-    ),
-    Check(
-        "module_trains",
-        _trains,
-        "A parameter that the module copies is never trained.",
-        claims=LEARNED,
-        needs=("torch",),
-    ),
-    Check("module_modes_agree", _modes, "A first use in inference mode must not poison training.", needs=("torch",)),
-)

@@ -10,37 +10,44 @@ from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import ANCHORS, SOME, parameters, reach, rows, sides
-from posenc.testing.named_check import PAIRWISE, Check, close, differ, ensure, refused
+from posenc.testing.named_check import PAIRWISE, differ, ensure, named_check, refused, same_but_for_rounding
 
 #: The argument that holds the position, as the door names it.
 NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": ("query", "key"), "scores": ("query", "key")}
 
 
-def _any_order(encoding: Encoding) -> None:
+@named_check("Packed and padded batches hold positions in any order, in views of other arrays.")
+def positions_in_any_order(encoding: Encoding) -> None:
     for side in sides(encoding):
         sorted_rows = rows(encoding, np.arange(5), side=side)
         wanted = sorted_rows[..., list(SOME), :]
-        _equal(
+        same_but_for_rounding(
             encoding,
             f"positions {list(SOME)} ({side}) against sorted ones",
             rows(encoding, np.array(SOME), side=side),
             wanted,
         )
         strided = np.repeat(np.array(SOME), 3)[::3]
-        _equal(encoding, f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted)
+        same_but_for_rounding(
+            encoding, f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted
+        )
         backwards = np.array(SOME[::-1])[::-1]
-        _equal(encoding, f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted)
+        same_but_for_rounding(
+            encoding, f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted
+        )
 
 
-def _integer_types(encoding: Encoding) -> None:
+@named_check("The integer type of a position must not change the result.")
+def integer_types_agree(encoding: Encoding) -> None:
     for side in sides(encoding):
         wanted = rows(encoding, np.array(SOME, np.int64), side=side)
         for kind in ("int8", "uint8", "int16", "int32", "uint32", "uint64"):
             narrow = rows(encoding, np.array(SOME, kind), side=side, anchors=np.array(ANCHORS, kind))
-            _equal(encoding, f"{kind} positions ({side}) against int64", narrow, wanted)
+            same_but_for_rounding(encoding, f"{kind} positions ({side}) against int64", narrow, wanted)
 
 
-def _small_types_far(encoding: Encoding) -> None:
+@named_check("Differences of small or unsigned integers wrap around unless widened.")
+def integers_do_not_wrap(encoding: Encoding) -> None:
     """A difference of two uint8 or int16 positions, or a position times two, must not wrap."""
     for kind, most in (("uint8", 255), ("int16", 32_767), ("int32", 2**31 - 1)):
         if reach(encoding) < most:
@@ -49,19 +56,23 @@ def _small_types_far(encoding: Encoding) -> None:
         for side in sides(encoding):
             narrow = rows(encoding, np.array(positions, kind), side=side, anchors=np.array([most, 1, 0], kind))
             wanted = rows(encoding, np.array(positions, np.int64), side=side, anchors=np.array([most, 1, 0]))
-            _equal(encoding, f"{kind} positions up to {most} ({side})", narrow, wanted)
+            same_but_for_rounding(encoding, f"{kind} positions up to {most} ({side})", narrow, wanted)
 
 
-def _lists(encoding: Encoding) -> None:
+@named_check("A list of positions is what a newcomer types.")
+def lists_are_arrays(encoding: Encoding) -> None:
     wanted = rows(encoding, np.array(SOME))
     for inputs in (list(SOME), tuple(SOME)):
-        _equal(encoding, f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
-    _equal(encoding, "positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
+        same_but_for_rounding(encoding, f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
+    same_but_for_rounding(encoding, "positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
     nested = [[0, 1], [2, 3]]
-    _equal(encoding, "positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested)))
+    same_but_for_rounding(
+        encoding, "positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested))
+    )
 
 
-def _whole_floats(encoding: Encoding) -> None:
+@named_check("3.0 is position 3, or an error; never something else.")
+def whole_floats_are_integers(encoding: Encoding) -> None:
     wanted = rows(encoding, np.array(SOME))
     for kind in ("float32", "float64"):
         try:
@@ -69,10 +80,11 @@ def _whole_floats(encoding: Encoding) -> None:
         except (ValueError, TypeError) as error:
             ensure("fractional" not in encoding.claims, f"{kind} positions: expected them to be taken, got: {error}")
             continue
-        _equal(encoding, f"whole {kind} positions against integers", result, wanted)
+        same_but_for_rounding(encoding, f"whole {kind} positions against integers", result, wanted)
 
 
-def _negative(encoding: Encoding) -> None:
+@named_check("A negative position must not count from the end of a table.")
+def negative_positions(encoding: Encoding) -> None:
     for side in sides(encoding):
         try:
             result = rows(encoding, np.array([-1, -5]), side=side)
@@ -93,10 +105,13 @@ def _negative(encoding: Encoding) -> None:
         )
         if encoding.door in PAIRWISE and "relative" in encoding.claims:
             moved = rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
-            _equal(encoding, f"positions -1 and -5 ({side}) against the same distances", result, moved)
+            same_but_for_rounding(encoding, f"positions -1 and -5 ({side}) against the same distances", result, moved)
 
 
-def _far_neighbours(encoding: Encoding) -> None:
+@named_check(
+    "Rounded to float32 or bfloat16, large positions collide with their neighbours.", unasked=budgets.without_float64
+)
+def far_neighbours_differ(encoding: Encoding) -> None:
     """Where 0 and 1 differ, so do p and p+1 near the largest position: nothing was rounded to a shorter float."""
     most = reach(encoding)
     if most < 2:
@@ -117,23 +132,27 @@ def _is_smooth(encoding: Encoding) -> bool:
     return encoding.door in PAIRWISE or "fractional" in encoding.claims
 
 
-def _near_limit(encoding: Encoding) -> None:
+@named_check("Every accepted position must give finite numbers.")
+def finite_up_to_the_limit(encoding: Encoding) -> None:
     most = reach(encoding)
     for side in sides(encoding):
         result = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
         ensure(bool(np.isfinite(result).all()), f"positions up to {most} ({side}): expected finite numbers.")
 
 
-def _sixteen_bit(encoding: Encoding) -> None:
+@named_check("16-bit floats cannot represent every integer above 256 (bfloat16) or 2048 (float16).")
+def sixteen_bit_positions_refused(encoding: Encoding) -> None:
     _refused(encoding, "float16 positions", np.array([0, 1, 2], np.float16))
 
 
-def _not_finite(encoding: Encoding) -> None:
+@named_check("A NaN position would be noticed only later, as a NaN loss.")
+def nan_positions_refused(encoding: Encoding) -> None:
     for bad in (np.nan, np.inf, -np.inf):
         _refused(encoding, f"a position that is {bad}", np.array([0.0, bad, 1.0]))
 
 
-def _not_numbers(encoding: Encoding) -> None:
+@named_check("The error belongs at the argument, not ten frames below.")
+def what_is_no_number_refused(encoding: Encoding) -> None:
     for what, bad in (
         ("bool positions", np.array([True, False])),
         ("complex positions", np.array([1j, 2.0])),
@@ -147,7 +166,8 @@ def _not_numbers(encoding: Encoding) -> None:
         _refused(encoding, what, bad)
 
 
-def _too_far(encoding: Encoding) -> None:
+@named_check("Beyond 2^53, neighbouring positions are the same float64.")
+def positions_beyond_range_refused(encoding: Encoding) -> None:
     _refused(encoding, "positions beyond 2^53", np.array([0, 2**60]))
     _refused(encoding, "positions below -2^53", np.array([-(2**60), 0]))
 
@@ -158,40 +178,3 @@ def _refused(encoding: Encoding, what: str, bad: Any) -> None:
     refused(what, lambda: called(encoding, bad, good, params), names[0])
     if len(names) == 2:
         refused(f"{what} (key)", lambda: called(encoding, good, bad, params), names[1])
-
-
-def _equal(encoding: Encoding, what: str, result: np.ndarray, wanted: np.ndarray) -> None:
-    close(what, result, wanted, budgets.own_value(encoding, 1.0 + float(np.abs(wanted).max(initial=0.0))))
-
-
-CHECKS = (
-    Check(
-        "positions_in_any_order",
-        _any_order,
-        "Packed and padded batches hold positions in any order, in views of other arrays.",
-    ),
-    Check("integer_types_agree", _integer_types, "The integer type of a position must not change the result."),
-    Check(
-        "integers_do_not_wrap",
-        _small_types_far,
-        "Differences of small or unsigned integers wrap around unless widened.",
-    ),
-    Check("lists_are_arrays", _lists, "A list of positions is what a newcomer types."),
-    Check("whole_floats_are_integers", _whole_floats, "3.0 is position 3, or an error; never something else."),
-    Check("negative_positions", _negative, "A negative position must not count from the end of a table."),
-    Check(
-        "far_neighbours_differ",
-        _far_neighbours,
-        "Rounded to float32 or bfloat16, large positions collide with their neighbours.",
-        unasked=budgets.without_float64,
-    ),
-    Check("finite_up_to_the_limit", _near_limit, "Every accepted position must give finite numbers."),
-    Check(
-        "sixteen_bit_positions_refused",
-        _sixteen_bit,
-        "16-bit floats cannot represent every integer above 256 (bfloat16) or 2048 (float16).",
-    ),
-    Check("nan_positions_refused", _not_finite, "A NaN position would be noticed only later, as a NaN loss."),
-    Check("what_is_no_number_refused", _not_numbers, "The error belongs at the argument, not ten frames below."),
-    Check("positions_beyond_range_refused", _too_far, "Beyond 2^53, neighbouring positions are the same float64."),
-)

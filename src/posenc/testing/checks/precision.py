@@ -8,14 +8,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.doors import Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
     SOME,
+    applied,
     array,
     content,
+    content_width,
     converted,
     hidden,
     library,
@@ -27,20 +29,21 @@ from posenc.testing.door_probe import (
     sides,
     summed,
 )
-from posenc.testing.named_check import Check, close, differ, ensure, refused, same_bits
+from posenc.testing.named_check import close, differ, ensure, named_check, refused, same_bits
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.turn import at_every_head
 
 TABLES = ("adds", "rotates", "biases")
 
 
-def _numpy_dtypes(encoding: Encoding) -> None:
+@named_check("The result must have the dtype that was asked for.")
+def numpy_dtype_is_given(encoding: Encoding) -> None:
     for dtype in ("float32", "float64"):
         result = program(encoding, dtype=dtype)(np.array(SOME))
         ensure(result.dtype.name == dtype, f"dtype={dtype} in NumPy: expected {dtype}, got {result.dtype}.")
 
 
-def _torch_dtypes(encoding: Encoding) -> None:
+@named_check("The result must have the dtype that was asked for.", TABLES, needs=("torch",))
+def torch_dtype_is_given(encoding: Encoding) -> None:
     for dtype in ("float32", "float64", "float16", "bfloat16"):
         result = program(encoding, name="torch", dtype=dtype)(array(SOME, "torch"))
         ensure(
@@ -48,7 +51,8 @@ def _torch_dtypes(encoding: Encoding) -> None:
         )
 
 
-def _single_is_rounded(encoding: Encoding) -> None:
+@named_check("A float32 result must be the float64 result, rounded.", unasked=budgets.without_float64)
+def float32_is_float64_rounded(encoding: Encoding) -> None:
     """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
     inputs = _sample_positions(encoding)
     params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
@@ -66,7 +70,8 @@ def _single_is_rounded(encoding: Encoding) -> None:
         close(f"float32 ({side}) against float64 rounded", result, exact, tolerance)
 
 
-def _half_rounded_once(encoding: Encoding) -> None:
+@named_check("Two roundings, or 16-bit angles, break long contexts.", TABLES, needs=("torch",))
+def half_is_rounded_once(encoding: Encoding) -> None:
     """16 bits in PyTorch are the float32 result rounded once: the same bits."""
     torch = library("torch")
     inputs = array(_sample_positions(encoding), "torch")
@@ -81,7 +86,8 @@ def _half_rounded_once(encoding: Encoding) -> None:
             )
 
 
-def _half_numpy(encoding: Encoding) -> None:
+@named_check("NumPy's float16 is no exception.", TABLES)
+def numpy_half_is_rounded_once(encoding: Encoding) -> None:
     params = parameters(encoding) or None
     inputs = _sample_positions(encoding)
     wide = np.asarray(called(encoding, inputs, inputs, params, dtype=np.float32))
@@ -98,13 +104,15 @@ def _half_numpy(encoding: Encoding) -> None:
     )
 
 
-def _dtype_refused(encoding: Encoding) -> None:
+@named_check("A table of integers is a table of zeros.", TABLES)
+def dtype_must_be_a_float(encoding: Encoding) -> None:
     params = parameters(encoding) or None
     for bad in (np.int64, "int32", bool, "no_such_type", np.complex128, 7):
         refused(f"dtype={bad!r}", lambda bad=bad: called(encoding, [0, 1], [0, 1], params, dtype=bad), "dtype")  # type: ignore[misc]
 
 
-def _rounded_activations(encoding: Encoding) -> None:
+@named_check("bfloat16 models must keep positions 2000 and 2001 apart.", ("adds", "rotates"), needs=("torch",))
+def bfloat16_activations_round_once(encoding: Encoding) -> None:
     """bfloat16 activations at positions up to 3000: each within one rounding of the exact result."""
     torch = library("torch")
     inputs = array(
@@ -112,11 +120,11 @@ def _rounded_activations(encoding: Encoding) -> None:
         "torch",
     )
     x = torch.randn(
-        len(inputs), _width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        len(inputs), content_width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
     params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
-    result = numbers(_applied(encoding, x, inputs, converted(params, "torch", "float32")))
-    exact = numbers(_applied(encoding, x.double(), inputs, converted(params, "torch", "float64")))
+    result = numbers(applied(encoding, x, inputs, converted(params, "torch", "float32")))
+    exact = numbers(applied(encoding, x.double(), inputs, converted(params, "torch", "float64"), torch.float64))
     ensure(result.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {result.shape}.")
     largest = np.abs(exact).max(-1, keepdims=True)
     limit = (
@@ -132,16 +140,21 @@ def _rounded_activations(encoding: Encoding) -> None:
     )
 
 
-def _activations_dtype(encoding: Encoding) -> None:
+@named_check(
+    "A layer that widens its input doubles the memory of all that follow.", ("adds", "rotates"), needs=("torch",)
+)
+def activations_keep_their_dtype(encoding: Encoding) -> None:
     torch = library("torch")
     for dtype in ("float16", "bfloat16", "float32", "float64"):
-        x = torch.ones(3, _width(encoding), dtype=getattr(torch, dtype))
+        x = torch.ones(3, content_width(encoding), dtype=getattr(torch, dtype))
         params = converted(parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
-        result = _applied(encoding, x, array([0, 1, 2], "torch"), params)
+        wide = torch.float64 if dtype == "float64" else None
+        result = applied(encoding, x, array([0, 1, 2], "torch"), params, wide)
         ensure(result.dtype == x.dtype, f"{dtype} activations: expected {dtype} back, got {result.dtype}.")
 
 
-def _score_half(encoding: Encoding) -> None:
+@named_check("Scores are sums; sums are formed in float32.", ("scores",), needs=("torch",))
+def score_of_half_content(encoding: Encoding) -> None:
     """bfloat16 queries and keys give what their float32 copies give, to one rounding."""
     torch, scores = library("torch"), cast(Scores, encoding)
     params = converted(parameters(encoding), "torch", "float32")
@@ -160,7 +173,8 @@ def _score_half(encoding: Encoding) -> None:
     )
 
 
-def _autocast(encoding: Encoding) -> None:
+@named_check("Autocast turns products into bfloat16 behind the caller's back.", TABLES, needs=("torch",))
+def autocast_changes_no_table(encoding: Encoding) -> None:
     torch = library("torch")
     inputs = array(_sample_positions(encoding), "torch")
     wanted = program(encoding, name="torch", dtype="float32")(inputs)
@@ -169,7 +183,8 @@ def _autocast(encoding: Encoding) -> None:
     same_bits("a table made under autocast against one made outside", numbers(result), numbers(wanted))
 
 
-def _tf32(encoding: Encoding) -> None:
+@named_check("On a GPU, TF32 keeps 10 bits of what matrix products multiply.", TABLES, needs=("torch",))
+def tf32_changes_no_table(encoding: Encoding) -> None:
     """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
     torch = library("torch")
     mode = _tf32_products(torch)
@@ -216,7 +231,8 @@ def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
     }
 
 
-def _distinct_rows(encoding: Encoding) -> None:
+@named_check("A position rounded to bfloat16 is a neighbour's position.", needs=("torch",))
+def torch_rows_apart(encoding: Encoding) -> None:
     """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
     if "fractional" not in encoding.claims or reach(encoding) < 2_001:
         return
@@ -237,82 +253,3 @@ def _distinct_rows(encoding: Encoding) -> None:
 def _sample_positions(encoding: Encoding) -> np.ndarray:
     most = reach(encoding)
     return np.array([position for position in (0, 1, 2, 5, 300, 2_001, 40_000) if position <= most])
-
-
-def _width(encoding: Encoding) -> int:
-    return encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
-
-
-def _applied(encoding: Encoding, x: Any, positions: Any, params: Any) -> Any:
-    if isinstance(encoding, Rotates):
-        dtype = library("torch").float64 if str(x.dtype) == "torch.float64" else None
-        return at_every_head(encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype), x)
-    return cast(Adds, encoding).attach(x, positions, params)
-
-
-CHECKS = (
-    Check("numpy_dtype_is_given", _numpy_dtypes, "The result must have the dtype that was asked for."),
-    Check(
-        "torch_dtype_is_given",
-        _torch_dtypes,
-        "The result must have the dtype that was asked for.",
-        TABLES,
-        needs=("torch",),
-    ),
-    Check(
-        "float32_is_float64_rounded",
-        _single_is_rounded,
-        "A float32 result must be the float64 result, rounded.",
-        unasked=budgets.without_float64,
-    ),
-    Check(
-        "half_is_rounded_once",
-        _half_rounded_once,
-        "Two roundings, or 16-bit angles, break long contexts.",
-        TABLES,
-        needs=("torch",),
-    ),
-    Check("numpy_half_is_rounded_once", _half_numpy, "NumPy's float16 is no exception.", TABLES),
-    Check("dtype_must_be_a_float", _dtype_refused, "A table of integers is a table of zeros.", TABLES),
-    Check(
-        "bfloat16_activations_round_once",
-        _rounded_activations,
-        "bfloat16 models must keep positions 2000 and 2001 apart.",
-        ("adds", "rotates"),
-        needs=("torch",),
-    ),
-    Check(
-        "activations_keep_their_dtype",
-        _activations_dtype,
-        "A layer that widens its input doubles the memory of all that follow.",
-        ("adds", "rotates"),
-        needs=("torch",),
-    ),
-    Check(
-        "score_of_half_content",
-        _score_half,
-        "Scores are sums; sums are formed in float32.",
-        ("scores",),
-        needs=("torch",),
-    ),
-    Check(
-        "autocast_changes_no_table",
-        _autocast,
-        "Autocast turns products into bfloat16 behind the caller's back.",
-        TABLES,
-        needs=("torch",),
-    ),
-    Check(
-        "tf32_changes_no_table",
-        _tf32,
-        "On a GPU, TF32 keeps 10 bits of what matrix products multiply.",
-        TABLES,
-        needs=("torch",),
-    ),
-    Check(
-        "torch_rows_apart",
-        _distinct_rows,
-        "A position rounded to bfloat16 is a neighbour's position.",
-        needs=("torch",),
-    ),
-)

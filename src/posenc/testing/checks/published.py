@@ -19,7 +19,7 @@ import posenc
 from posenc.doors import Encoding
 from posenc.testing.door_probe import parameters, reach
 from posenc.testing.effects import effects, positions_within, tolerance_of
-from posenc.testing.named_check import Check, close, ensure
+from posenc.testing.named_check import Check, close, ensure, named_check
 
 Kind = Callable[..., Any]
 
@@ -206,11 +206,6 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 )
 
 
-def _published(encoding: Encoding) -> None:
-    """The numbers of a class of the catalog; what merely has its name is compared with a reference, or not at all."""
-    NUMBERS[type(encoding).__name__](type(encoding))
-
-
 def _unasked(encoding: Encoding) -> str:
     """Why there is nothing to compare a record with."""
     kind = type(encoding)
@@ -218,6 +213,12 @@ def _unasked(encoding: Encoding) -> str:
     if getattr(posenc, kind.__name__, None) is not kind:
         return "no reference was given: its numbers were compared with nothing"
     return "" if kind.__name__ in NUMBERS else "no published numbers are held here for it"
+
+
+@named_check("A consistent mistake is still a mistake: the result must be the paper's numbers.", unasked=_unasked)
+def published_numbers(encoding: Encoding) -> None:
+    """The numbers of a class of the catalog; what merely has its name is compared with a reference, or not at all."""
+    NUMBERS[type(encoding).__name__](type(encoding))
 
 
 def _against(reference: Encoding, encoding: Encoding) -> None:
@@ -256,14 +257,6 @@ AXES = {
     "biases": "(head, query, key)",
     "scores": "(head, query, key)",
 }
-CHECKS = (
-    Check(
-        "published_numbers",
-        _published,
-        "A consistent mistake is still a mistake: the result must be the paper's numbers.",
-        unasked=_unasked,
-    ),
-)
 
 
 def against(check: Check, reference: Encoding) -> Check:

@@ -9,16 +9,18 @@ from typing import Any, get_args
 
 import numpy as np
 
+from posenc.diagnosis.mistake import with_fields
 from posenc.doors import Adds, Biases, Claim, Encoding, Rotates, Scores
 from posenc.testing.door_probe import SOME, parameters, program, reach, rows, sides
-from posenc.testing.named_check import DOORS, Check, ensure, same_bits
-from posenc.testing.vary import changed, observable_results, others, rebuilt, variants
+from posenc.testing.named_check import DOORS, ensure, named_check, same_bits
+from posenc.testing.vary import observable_results, others, rebuilt, variants
 
 #: Doors at which a claim means something; elsewhere nobody may make it.
 MEANING = {"isometry": ("rotates",), "symmetric": ("biases", "scores"), "shift-linear": ("adds",)}
 
 
-def _frozen(encoding: Encoding) -> None:
+@named_check("A record that changes under its users gives yesterday's key today's value.")
+def record_is_frozen(encoding: Encoding) -> None:
     for name in [field.name for field in fields(encoding)] + ["anything_else"]:
         try:
             setattr(encoding, name, getattr(encoding, name, None))
@@ -27,13 +29,15 @@ def _frozen(encoding: Encoding) -> None:
         ensure(False, f"{encoding!r}: expected a frozen record, but {name} could be set.")
 
 
-def _equal(encoding: Encoding) -> None:
+@named_check("Records are dictionary keys and test ids; equality must be by value.")
+def equal_records_are_equal(encoding: Encoding) -> None:
     again = replace(encoding)
     ensure(again == encoding, f"{encoding!r}: expected a record with equal fields to be equal, got {again!r}.")
     ensure(hash(again) == hash(encoding), f"{encoding!r}: expected equal records to have equal hashes.")
 
 
-def _different(encoding: Encoding) -> None:
+@named_check("A field left out of comparison lets one record stand for another.")
+def different_records_differ(encoding: Encoding) -> None:
     for field in fields(encoding):
         for other in variants(encoding, field.name):
             same = getattr(other, field.name) == getattr(encoding, field.name)
@@ -43,7 +47,8 @@ def _different(encoding: Encoding) -> None:
             )
 
 
-def _repr(encoding: Encoding) -> None:
+@named_check("The printed record is how people pass encodings around.")
+def repr_rebuilds_the_record(encoding: Encoding) -> None:
     try:
         again = rebuilt(repr(encoding), encoding)
     except (ValueError, TypeError, SyntaxError) as error:
@@ -51,7 +56,8 @@ def _repr(encoding: Encoding) -> None:
     ensure(again == encoding, f"repr: expected {encoding!r} to be rebuilt from its text, got {again!r}.")
 
 
-def _fields_matter(encoding: Encoding) -> None:
+@named_check("A field that changes nothing is a setting that is silently ignored.")
+def every_field_matters(encoding: Encoding) -> None:
     expected = observable_results(encoding)
     for field in fields(encoding):
         changed_ones = variants(encoding, field.name)
@@ -70,7 +76,7 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
         if field.name == name:
             continue
         for alternative in others(encoding, field.name):
-            both = [changed(encoding, **{field.name: alternative, name: value}) for value in values]
+            both = [with_fields(encoding, **{field.name: alternative, name: value}) for value in values]
             if both[0] is None and any(both):  # with that value, this field's own is refused and another is not
                 return True
             if len({observable_results(record) for record in both if record is not None}) > 1:
@@ -78,7 +84,8 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
     return False
 
 
-def _plain(encoding: Encoding) -> None:
+@named_check("Casts, copies and meta devices lose arrays and hidden state.")
+def record_is_plain(encoding: Encoding) -> None:
     before = dict(vars(encoding))
     for side in sides(encoding):
         rows(encoding, list(SOME), side=side)
@@ -95,20 +102,23 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-def _copies(encoding: Encoding) -> None:
+@named_check("Workers and checkpoints copy records; a copy must be the record.")
+def copies_are_equal(encoding: Encoding) -> None:
     for way, other in (("deepcopy", copy.deepcopy(encoding)), ("pickle", pickle.loads(pickle.dumps(encoding)))):
         ensure(other == encoding, f"{way}: expected {encoding!r}, got {other!r}.")
         same_bits(f"rows after {way}", rows(other, list(SOME)), rows(encoding, list(SOME)))
 
 
-def _door(encoding: Encoding) -> None:
+@named_check("Matrices, decode rows and plots are derived from the one door of a record.")
+def one_door(encoding: Encoding) -> None:
     kinds = {"adds": Adds, "rotates": Rotates, "biases": Biases, "scores": Scores}
     ensure(encoding.door in DOORS, f"door: expected one of {', '.join(DOORS)}, got {encoding.door!r}.")
     entered = [name for name, kind in kinds.items() if isinstance(encoding, kind)]
     ensure(entered == [encoding.door], f"door: expected one door, {encoding.door}, got {entered}.")
 
 
-def _claims_known(encoding: Encoding) -> None:
+@named_check("A misspelt claim is a claim without a check.")
+def claims_are_known(encoding: Encoding) -> None:
     unknown = sorted(set(encoding.claims) - set(get_args(Claim)))
     ensure(not unknown, f"claims: expected words from {sorted(get_args(Claim))}, got {unknown}.")
     for claim in sorted(encoding.claims):
@@ -116,21 +126,20 @@ def _claims_known(encoding: Encoding) -> None:
         ensure(encoding.door in doors, f"claims: {claim!r} can be claimed at {doors} alone, got it at {encoding.door}.")
 
 
-def _nothing_remembered(encoding: Encoding) -> None:
+@named_check("Earlier calls must not change later results.")
+def nothing_remembered(encoding: Encoding) -> None:
     most = reach(encoding)
     spans = [np.arange(min(length, most + 1)) for length in (4, 40, 1, 9, 0)] + [np.array([min(most, 5_000)])]
     calls = [(span, side, dtype) for span in spans for side in sides(encoding) for dtype in ("float64", "float32")]
-    first = [_call(encoding, *call) for call in calls]
-    second = [_call(encoding, *call) for call in reversed(calls)][::-1]
-    for call, one, other in zip(calls, first, second, strict=True):
+    first, second = (
+        [rows(encoding, span, side=side, dtype=dtype) for span, side, dtype in order] for order in (calls, calls[::-1])
+    )
+    for call, one, other in zip(calls, first, second[::-1], strict=True):
         same_bits(f"{len(call[0])} positions, {call[1]}, {call[2]}, again after other calls", other, one)
 
 
-def _call(encoding: Encoding, positions: np.ndarray, side: Any, dtype: str) -> np.ndarray:
-    return rows(encoding, positions, side=side, dtype=dtype)
-
-
-def _writable_result(encoding: Encoding) -> None:
+@named_check("A cached array that is handed out can be overwritten by any caller.")
+def result_is_the_callers(encoding: Encoding) -> None:
     call, positions = program(encoding), np.arange(3)
     result = call(positions)
     before = np.array(result)
@@ -139,7 +148,8 @@ def _writable_result(encoding: Encoding) -> None:
     same_bits("rows after the caller wrote into an earlier result", call(positions), before)
 
 
-def _inputs_untouched(encoding: Encoding) -> None:
+@named_check("A call that writes into its arguments breaks the next layer.")
+def inputs_are_left_alone(encoding: Encoding) -> None:
     positions, params = np.array(SOME), parameters(encoding)
     before = {name: value.copy() for name, value in params.items()}
     for side in sides(encoding):
@@ -147,21 +157,3 @@ def _inputs_untouched(encoding: Encoding) -> None:
     same_bits("positions after a call", positions, np.array(SOME))
     for name, value in before.items():
         same_bits(f"params[{name!r}] after a call", params[name], value)
-
-
-CHECKS = (
-    Check("record_is_frozen", _frozen, "A record that changes under its users gives yesterday's key today's value."),
-    Check("equal_records_are_equal", _equal, "Records are dictionary keys and test ids; equality must be by value."),
-    Check("different_records_differ", _different, "A field left out of comparison lets one record stand for another."),
-    Check("repr_rebuilds_the_record", _repr, "The printed record is how people pass encodings around."),
-    Check("every_field_matters", _fields_matter, "A field that changes nothing is a setting that is silently ignored."),
-    Check("record_is_plain", _plain, "Casts, copies and meta devices lose arrays and hidden state."),
-    Check("copies_are_equal", _copies, "Workers and checkpoints copy records; a copy must be the record."),
-    Check("one_door", _door, "Matrices, decode rows and plots are derived from the one door of a record."),
-    Check("claims_are_known", _claims_known, "A misspelt claim is a claim without a check."),
-    Check("nothing_remembered", _nothing_remembered, "Earlier calls must not change later results."),
-    Check(
-        "result_is_the_callers", _writable_result, "A cached array that is handed out can be overwritten by any caller."
-    ),
-    Check("inputs_are_left_alone", _inputs_untouched, "A call that writes into its arguments breaks the next layer."),
-)

@@ -12,7 +12,7 @@ from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.positions import documents, from_mask, packed
 from posenc.testing import budgets
 from posenc.testing.door_probe import head_width, heads, parameters, reach, sides
-from posenc.testing.named_check import PAIRWISE, Check, close
+from posenc.testing.named_check import PAIRWISE, close, named_check
 from posenc.testing.one_coordinate import one_coordinate
 
 #: What stands in place of a token: large, so that whoever reads it shows.
@@ -32,7 +32,10 @@ class Tokens:
     documents: np.ndarray | None = None
 
 
-def _rows_match_single(encoding: Encoding) -> None:
+@named_check(
+    "A sequence must get the numbers that it gets alone, wherever padding or other documents stand in its row."
+)
+def padded_and_packed_rows(encoding: Encoding) -> None:
     record = one_coordinate(encoding)
     longest = min(5, reach(record) + 1)
     lengths = (longest, max(1, longest - 2))
@@ -43,9 +46,7 @@ def _rows_match_single(encoding: Encoding) -> None:
             for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
                 wanted, of_row = effects[side][0], result[row][:, index]
                 of_row = of_row[:, :, index] if record.door in PAIRWISE else of_row
-                budget = budgets.product(
-                    budgets.arithmetic(record), 256, 16 * (1.0 + float(np.abs(wanted).max(initial=0.0)))
-                )
+                budget = budgets.product(budgets.arithmetic(record), 256, 16 * budgets.magnitude(wanted))
                 close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 
@@ -113,12 +114,3 @@ def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
     )
     score = scores.score(tokens.q, tokens.k, positions, positions, params, hidden=hidden, **packed_rows)
     return {"logits": np.asarray(score)}
-
-
-CHECKS = (
-    Check(
-        "padded_and_packed_rows",
-        _rows_match_single,
-        "A sequence must get the numbers that it gets alone, wherever padding or other documents stand in its row.",
-    ),
-)

@@ -5,87 +5,70 @@ from __future__ import annotations
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding
-from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
     SOME,
-    content,
-    head_width,
     heads,
     heads_rotated,
-    hidden,
     operates,
     parameters,
     rows,
     sides,
-    twelve_heads,
+    with_twelve_heads,
 )
-from posenc.testing.named_check import PAIRWISE, Check, close, ensure
+from posenc.testing.named_check import PAIRWISE, ensure, named_check, same_but_for_rounding
 
 
-def _sequence(encoding: Encoding) -> None:
+@named_check("(n,) positions give n rows, also when n is odd or one.")
+def shape_of_a_sequence(encoding: Encoding) -> None:
     for length in (1, 2, 7):
         _shaped(encoding, (length,))
 
 
-def _batch(encoding: Encoding) -> None:
+@named_check("(batch, n) positions give a row for each, whatever the sizes.")
+def shape_of_a_batch(encoding: Encoding) -> None:
     for shape in ((3, 4), (1, 5), (2, 1), (2, 3, 4)):
         if len(shape) < 3 or not operates(encoding):  # what a map makes of a vector is seen for one batch axis
             _shaped(encoding, shape)
 
 
-def _empty_sequence(encoding: Encoding) -> None:
+@named_check("A prompt can be empty; its result must be empty.")
+def empty_sequence(encoding: Encoding) -> None:
     _shaped(encoding, (0,))
     _shaped(encoding, (2, 0))
     ensure(rows(encoding, []).shape[-2] == 0, "positions []: expected no rows.")
 
 
-def _empty_batch(encoding: Encoding) -> None:
+@named_check("The last shard of a data set can be empty.")
+def empty_batch(encoding: Encoding) -> None:
     _shaped(encoding, (0, 4))
 
 
-def _one_query(encoding: Encoding) -> None:
+@named_check("Decoding has one query for each batch row, at its own position.")
+def one_query_a_row(encoding: Encoding) -> None:
     """Decoding: one query a batch row, each at its own place, and five keys."""
     query = np.array([[4], [2], [0]])
     key = np.broadcast_to(np.arange(5), (3, 5))
-    result = _in_batch(encoding, query, key)
-    alone = np.stack([_in_batch(encoding, query[i : i + 1], key[i : i + 1])[0] for i in range(3)])
-    close(
-        "one query a row, rows together against rows alone", result, alone, budgets.own_value(encoding, _largest(alone))
-    )
-
-
-def _in_batch(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     params = parameters(encoding) or None
-    if encoding.door == "scores":
-        q, k = (
-            np.broadcast_to(
-                content(encoding, seed), (len(query), heads(encoding), inputs.shape[-1], head_width(encoding))
-            )
-            for seed, inputs in ((1, query), (2, key))
-        )
-        x = hidden(encoding, query.shape[-1], key.shape[-1])
-        x = None if x is None else np.broadcast_to(x, (len(query), *x.shape))
-        return np.asarray(encoding.score(q, k, query, key, params, hidden=x))  # type: ignore[attr-defined]
-    return np.asarray(called(encoding, query, key, params))
+    result = called(encoding, query, key, params)
+    alone = np.stack([called(encoding, query[i : i + 1], key[i : i + 1], params)[0] for i in range(3)])
+    same_but_for_rounding(encoding, "one query a row, rows together against rows alone", result, alone)
 
 
-def _mates(encoding: Encoding) -> None:
+@named_check("A sequence must not see who shares its batch.")
+def batch_mates_do_not_leak(encoding: Encoding) -> None:
     batch = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 4, 0]])
     for side in sides(encoding):
         together = rows(encoding, batch, side=side)
         for index, own_heads in enumerate(batch):
             alone = rows(encoding, own_heads, side=side)
-            close(
-                f"row {index} of a batch ({side}) against itself alone",
-                together[index],
-                alone,
-                budgets.own_value(encoding, _largest(alone)),
-            )
+            what = f"row {index} of a batch ({side}) against itself alone"
+            same_but_for_rounding(encoding, what, together[index], alone)
 
 
-def _unequal(encoding: Encoding) -> None:
+@named_check("Caches and cross-attention have fewer queries than keys.", doors=PAIRWISE)
+def queries_and_keys_of_unequal_number(encoding: Encoding) -> None:
     for lengths in ((2, 5), (5, 2)):
         query, key = (np.arange(length) for length in lengths)
         result = called(encoding, query, key, parameters(encoding) or None)
@@ -95,8 +78,9 @@ def _unequal(encoding: Encoding) -> None:
         )
 
 
-def _twelve_heads(encoding: Encoding) -> None:
-    twelve = twelve_heads(encoding)
+@named_check("Real models have head counts that are no power of two.", doors=PAIRWISE)
+def twelve_heads(encoding: Encoding) -> None:
+    twelve = with_twelve_heads(encoding)
     result = rows(twelve, list(SOME))
     count = 12 if hasattr(encoding, "heads") else heads(encoding)
     ensure(
@@ -106,7 +90,8 @@ def _twelve_heads(encoding: Encoding) -> None:
     ensure(bool(np.isfinite(result).all()), f"{twelve!r}: expected finite numbers at every head.")
 
 
-def _width(encoding: Encoding) -> None:
+@named_check("The model's width is checked against the encoding's.", doors=("adds",))
+def width_is_stated(encoding: Encoding) -> None:
     ensure(
         isinstance(encoding, Adds) and encoding.width >= 1,
         f"width: expected at least one channel, got {getattr(encoding, 'width', None)}.",
@@ -129,11 +114,8 @@ def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: in
     return (*shape, last) if own_heads is None else (*shape[:-1], own_heads, shape[-1], last)
 
 
-def _largest(values: np.ndarray) -> float:
-    return 1.0 + float(np.abs(values).max(initial=0.0))
-
-
-def _broadcasts(encoding: Encoding) -> None:
+@named_check("Kernels ask for one number at a time or for any block of them.", doors=("biases",))
+def bias_broadcasts(encoding: Encoding) -> None:
     """bias(head, query, key) broadcasts its three arguments like any elementwise function."""
     if not isinstance(encoding, Biases):
         return
@@ -145,27 +127,3 @@ def _broadcasts(encoding: Encoding) -> None:
             result == np.broadcast_shapes(*shapes),
             f"bias of shapes {shapes}: expected {np.broadcast_shapes(*shapes)}, got {result}.",
         )
-
-
-CHECKS = (
-    Check("shape_of_a_sequence", _sequence, "(n,) positions give n rows, also when n is odd or one."),
-    Check("shape_of_a_batch", _batch, "(batch, n) positions give a row for each, whatever the sizes."),
-    Check("empty_sequence", _empty_sequence, "A prompt can be empty; its result must be empty."),
-    Check("empty_batch", _empty_batch, "The last shard of a data set can be empty."),
-    Check("one_query_a_row", _one_query, "Decoding has one query for each batch row, at its own position."),
-    Check("batch_mates_do_not_leak", _mates, "A sequence must not see who shares its batch."),
-    Check(
-        "queries_and_keys_of_unequal_number",
-        _unequal,
-        "Caches and cross-attention have fewer queries than keys.",
-        doors=PAIRWISE,
-    ),
-    Check("twelve_heads", _twelve_heads, "Real models have head counts that are no power of two.", doors=PAIRWISE),
-    Check("width_is_stated", _width, "The model's width is checked against the encoding's.", doors=("adds",)),
-    Check(
-        "bias_broadcasts",
-        _broadcasts,
-        "Kernels ask for one number at a time or for any block of them.",
-        doors=("biases",),
-    ),
-)

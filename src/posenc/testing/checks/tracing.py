@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
@@ -15,11 +14,23 @@ from posenc._array import Array
 from posenc.doors import Biases, Encoding
 from posenc.testing import budgets
 from posenc.testing.door_probe import array, converted, heads, library, numbers, parameters, program
-from posenc.testing.named_check import Check, close, ensure
+from posenc.testing.named_check import close, ensure, named_check
 from posenc.testing.traced import layer
 
 #: Lengths that no tracer has seen when they come.
 LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
+
+
+def _untraced(encoding: Encoding) -> str:
+    return "" if encoding.traceable else "not asked: the record says that its code cannot be traced"
+
+
+_traced = partial(named_check, unasked=_untraced)
+
+
+@_traced("A graph break in every layer is a slow model.", needs=("torch",))
+def compiles_in_one_graph(encoding: Encoding) -> None:
+    _compile(encoding, "aot_eager")
 
 
 def _compile(encoding: Encoding, backend: str) -> None:
@@ -33,7 +44,8 @@ def _compile(encoding: Encoding, backend: str) -> None:
             _matches(f"compiled by {backend}, {len(count)} positions", traced(positions), plain(positions))
 
 
-def _exported(encoding: Encoding) -> None:
+@_traced("An exported program with a fixed length fails at other lengths.", needs=("torch",))
+def exports_with_any_length(encoding: Encoding) -> None:
     torch = library("torch")
     plain = layer(encoding, "torch")
 
@@ -49,22 +61,25 @@ def _exported(encoding: Encoding) -> None:
             _matches(f"exported, {len(count)} positions", traced(positions), plain(positions))
 
 
-def _jitted(encoding: Encoding) -> None:
+@_traced("JAX programs are traced as a whole.", needs=("jax",))
+def jits(encoding: Encoding) -> None:
     """Against NumPy, since JAX's own plain call compiles each operation by itself."""
     plain, traced = layer(encoding, "numpy"), import_module("jax").jit(layer(encoding, "jax"))
     for count in LENGTHS[:2]:
         wanted = numbers(plain(np.array(count)))
-        largest = 1.0 + float(np.abs(wanted).max())
+        largest = budgets.magnitude(wanted)
         lost = budgets.PHASE_WITHOUT_FLOAT64 + budgets.angle(encoding, 5)
         budget = budgets.product("float32", 16, 4 * largest) + 4 * lost * largest
         close(f"jitted, {len(count)} positions", numbers(traced(array(count, "jax"))), wanted, budget)
 
 
-def _torch_vmap(encoding: Encoding) -> None:
+@_traced("Per-sample gradients and ensembles map over programs.", needs=("torch",))
+def torch_vmap(encoding: Encoding) -> None:
     _mapped(layer(encoding, "torch"), "torch", library("torch").func.vmap)
 
 
-def _jax_vmap(encoding: Encoding) -> None:
+@_traced("JAX batches by mapping.", needs=("jax",))
+def jax_vmap(encoding: Encoding) -> None:
     jax = import_module("jax")
     plain = jax.jit(layer(encoding, "jax"))
     _mapped(plain, "jax", jax.vmap)
@@ -77,14 +92,16 @@ def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
         _matches(f"{name}'s vmap, row {index}", result[index], plain(batch[index]))
 
 
-def _nan_torch(encoding: Encoding) -> None:
+@_traced("A wrong number that looks right is worse than NaN.", needs=("torch",))
+def traced_torch_refuses_by_nan(encoding: Encoding) -> None:
     """What the plain call refuses, a traced call answers with NaN: values cannot be looked at there."""
     _not_a_number(
         encoding, "torch", lambda call: library("torch").func.vmap(call), np.int64, (2**60, -(2**60), -3, 10**9)
     )
 
 
-def _nan_jax(encoding: Encoding) -> None:
+@_traced("A wrong number that looks right is worse than NaN.", needs=("jax",))
+def traced_jax_refuses_by_nan(encoding: Encoding) -> None:
     _not_a_number(
         encoding, "jax", lambda call: import_module("jax").vmap(import_module("jax").jit(call)), np.int32, (-3, 10**9)
     )
@@ -117,7 +134,8 @@ def _is_nan(encoding: Encoding, row: np.ndarray) -> bool:
     return bool(np.isnan(row).any() if encoding.door in ("adds", "rotates") else np.isnan(row).all())
 
 
-def _nan_floats(encoding: Encoding) -> None:
+@_traced("A NaN position must not become a valid one.", claims=frozenset({"fractional"}), needs=("torch",))
+def traced_nan_stays_nan(encoding: Encoding) -> None:
     plain = program(encoding, name="torch", dtype="float32")
     torch = library("torch")
     for bad in (float("nan"), float("inf")):
@@ -129,7 +147,8 @@ def _nan_floats(encoding: Encoding) -> None:
         )
 
 
-def _flex(encoding: Encoding) -> None:
+@_traced("flex_attention never forms the matrix; it must mean the same.", ("biases",), needs=("torch",))
+def score_mod_is_the_bias(encoding: Encoding) -> None:
     """posenc.torch.score_mod inside flex_attention, for a decoding step, against softmax with the dense matrix."""
     torch = library("torch")
     record = cast(Biases, encoding)
@@ -154,7 +173,7 @@ def _flex(encoding: Encoding) -> None:
 def _matches(what: str, result: Array, wanted: Array) -> None:
     """A tracer may fuse and reorder, so the same value may round otherwise; nothing else may change."""
     wanted = numbers(wanted)
-    close(what, numbers(result), wanted, budgets.value("float32", 1.0 + float(np.abs(wanted).max(initial=0.0))))
+    close(what, numbers(result), wanted, budgets.value("float32", budgets.magnitude(wanted)))
 
 
 class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)
@@ -172,53 +191,6 @@ class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch
         self.quiet.__exit__(None, None, None)
 
 
-def _untraced(encoding: Encoding) -> str:
-    return "" if encoding.traceable else "not asked: the record says that its code cannot be traced"
-
-
-TRACED = (
-    Check(
-        "compiles_in_one_graph",
-        partial(_compile, backend="aot_eager"),
-        "A graph break in every layer is a slow model.",
-        needs=("torch",),
-    ),
-    Check(
-        "exports_with_any_length",
-        _exported,
-        "An exported program with a fixed length fails at other lengths.",
-        needs=("torch",),
-    ),
-    Check("jits", _jitted, "JAX programs are traced as a whole.", needs=("jax",)),
-    Check("torch_vmap", _torch_vmap, "Per-sample gradients and ensembles map over programs.", needs=("torch",)),
-    Check("jax_vmap", _jax_vmap, "JAX batches by mapping.", needs=("jax",)),
-    Check(
-        "traced_torch_refuses_by_nan",
-        _nan_torch,
-        "A wrong number that looks right is worse than NaN.",
-        needs=("torch",),
-    ),
-    Check("traced_jax_refuses_by_nan", _nan_jax, "A wrong number that looks right is worse than NaN.", needs=("jax",)),
-    Check(
-        "traced_nan_stays_nan",
-        _nan_floats,
-        "A NaN position must not become a valid one.",
-        claims=frozenset({"fractional"}),
-        needs=("torch",),
-    ),
-    Check(
-        "score_mod_is_the_bias",
-        _flex,
-        "flex_attention never forms the matrix; it must mean the same.",
-        ("biases",),
-        needs=("torch",),
-    ),
-    Check(
-        "compiles_to_machine_code",
-        partial(_compile, backend="inductor"),
-        "The code generator may reassociate what the tracer kept.",
-        needs=("torch",),
-        slow=True,
-    ),
-)
-CHECKS = tuple(replace(check, unasked=_untraced) for check in TRACED)
+@_traced("The code generator may reassociate what the tracer kept.", needs=("torch",), slow=True)
+def compiles_to_machine_code(encoding: Encoding) -> None:
+    _compile(encoding, "inductor")
